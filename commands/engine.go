@@ -1,11 +1,21 @@
+// Package commands changes things: it loads an aggregate, lets the domain
+// decide, and appends the facts that follow. It holds no rule of its own, and
+// it reads no read model: what a command must look up arrives through a small
+// interface that the command declares.
 package commands
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"svc/commands/cache"
 	"svc/domain"
@@ -107,4 +117,130 @@ func unavailable(err error) error {
 		return &Unavailable{cause: fmt.Errorf("the log: %w", err)}
 	}
 	return err
+}
+
+// Request is what the commands know of whoever asked: it travels in the
+// context, from the gateway or the process manager down to the append.
+type Request struct {
+	// Meta becomes the source of every event the request causes.
+	Meta domain.Meta
+	// Address is the caller's, also one that events do not tell.
+	Address string
+	// Seed, when set, makes every id drawn for the request a function of it, so
+	// that a repeated request meets its own earlier events instead of doubling
+	// them. The gateway derives it from the caller and the Idempotency-Key.
+	Seed string
+
+	mu    sync.Mutex
+	pos   domain.Position
+	drawn map[string]int // how often each purpose drew bytes
+}
+
+type requestKey struct{}
+
+// WithRequest returns a context that carries r.
+func WithRequest(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// RequestFrom returns the request of ctx, or a new empty one.
+func RequestFrom(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return r
+	}
+	return &Request{}
+}
+
+// Saw notes that the request wrote up to pos.
+func (r *Request) Saw(pos domain.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pos = r.pos.Max(pos)
+}
+
+// Position returns how far the request has written: zero when it wrote nothing.
+func (r *Request) Position() domain.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pos
+}
+
+// ids are the event ids of one command: the same for every attempt at it.
+type ids struct{ base [16]byte }
+
+// drawIDs returns the ids of the next command of the request in ctx for one
+// purpose: an aggregate, or the activity of a workspace.
+func drawIDs(ctx context.Context, purpose string) ids {
+	return ids{base: RequestFrom(ctx).draw(purpose)}
+}
+
+// RepeatableIDs returns ids that a repetition of the request in ctx draws again; nil when
+// the request cannot be recognised.
+func RepeatableIDs(ctx context.Context, purpose string) func(i int) string {
+	if RequestFrom(ctx).Seed == "" {
+		return nil
+	}
+	return drawIDs(ctx, purpose).at
+}
+
+// at returns the id of the i-th event, in order.
+func (d ids) at(i int) string {
+	id := ulid.ULID(d.base)
+	binary.BigEndian.PutUint64(id[8:], binary.BigEndian.Uint64(id[8:])+uint64(i))
+	return id.String()
+}
+
+// again returns other ids for the same command, when these are burned.
+func (d ids) again() ids { return ids{base: toULID(sha256.Sum256(d.base[:]))} }
+
+// draw returns 16 new bytes for a ULID. With a seed they are a function of it, of the purpose, and of
+// how often the request drew for that purpose, so that a repeated request gets the same again even
+// when it does other things in between.
+func (r *Request) draw(purpose string) [16]byte {
+	if r.Seed == "" {
+		return ulid.Make()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.drawn == nil {
+		r.drawn = map[string]int{}
+	}
+	r.drawn[purpose]++
+	return toULID(sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", r.Seed, purpose, r.drawn[purpose])))
+}
+
+// toULID truncates a hash to the form of a ULID.
+func toULID(h [sha256.Size]byte) [16]byte {
+	h[0] &= 0x7f // the first character of a ULID has three bits
+	h[8] &= 0x7f // leaves room for at
+	return [16]byte(h[:16])
+}
+
+const idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewID returns an id of n URL-safe characters for something new.
+func NewID(ctx context.Context, n int) string {
+	r := RequestFrom(ctx)
+	var source [32]byte
+	if r.Seed == "" {
+		_, _ = rand.Read(source[:]) // never fails: crypto/rand ends the process instead
+	} else {
+		b := r.draw("id")
+		source = sha256.Sum256(b[:])
+	}
+	id := make([]byte, n)
+	for i := range id {
+		id[i] = idAlphabet[int(source[i])%len(idAlphabet)]
+	}
+	return string(id)
+}
+
+// randomFor returns a source of numbers below n. With a seed they are a function
+// of it.
+func randomFor(ctx context.Context) func(n int) int {
+	return func(n int) int {
+		b := RequestFrom(ctx).draw("number")
+		sum := sha256.Sum256(b[:])
+		return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
+	}
 }

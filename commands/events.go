@@ -3,11 +3,13 @@ package commands
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/feed"
+	"svc/domain/topic"
 	"svc/eventstore"
 )
 
@@ -42,7 +44,7 @@ func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, 
 			}
 		}
 	}
-	if err := e.keep(ctx, drafts, ids); err != nil {
+	if err := e.appendPersisted(ctx, drafts, ids); err != nil {
 		return nil, err
 	}
 	for _, ev := range drafts {
@@ -68,12 +70,11 @@ func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission
 	return drafts
 }
 
-// keep appends the events that are kept, and puts them into drafts as the log has them:
-// the time of an event is that of the log, and the events of a repeated request are
-// those of the first. A crash may have taken the first attempt, and its ids: then the
-// events get the next ones.
-func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) error {
-	facts := kept(drafts)
+// appendPersisted appends the events that are persisted, and replaces the drafts by the stored
+// events: their time is that of the log, and those of a repeated request are those of the first. A
+// crash may have voided the ids of the first attempt: then the events get the next ones.
+func (e Events) appendPersisted(ctx context.Context, drafts []domain.Recorded, ids ids) error {
+	facts := persistedFacts(drafts)
 	if len(facts) == 0 {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) err
 		for i := range drafts {
 			drafts[i].ID = ids.at(i)
 		}
-		facts = kept(drafts)
+		facts = persistedFacts(drafts)
 		receipt, err = e.append(ctx, drafts, facts)
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) err
 	RequestFrom(ctx).Saw(receipt.Position)
 	stored, err := e.Engine.store.Reread(ctx, domain.Activity, receipt.Seqs)
 	if err != nil || len(stored) != len(facts) {
-		stored = nil // they are kept all the same
+		stored = nil // they are stored all the same
 	}
 	next := 0
 	for i := range drafts {
@@ -108,8 +109,8 @@ func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) err
 	return nil
 }
 
-// kept returns the facts of the drafts that are kept.
-func kept(drafts []domain.Recorded) (facts []eventstore.Fact) {
+// persistedFacts returns the facts of the drafts that are persisted.
+func persistedFacts(drafts []domain.Recorded) (facts []eventstore.Fact) {
 	for _, ev := range drafts {
 		if ev.Options.Persisted() {
 			facts = append(facts, eventstore.Fact{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options})
@@ -120,4 +121,39 @@ func kept(drafts []domain.Recorded) (facts []eventstore.Fact) {
 
 func (e Events) append(ctx context.Context, drafts []domain.Recorded, facts []eventstore.Fact) (eventstore.Receipt, error) {
 	return e.Engine.store.Append(ctx, eventstore.Commit{Stream: drafts[0].Stream, Meta: drafts[0].Meta, Facts: facts})
+}
+
+// Failures records refused requests as `error` events of their workspace.
+type Failures struct {
+	Engine *Engine
+	Log    *slog.Logger
+}
+
+// RecordFailure records err in workspaceID. A failure to do so is only logged:
+// the caller has its answer already.
+func (f Failures) RecordFailure(ctx context.Context, workspaceID string, err *domain.Error) {
+	ev := activity.Failure{Error: string(err.Code), Message: err.Message, Details: err.Details}
+	if recordErr := f.Engine.Record(ctx, workspaceID, ev); recordErr != nil {
+		f.Log.WarnContext(ctx, "error event not recorded", "workspace", workspaceID, "err", recordErr)
+	}
+}
+
+// Topics makes user topics and adds users to them.
+type Topics struct{ Engine *Engine }
+
+// Create makes a topic of a workspace with its first members. One that exists is left
+// as it is, its members too.
+func (t Topics) Create(ctx context.Context, workspaceID, name string, userIDs []string) error {
+	return t.execute(ctx, workspaceID, name, topic.Create{Name: name, UserIDs: userIDs})
+}
+
+// Join adds users to a topic of a workspace. One that does not exist is made, or
+// without create refused as not found.
+func (t Topics) Join(ctx context.Context, workspaceID, name string, userIDs []string, create bool) error {
+	return t.execute(ctx, workspaceID, name, topic.Join{Name: name, UserIDs: userIDs, Create: create})
+}
+
+func (t Topics) execute(ctx context.Context, workspaceID, name string, cmd topic.Command) error {
+	_, err := Execute(ctx, t.Engine, topic.Decider, topic.Stream(workspaceID, name), cmd)
+	return err
 }

@@ -2,11 +2,13 @@ package commands
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	"svc/domain"
+	"svc/domain/name"
 	"svc/eventstore"
 )
 
@@ -85,13 +87,13 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 	}
 	defer leave()
 	ids := drawIDs(ctx, id.String())
-	agg, current, err := recall(ctx, e, d, id)
+	agg, current, err := cached(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
 		for slices.Contains(agg.voided, ids.at(0)) {
 			ids = ids.again() // a power cut took the first attempt, and its ids
 		}
-		if mine(agg.recent, ids.at(0)) {
-			return told(ctx, agg, true), nil
+		if isRecent(agg.recent, ids.at(0)) {
+			return newExecution(ctx, agg, true), nil
 		}
 		var events []domain.Event
 		var with []eventstore.Commit
@@ -104,17 +106,17 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 			continue
 		}
 		if err != nil || len(events) == 0 {
-			return told(ctx, agg, false), err
+			return newExecution(ctx, agg, false), err
 		}
 		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events, with)
 		if appendErr == nil {
-			return told(ctx, next, true), nil
+			return newExecution(ctx, next, true), nil
 		}
 		if !errors.Is(appendErr, eventstore.ErrConflict) {
 			return Execution[S]{}, appendErr
 		}
 		if attempt == maxAttempts {
-			return Execution[S]{}, busy(id)
+			return Execution[S]{}, busyError(id)
 		}
 		agg, err = afterConflict(ctx, e, d, id, agg, attempt)
 		current = true
@@ -141,8 +143,8 @@ func afterConflict[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 	return refresh(ctx, e, d, id, next)
 }
 
-// busy is the answer when others won every race.
-func busy(id domain.StreamID) error {
+// busyError is the answer when others won every race.
+func busyError(id domain.StreamID) error {
 	return domain.Refuse(domain.CodeConflict, "%s is being changed by others, try again", id.Kind).Reason("stale")
 }
 
@@ -155,16 +157,15 @@ func decide[S, C any](d domain.Decider[S, C], agg *folded[S], cmd C, pre []Preco
 	return d.Decide(agg.state, cmd)
 }
 
-func told[S any](ctx context.Context, agg *folded[S], changed bool) Execution[S] {
+func newExecution[S any](ctx context.Context, agg *folded[S], changed bool) Execution[S] {
 	if changed {
 		RequestFrom(ctx).Saw(domain.At(domain.State, agg.seq))
 	}
 	return Execution[S]{State: agg.state, Seq: agg.seq, Changed: changed}
 }
 
-// recall returns the aggregate as this node remembers it; current is true when
-// it was read from the log just now.
-func recall[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (agg *folded[S], current bool, err error) {
+// cached returns the aggregate of the cache, or loads it; current is true when it was loaded just now.
+func cached[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (agg *folded[S], current bool, err error) {
 	if known, ok := e.cache.Get(id); ok {
 		if agg, ok := known.(*folded[S]); ok {
 			return agg, false, nil
@@ -174,7 +175,7 @@ func recall[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id
 	return agg, true, err
 }
 
-// fromSnapshot returns the state kept for id, or an empty one.
+// fromSnapshot returns the state of the snapshot of id, or an empty one.
 func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID) *folded[S] {
 	agg := &folded[S]{}
 	if e.snapshots == nil {
@@ -186,13 +187,13 @@ func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamI
 	}
 	var kept snapshot[S]
 	if err := json.Unmarshal(body, &kept); err != nil {
-		e.log.Warn("a snapshot does not open and is ignored", "aggregate", id.String(), "err", err)
+		e.log.Warn("unreadable snapshot ignored", "aggregate", id.String(), "err", err)
 		return agg
 	}
 	return &folded[S]{state: kept.State, seq: seq, recent: kept.Recent, voided: kept.Voided}
 }
 
-// refresh folds what was recorded since agg and remembers the result.
+// refresh folds the events since agg and stores the result in the cache.
 func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) (*folded[S], error) {
 	events, err := e.store.Load(ctx, id, agg.seq)
 	if err != nil {
@@ -201,15 +202,15 @@ func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 	next := *agg
 	for _, ev := range events {
 		if _, void := ev.Data.(domain.Void); void {
-			next.voided = remember(next.voided, ev.ID)
+			next.voided = appendRecent(next.voided, ev.ID)
 		} else {
 			next.state = d.Evolve(next.state, ev.Data)
-			next.recent = remember(next.recent, ev.ID)
+			next.recent = appendRecent(next.recent, ev.ID)
 		}
 		next.seq = ev.Seq
 		next.length++
 	}
-	keep(e, d, id, &next)
+	store(e, d, id, &next)
 	return &next, nil
 }
 
@@ -234,14 +235,14 @@ func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], 
 	next.seq = receipt.Seqs[len(facts)-1]
 	next.length += len(events)
 	for _, f := range facts {
-		next.recent = remember(next.recent, f.ID)
+		next.recent = appendRecent(next.recent, f.ID)
 	}
-	keep(e, d, id, &next)
+	store(e, d, id, &next)
 	return &next, nil
 }
 
-// keep remembers agg, and snapshots it when much was folded since the last time.
-func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
+// store stores agg in the cache, and makes a snapshot after many events.
+func store[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
 	if e.snapshots != nil && agg.length >= snapshotEvery {
 		body, err := json.Marshal(snapshot[S]{agg.state, agg.recent, agg.voided})
 		if err == nil && (len(body) > maxSnapshot || e.snapshots.Put(id, d.Version, agg.seq, body) == nil) {
@@ -250,30 +251,117 @@ func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *
 	}
 	e.cache.Update(id, func(old any, _ bool) (any, bool) {
 		have, ok := old.(*folded[S])
-		return agg, !ok || have.seq <= agg.seq // else another command is further already
+		return agg, !ok || have.seq <= agg.seq // else the cached one is newer
 	})
 }
 
-// remember returns recent with id added, in a slice of its own.
-func remember(recent []string, id string) []string {
+// appendRecent returns a copy of recent with id added.
+func appendRecent(recent []string, id string) []string {
 	if len(recent) >= recentIDs {
 		recent = recent[1:]
 	}
 	return append(recent[:len(recent):len(recent)], id)
 }
 
-func mine(recent []string, id string) bool {
+func isRecent(recent []string, id string) bool {
 	return slices.Contains(recent, id)
 }
 
 // Current returns the aggregate at id as the log has it now.
 func Current[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (Execution[S], error) {
-	agg, current, err := recall(ctx, e, d, id)
+	agg, current, err := cached(ctx, e, d, id)
 	if err == nil && !current {
 		agg, err = refresh(ctx, e, d, id, agg)
 	}
 	if err != nil {
 		return Execution[S]{}, err
 	}
-	return told(ctx, agg, false), nil
+	return newExecution(ctx, agg, false), nil
+}
+
+// Name is a word that one aggregate holds on the whole platform, such as the
+// mail address of an account.
+type Name struct{ Kind, Value string }
+
+// Holder returns the aggregate that holds a name, as StreamID.String writes it,
+// or "" when nobody does. It is the log's own word.
+func Holder(ctx context.Context, e *Engine, n Name) (string, error) {
+	held, err := refresh(ctx, e, name.Decider, name.Stream(n.Kind, n.Value), &folded[name.State]{})
+	return held.state.Owner, err
+}
+
+// naming returns what is to be recorded with a decision of the aggregate id that
+// held the names before and holds those after. Names are always read anew: they
+// change seldom, and a refusal must be the log's own.
+func naming(ctx context.Context, e *Engine, id domain.StreamID, own EventIDs, before, after []Name) ([]eventstore.Commit, error) {
+	var commits []eventstore.Commit
+	add := func(n Name, cmd name.Command) error {
+		c, err := claimCommit(ctx, e, n, own, cmd)
+		if err == nil && len(c.Facts) > 0 {
+			commits = append(commits, c)
+		}
+		return err
+	}
+	for i, n := range after {
+		if slices.Contains(before, n) || slices.Contains(after[:i], n) {
+			continue
+		}
+		if err := add(n, name.Take{Kind: n.Kind, Owner: id.String()}); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range before {
+		if slices.Contains(after, n) || slices.Contains(before[:i], n) {
+			continue
+		}
+		if err := add(n, name.Release{Kind: n.Kind, Owner: id.String()}); err != nil {
+			return nil, err
+		}
+	}
+	return commits, nil
+}
+
+// claimCommit decides cmd on a name. The ids of its events are functions of those of
+// the decision that it belongs to.
+func claimCommit(ctx context.Context, e *Engine, n Name, own EventIDs, cmd name.Command) (eventstore.Commit, error) {
+	stream := name.Stream(n.Kind, n.Value)
+	held, err := refresh(ctx, e, name.Decider, stream, &folded[name.State]{})
+	if err != nil {
+		return eventstore.Commit{}, err
+	}
+	c, err := commitBeside(ctx, e, name.Decider, stream, held, cmd, own)
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
+		return eventstore.Commit{}, refusal.With("value", n.Value)
+	}
+	return c, err
+}
+
+// DecideBeside decides cmd on an aggregate as the log has it now, for a decision on
+// another one that it is recorded with. A commit without facts changes nothing.
+func DecideBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, own EventIDs) (eventstore.Commit, error) {
+	agg, current, err := cached(ctx, e, d, id)
+	if err == nil && !current {
+		agg, err = refresh(ctx, e, d, id, agg)
+	}
+	if err != nil {
+		return eventstore.Commit{}, err
+	}
+	return commitBeside(ctx, e, d, id, agg, cmd, own)
+}
+
+func commitBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], cmd C, own EventIDs) (eventstore.Commit, error) {
+	events, err := d.Decide(agg.state, cmd)
+	if err != nil || len(events) == 0 {
+		return eventstore.Commit{}, err
+	}
+	c := eventstore.Commit{Stream: id, Expected: agg.seq, Meta: e.meta(ctx)}
+	for i, ev := range events {
+		c.Facts = append(c.Facts, eventstore.Fact{ID: own(id, i), Event: ev})
+	}
+	return c, nil
+}
+
+// beside is an EventIDs.
+func (d ids) beside(stream domain.StreamID, i int) string {
+	return ids{base: toULID(sha256.Sum256(append(d.base[:], stream.String()...)))}.at(i)
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -132,7 +133,7 @@ func (w Workspaces) UpdateWith(ctx context.Context, id string, change workspace.
 		return Workspace{}, err
 	}
 	pre = append(pre, Matches(ifMatch, settingsRevision))
-	if aside(change.Patch) {
+	if isOutsideLock(change.Patch) {
 		return w.Execute(ctx, id, change, pre...) // so that a password can be mended while a conflict waits
 	}
 	return w.Write(ctx, id, change, pre...)
@@ -184,9 +185,9 @@ func (w Workspaces) try(ctx context.Context, before workspace.State, id domain.S
 	return err
 }
 
-// aside reports whether a patch changes nothing that a lock guards: where the
-// workspace runs is no content.
-func aside(patch *document.Map) bool {
+// isOutsideLock reports whether a patch changes only settings that the write lock does not cover:
+// repositories and domains are no content.
+func isOutsideLock(patch *document.Map) bool {
 	for key := range patch.All() {
 		if key != "repositories" && key != domainName {
 			return false
@@ -311,5 +312,44 @@ func Matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
 		}
 		return domain.Refuse(domain.CodeConflict, "the resource has changed since you read it: read it again and repeat the change").
 			Reason("stale").With("etag", ETag(current))
+	}
+}
+
+// configAttempts bounds how often a change of the config meets another one.
+const configAttempts = 10
+
+// ChangeConfig changes the config of a workspace: its schema, its block and its value.
+// What others change at the same time is never lost, unless ifMatch says which config
+// the change is for.
+func (w Workspaces) ChangeConfig(ctx context.Context, id, ifMatch string, change func(config *document.Map) (*document.Map, error)) error {
+	return w.Configure(ctx, id, ifMatch, func(config *document.Map) (*document.Map, workspace.HiddenPaths, error) {
+		next, err := change(config)
+		return next, nil, err
+	})
+}
+
+// Configure is ChangeConfig for a change that also says what of its value is not to be
+// told.
+func (w Workspaces) Configure(ctx context.Context, id, ifMatch string, change func(config *document.Map) (*document.Map, workspace.HiddenPaths, error)) error {
+	for attempt := 1; ; attempt++ {
+		now, err := w.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		based := ifMatch
+		if based == "" {
+			based = ETag(now.State.Revision)
+		}
+		next, untold, err := change(now.State.Settings.Config)
+		if err != nil {
+			return err
+		}
+		patch := document.MapOf(document.Pair{Key: "config", Value: next})
+		_, err = w.UpdateWith(ctx, id, workspace.Update{Patch: patch, HiddenPaths: untold}, based)
+		refusal, ok := errors.AsType[*domain.Error](err)
+		if ok && refusal.Details["reason"] == "stale" && ifMatch == "" && attempt < configAttempts {
+			continue
+		}
+		return err
 	}
 }

@@ -1,7 +1,12 @@
 package domain
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -37,4 +42,33 @@ func IsPicture(s string) bool {
 	}
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+// maxBranch is the length of a branch name, in bytes: file systems of servers
+// take no longer ones, with what we put before it.
+const maxBranch = 200
+
+// badBranch is what git takes for no branch, and those that are ours: svc/….
+var badBranch = regexp.MustCompile(`^$|^(svc/|-|/|\.)|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[./]$|^(@|HEAD)$`)
+
+// IsBranch reports whether name can be the branch of a repository that a
+// workspace is pushed to.
+func IsBranch(name string) bool {
+	return len(name) <= maxBranch && utf8.ValidString(name) && !badBranch.MatchString(name)
+}
+
+// HashSecret is how a token or a key is known afterwards: by its SHA-256, in hex.
+// They are random and long, so that nobody finds one by its hash and nothing
+// slower is needed.
+func HashSecret(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Same reports whether a and b are stored as the same bytes: a command that
+// would change nothing records nothing.
+func Same(a, b any) bool {
+	before, err := json.Marshal(a)
+	after, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(before, after)
 }

@@ -134,7 +134,7 @@ func entriesWithRoots(d workspace.Delta) ([]workspace.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.Untold = d.Settings.Untold
+		e.HiddenPaths = d.Settings.HiddenPaths
 		roots = append(roots, e)
 	}
 	if d.Security != nil {

@@ -49,12 +49,12 @@ type Change struct {
 
 // Ref names a document at a past moment.
 type Ref struct {
-	Hash   string            `json:"h,omitempty"` // "": there is none
-	Apart  bool              `json:"a,omitempty"`
-	ID     string            `json:"i,omitempty"`
-	Public bool              `json:"p,omitempty"`
-	Sealed map[string][]byte `json:"s,omitempty"`
-	Untold workspace.Untold  `json:"u,omitempty"`
+	Hash        string                `json:"h,omitempty"` // "": there is none
+	Apart       bool                  `json:"a,omitempty"`
+	ID          string                `json:"i,omitempty"`
+	Public      bool                  `json:"p,omitempty"`
+	Sealed      map[string][]byte     `json:"s,omitempty"`
+	HiddenPaths workspace.HiddenPaths `json:"u,omitempty"`
 }
 
 // Manifest is the content of a workspace at a moment, by path.
@@ -149,7 +149,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]s
 			refs[e.From] = Ref{}
 			parts = append(parts, e.From)
 		}
-		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed, Untold: e.Untold}
+		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths}
 		if e.Path != "index" {
 			parts = append(parts, e.Path)
 		}
@@ -218,7 +218,7 @@ func (History) stage(tx Tx, id string, e workspace.Staged) error {
 	}
 	for _, entry := range e.Entries {
 		part.Entries = append(part.Entries, workspace.Entry{
-			Path: entry.Path, From: entry.From, Hash: entry.Hash, Apart: entry.Apart, ID: entry.ID, Public: entry.Public, Sealed: entry.Sealed, Untold: entry.Untold,
+			Path: entry.Path, From: entry.From, Hash: entry.Hash, Apart: entry.Apart, ID: entry.ID, Public: entry.Public, Sealed: entry.Sealed, HiddenPaths: entry.HiddenPaths,
 		})
 	}
 	return setJSON(tx, key, part)

@@ -52,7 +52,7 @@ func pullCommand(w environment) *cobra.Command {
 
 // printPullResult tells what was brought. Only a result without errors is a success.
 func (r *remote) printPullResult(result json.RawMessage) error {
-	var done versioning.Brought
+	var done versioning.PullResult
 	if err := decode(result, &done); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func pushCommand(w environment) *cobra.Command {
 
 // printPushResult tells of a version that was pushed.
 func (r *remote) printPushResult(result json.RawMessage) error {
-	var v versioning.ShownVersion
+	var v versioning.VersionResponse
 	if err := decode(result, &v); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func versionsCommand(w environment) *cobra.Command {
 		Use: "versions WORKSPACE", Short: "List the versions of a workspace, newest first",
 		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
-		var all []versioning.ShownVersion
+		var all []versioning.VersionResponse
 		got, err := r.Call(ctx, http.MethodGet, r.path("/versions"), nil, &all)
 		if err != nil {
 			return err

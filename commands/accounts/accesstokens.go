@@ -12,22 +12,21 @@ import (
 	"svc/domain/accesstoken"
 )
 
-// AccessToken is a token that was just made. Token is shown once; it is empty
-// when the request is a repetition that cannot show it again.
+// AccessToken is a new token. Token is returned once; it is empty when a repeated request cannot
+// return it again.
 type AccessToken struct {
 	ID, UserID, Name, Token string
 	ExpiresAt, CreatedAt    time.Time
 }
 
-// The form of a token: the prefix, the digits of its id, and the secret. The id
-// is in it so that a token can be found by its value.
+// The form of a token: prefix, digits of its id, secret. So a token can be found by its value.
 const (
 	tokenIDPrefix = "tok_"
 	tokenDigits   = 24
 )
 
-// CreateAccessToken makes a token that acts as the user of a session until
-// expiresAt, a time in the future. A visitor gets an account with that.
+// CreateAccessToken creates a token of the user of a session, valid until expiresAt. A visitor
+// gets an account.
 func (a *Accounts) CreateAccessToken(ctx context.Context, by sessions.Session, name, expiresAt string) (AccessToken, error) {
 	expires, err := accesstoken.ParseExpiry(expiresAt)
 	if err != nil {
@@ -52,8 +51,7 @@ func (a *Accounts) CreateAccessToken(ctx context.Context, by sessions.Session, n
 	return made, nil
 }
 
-// DeleteAccessToken ends a token of a user, named by its id or its value, and
-// returns its id.
+// DeleteAccessToken deletes a token of a user by its id or its value, and returns its id.
 func (a *Accounts) DeleteAccessToken(ctx context.Context, userID, idOrToken string) (id string, err error) {
 	id, cmd := idOrToken, accesstoken.Delete{UserID: userID}
 	if rest, isValue := strings.CutPrefix(idOrToken, accesstoken.Prefix); isValue {

@@ -59,7 +59,7 @@ func TestNoMorePasswordsAreHashedAtOnceThanThereAreProcessors(t *testing.T) {
 	h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
 	require.NoError(t, err)
 	for i := range runtime.GOMAXPROCS(0) {
-		require.NoError(t, h.enter(t.Context(), strconv.Itoa(i)))
+		require.NoError(t, h.acquireSlot(t.Context(), strconv.Itoa(i)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -67,7 +67,7 @@ func TestNoMorePasswordsAreHashedAtOnceThanThereAreProcessors(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = h.matches(ctx, "", "geheim", "")
 	require.ErrorIs(t, err, context.Canceled)
-	h.places.Leave("0")
+	h.slots.Leave("0")
 	_, err = h.hash(t.Context(), "", "geheim")
 	require.NoError(t, err)
 }

@@ -10,8 +10,8 @@ import (
 	"svc/domain/user"
 )
 
-// Patch changes what its non-nil fields name. The first five are everybody's
-// own; the others take a super admin.
+// Patch changes the fields that are not nil. Users may change the first five of their own
+// account; the others need a super admin.
 type Patch struct {
 	FirstName, LastName, Photo, Language *string
 	Meta                                 *map[string]json.RawMessage
@@ -23,7 +23,7 @@ type Patch struct {
 	MFA      *string // none
 }
 
-// privileged returns the first field that takes a super admin.
+// privileged returns the first field that needs a super admin.
 func (p Patch) privileged() string {
 	for _, f := range []struct {
 		name string
@@ -39,7 +39,7 @@ func (p Patch) privileged() string {
 	return ""
 }
 
-// Actor is whoever changes an account.
+// Actor is the user who changes an account.
 type Actor struct {
 	UserID    string
 	SessionID string // "" when it is none
@@ -71,7 +71,7 @@ func (a *Accounts) Patch(ctx context.Context, by Actor, userID string, p Patch) 
 	if p.Status != nil && s.Status != user.Validated {
 		err = a.o.Sessions.EndAll(ctx, userID, "", session.CauseDeactivated)
 	}
-	return a.shown(s), err
+	return a.accountOf(s), err
 }
 
 // patch turns p into a command.
@@ -97,10 +97,10 @@ func (a *Accounts) patch(ctx context.Context, p Patch) (user.Change, error) {
 	return cmd, err
 }
 
-// setPassword runs a command with a new password and ends the sessions of the
-// account, but that of a super admin who changes their own.
+// setPassword runs a command with a new password and ends the sessions of the account, except
+// the session of a super admin who changes their own.
 func (a *Accounts) setPassword(ctx context.Context, by Actor, userID string, cmd user.Change) (user.State, error) {
-	s, err := a.existing(ctx, userID)
+	s, err := a.loadExisting(ctx, userID)
 	if err != nil {
 		return s, err
 	}
@@ -111,10 +111,10 @@ func (a *Accounts) setPassword(ctx context.Context, by Actor, userID string, cmd
 	if by.UserID == userID {
 		except = by.SessionID
 	}
-	return a.putOut(ctx, userID, except, session.CausePassword, cmd)
+	return a.changeAndEndSessions(ctx, userID, except, session.CausePassword, cmd)
 }
 
-// PatchSelf changes the account of a session; a visitor gets one with that.
+// PatchSelf changes the account of a session; a visitor gets an account.
 func (a *Accounts) PatchSelf(ctx context.Context, by sessions.Session, p Patch) (Account, error) {
 	if err := a.Materialise(ctx, by); err != nil {
 		return Account{}, err
@@ -122,8 +122,8 @@ func (a *Accounts) PatchSelf(ctx context.Context, by sessions.Session, p Patch) 
 	return a.Patch(ctx, Actor{UserID: by.UserID, SessionID: by.ID}, by.UserID, p)
 }
 
-// MergeMeta sets keys of the meta data of a session's user, null removes one,
-// and returns what there is then.
+// MergeMeta sets keys of the meta data of a session's user, null removes one, and returns the
+// result.
 func (a *Accounts) MergeMeta(ctx context.Context, by sessions.Session, values map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if err := a.Materialise(ctx, by); err != nil {
 		return nil, err
@@ -138,28 +138,94 @@ func (a *Accounts) DeleteMeta(ctx context.Context, by sessions.Session, key stri
 	return a.MergeMeta(ctx, by, map[string]json.RawMessage{key: json.RawMessage("null")})
 }
 
-// DeleteSelf ends the account of a session. Who has a password must show it.
+// DeleteSelf deletes the account of a session. A user with a password must send it.
 func (a *Accounts) DeleteSelf(ctx context.Context, by sessions.Session, currentPassword string) error {
-	s, err := a.look(ctx, by.UserID)
+	s, err := a.load(ctx, by.UserID)
 	if err != nil {
 		return err
 	}
 	if s.Credentials.Password != "" {
-		if s, err = a.confirmed(ctx, by.UserID, currentPassword); err != nil {
+		if s, err = a.checkCurrentPassword(ctx, by.UserID, currentPassword); err != nil {
 			return err
 		}
 	}
-	if err := owesCode(s, by); err != nil {
+	if err := checkMFA(s, by); err != nil {
 		return err
 	}
 	return a.delete(ctx, by.UserID)
 }
 
-// delete ends an account and everything that is open in its name. Its access
-// tokens go with it: they open nothing without a user.
+// delete deletes an account and ends its sessions. Its access tokens are void without it.
 func (a *Accounts) delete(ctx context.Context, userID string) error {
 	if _, err := a.change(ctx, userID, user.Delete{}); err != nil {
 		return err
 	}
 	return a.o.Sessions.EndAll(ctx, userID, "", session.CauseDeleted)
+}
+
+// Invitation is an account that a super admin creates for somebody. Without a password a mail
+// invites them to choose one.
+type Invitation struct {
+	Email, FirstName, LastName, Language, Password string
+	Groups                                         []string
+}
+
+// Invite creates a valid account. Its address is not proven, so it is no super admin before its
+// owner has followed a link.
+func (a *Accounts) Invite(ctx context.Context, in Invitation) (Account, error) {
+	cmd := user.Create{
+		ID: newID(ctx, "user"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Language: in.Language,
+		Groups: in.Groups, Status: user.Validated, Provider: user.Local,
+	}
+	var err error
+	switch {
+	case in.Password != "":
+		cmd.Password, err = a.newPassword(ctx, operator, in.Password, cmd)
+	case a.o.Mailer == nil:
+		err = domain.Invalid(domain.FieldError{Field: "password", Message: "is needed: this platform does not send mail"})
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	s, err := a.change(ctx, cmd.ID, cmd)
+	if err != nil {
+		return Account{}, err
+	}
+	if in.Password == "" {
+		a.enqueue(ctx, a.mailInvitation(s.ID))
+	}
+	return a.accountOf(s), nil
+}
+
+// DeleteUser deletes an account, for a super admin.
+func (a *Accounts) DeleteUser(ctx context.Context, userID string) error {
+	if _, err := a.loadExisting(ctx, userID); err != nil {
+		return err
+	}
+	return a.delete(ctx, userID)
+}
+
+// SessionsOf returns the live sessions of a user, the last seen first.
+func (a *Accounts) SessionsOf(ctx context.Context, userID string) ([]sessions.Session, error) {
+	return a.o.Sessions.Of(ctx, userID)
+}
+
+// EndSession ends one session of a user.
+func (a *Accounts) EndSession(ctx context.Context, userID, id string) error {
+	ended, err := a.o.Sessions.End(ctx, userID, id, session.CauseRevoked)
+	if err == nil && !ended {
+		err = domain.Refuse(domain.CodeNotFound, "there is no such session").With("resource", "session").With("id", id)
+	}
+	return err
+}
+
+// EndSessions ends all sessions of a user, for a super admin.
+func (a *Accounts) EndSessions(ctx context.Context, userID string) error {
+	return a.o.Sessions.EndAll(ctx, userID, "", session.CauseRevoked)
+}
+
+// Logout ends a session. Ending it twice does nothing.
+func (a *Accounts) Logout(ctx context.Context, by sessions.Session) error {
+	_, err := a.o.Sessions.End(ctx, by.UserID, by.ID, session.CauseLogout)
+	return err
 }

@@ -16,7 +16,7 @@ import (
 	"svc/domain/shape"
 )
 
-// Options are how a tree is read.
+// Options say how a tree is read.
 type Options struct {
 	Limits      Limits
 	WorkspaceID string // for the items
@@ -33,7 +33,7 @@ type Options struct {
 	Others []string
 }
 
-// Reading is what a tree says.
+// Reading is the result of reading a tree.
 type Reading struct {
 	Content  Content          // without index when its checksum is wrong
 	Import   *ImportFile      // nil: there is none that can be read
@@ -48,8 +48,8 @@ type Reading struct {
 	lines  map[string]*yamltext.Source // by file, of those that were asked for
 }
 
-// Line returns the line on which a field of a file stands, or on which what is around it begins; 0
-// when the file cannot be read.
+// Line returns the line of a field of a file, or that of its nearest parent; 0 when the file cannot
+// be read.
 func (r *Reading) Line(file, field string) int {
 	source, known := r.lines[file]
 	if !known {
@@ -86,14 +86,14 @@ func Read(tree Tree, o Options) (*Reading, error) {
 	read := make([]parsed, len(paths))
 	spread.Over(len(paths), func(i int) { read[i] = parseFile(paths[i], tree[paths[i]], o.Limits.Document) })
 	for i, p := range paths {
-		if err := r.file(p, read[i]); err != nil {
+		if err := r.readFile(p, read[i]); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.checkIndex(); err != nil {
 		return nil, err
 	}
-	if err := r.settle(); err != nil {
+	if err := r.placeDocuments(); err != nil {
 		return nil, err
 	}
 	r.missing()
@@ -179,14 +179,14 @@ func limitOf(err error, path string) error {
 	return nil
 }
 
-// parsed is what the text of a file says, or why it says nothing.
+// parsed is the parsed text of a file, or its fault.
 type parsed struct {
 	doc     *document.Map
 	changes []shape.Correction // that were made to use it
 	err     error
 }
 
-// parseFile reads the text of a file.
+// parseFile parses the text of a file.
 func parseFile(file string, text []byte, limits document.Limits) parsed {
 	v, err := yamltext.Read(text, limits)
 	if err == nil && v == nil {
@@ -197,16 +197,15 @@ func parseFile(file string, text []byte, limits document.Limits) parsed {
 		err = &document.Fault{Line: 1, Column: 1, Message: "must be a mapping"}
 	}
 	if err != nil {
-		return parsed{err: faultOfJSON(file, text, limits, err)}
+		return parsed{err: jsonFault(file, text, limits, err)}
 	}
 	place, _ := Locate(file)
 	doc, changes := shape.Correct(place.Kind, doc)
 	return parsed{doc: doc, changes: changes}
 }
 
-// faultOfJSON returns the fault of a JSON file as the reader of JSON reports it. A fault about a limit
-// stays as it is.
-func faultOfJSON(file string, text []byte, limits document.Limits, err error) error {
+// jsonFault returns the fault of a JSON file by the JSON parser. A fault about a limit stays.
+func jsonFault(file string, text []byte, limits document.Limits, err error) error {
 	if fault, ok := errors.AsType[*document.Fault](err); !strings.HasSuffix(file, ".json") || !ok || fault.Limit != "" || !utf8.Valid(text) {
 		return err
 	}
@@ -216,11 +215,11 @@ func faultOfJSON(file string, text []byte, limits document.Limits, err error) er
 	return err
 }
 
-// file keeps what a file says under the object it is for.
-func (r *treeReader) file(path string, said parsed) error {
+// readFile keeps what a file says under the object it is for.
+func (r *treeReader) readFile(path string, p parsed) error {
 	place, _ := Locate(path)
 	f := file{path: path, place: place}
-	doc, err := said.doc, said.err
+	doc, err := p.doc, p.err
 	if over := limitOf(err, path); over != nil {
 		return over
 	}
@@ -246,7 +245,7 @@ func (r *treeReader) file(path string, said parsed) error {
 	case err != nil:
 		r.fail(r.itemOf(ErrInvalidDocument, path, err))
 	case r.checksum(place, path):
-		f.doc, f.changes = doc, said.changes
+		f.doc, f.changes = doc, p.changes
 		if f.place.Kind.Folder != "" {
 			doc.Set("slug", f.place.Slug)
 		}
@@ -261,8 +260,7 @@ func (r *treeReader) file(path string, said parsed) error {
 
 var errSlug = errors.New("slug")
 
-// placeOf returns where the document belongs: its own slug has its way, the path
-// is asked when it has none.
+// placeOf returns the place of a document: by its slug or, without one, by its path.
 func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 	if at.Kind.Folder == "" {
 		return at, nil
@@ -285,7 +283,7 @@ func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 	return place, nil
 }
 
-// warnAbout says what is odd about a file that is used.
+// warnAbout adds warnings about a file that is used.
 func (r *treeReader) warnAbout(f file) {
 	if at, _ := Locate(f.path); f.place != at {
 		msg := fmt.Sprintf("the slug is %q, the file should be %s", f.place.Slug, f.place.Path())
@@ -305,4 +303,116 @@ func (r *treeReader) warnAbout(f file) {
 		}
 		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", "), Err: WarnUnknownField, Filepath: f.path, Line: line})
 	}
+}
+
+// checkIndex refuses a tree without index, or with two.
+func (r *treeReader) checkIndex() error {
+	switch files := r.found[fold(document.Index.Name)]; len(files) {
+	case 0:
+		return missingIndex()
+	case 1:
+		return nil
+	default:
+		return invalidIndex(Item{Msg: "there is more than one index", Err: ErrDuplicateObject, Filepath: files[0].path})
+	}
+}
+
+func invalidIndex(item Item) error {
+	e := domain.Refuse(domain.CodeValidation, "%s: %s", item.Filepath, item.Msg).
+		Reason("invalid_index").With("filepath", item.Filepath)
+	if item.Line > 0 {
+		e.With("line", item.Line)
+	}
+	return e
+}
+
+// placeDocuments adds each document to the content that has exactly one valid file.
+func (r *treeReader) placeDocuments() error {
+	failed := map[string]bool{}
+	for _, key := range r.order {
+		files := r.found[key]
+		if len(files) == 1 && files[0].doc != nil {
+			if err := r.useFile(files[0]); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, f := range files {
+			at, _ := Locate(f.path)
+			failed[at.String()], failed[f.place.String()] = true, true
+			if len(files) > 1 {
+				r.fail(Item{Msg: "another file is for the same object", Err: ErrDuplicateObject, Filepath: f.path, Line: r.out.Line(f.path, "slug")})
+			}
+		}
+	}
+	r.out.Failed = slices.Sorted(maps.Keys(failed))
+	return r.out.Files.Check(r.Limits)
+}
+
+// useFile adds the document of a file. Its canonical text can be longer; a document that could not be
+// exported again is refused.
+func (r *treeReader) useFile(f file) error {
+	text, err := Text(f.place, f.doc)
+	if err != nil {
+		return err
+	}
+	if len(text) > r.Limits.FileBytes {
+		return Exceeded("fileBytes", r.Limits.FileBytes, f.path)
+	}
+	r.out.Files[f.place.Path()] = text
+	r.out.Content.Put(f.place, f.doc)
+	r.out.Sources[f.place] = f.path
+	r.warnAbout(f)
+	return nil
+}
+
+// checksum reports whether the file at a path has the checksum of the import file, or need not.
+func (r *treeReader) checksum(at Place, path string) bool {
+	if r.out.Import == nil || !r.Verify {
+		return true
+	}
+	want, listed := r.out.Import.Checksums[at.String()]
+	if !listed || want == Checksum(r.tree[path]) {
+		return true
+	}
+	return r.mismatch(Item{Msg: "is not what was pushed", Err: ErrChecksumMismatch, Filepath: path})
+}
+
+// missing finds files that the import file lists and the tree lacks. Their places count as failed: a
+// document must not be deleted because its file is lost.
+func (r *treeReader) missing() {
+	if r.out.Import == nil || !r.Verify {
+		return
+	}
+	have := r.tree.Checksums()
+	for _, place := range slices.Sorted(maps.Keys(r.out.Import.Checksums)) {
+		if _, ok := have[place]; ok {
+			continue
+		}
+		if !r.mismatch(Item{Msg: "is listed in " + ImportPath + " but missing", Err: ErrChecksumMismatch, Filepath: place + extensions[0]}) {
+			r.out.Failed = append(r.out.Failed, place)
+		}
+	}
+	slices.Sort(r.out.Failed)
+	r.out.Failed = slices.Compact(r.out.Failed)
+}
+
+// mismatch adds the item of a wrong checksum, and reports whether Force allows it.
+func (r *treeReader) mismatch(item Item) bool {
+	if r.Force {
+		r.warn(item)
+	} else {
+		r.fail(item)
+	}
+	return r.Force
+}
+
+// strict refuses a tree with errors, with the option Strict.
+func (r *treeReader) strict() error {
+	if !r.Strict || len(r.out.Errors) == 0 {
+		return nil
+	}
+	return domain.Refuse(domain.CodeValidation, "%d files have errors, the first: %s: %s",
+		len(r.out.Errors), r.out.Errors[0].Filepath, r.out.Errors[0].Msg).
+		Reason("invalid_files").With("errors", r.out.Errors)
 }

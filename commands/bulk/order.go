@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// member is one workspace of an import, as far as its order goes.
+// member is one workspace of an import, with the data for its order.
 type member struct {
 	slug  string
 	app   string   // that it publishes; "": none
 	needs []string // apps that it uses
 }
 
-// order is in which order workspaces are imported, and which wait for which.
+// order is the order of an import, and which workspaces wait for which.
 type order struct {
 	slugs   []string
 	after   map[string][]string // slugs before it that it waits for
@@ -21,11 +21,11 @@ type order struct {
 	missing map[string][]string // apps that none of them publishes
 }
 
-// arrange puts each workspace after those that publish the apps it uses; ties go by
-// slug. Members of a cycle stand in the order of their slugs.
+// arrange puts each workspace after those that publish its apps; otherwise they are sorted by slug.
+// Members of a cycle are sorted by slug.
 func arrange(members []member) order {
 	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.slug, b.slug) })
-	a := arranging{needs: map[string][]string{}}
+	a := dependencyGraph{needs: map[string][]string{}}
 	publisher := map[string]string{}
 	for _, m := range members {
 		if _, taken := publisher[m.app]; m.app != "" && !taken {
@@ -46,7 +46,7 @@ func arrange(members []member) order {
 		}
 	}
 	o.cycles = a.cycles(members)
-	o.slugs = a.sorted(members)
+	o.slugs = a.sortedSlugs(members)
 	place := map[string]int{}
 	for i, slug := range o.slugs {
 		place[slug] = i
@@ -61,21 +61,21 @@ func arrange(members []member) order {
 	return o
 }
 
-// arranging is what the order is found from.
-type arranging struct {
+// dependencyGraph has the dependencies between workspaces.
+type dependencyGraph struct {
 	needs map[string][]string // by slug, slugs
 	group map[string]int      // the cycle that a slug is in; absent: none
 }
 
-// unit is a workspace, or a cycle of them: it waits for those outside that any of its
-// members waits for.
+// unit is a workspace, or a cycle of them. It waits for everything outside that one of its members
+// waits for.
 type unit struct {
 	members []string
 	waits   int
 }
 
-// sorted takes the first by slug of those that wait for nobody any more.
-func (a *arranging) sorted(members []member) (slugs []string) {
+// sortedSlugs repeatedly takes the first workspace by slug that waits for none.
+func (a *dependencyGraph) sortedSlugs(members []member) (slugs []string) {
 	units, awaited := a.units(members)
 	var free slugHeap
 	for _, u := range units {
@@ -100,7 +100,7 @@ func (a *arranging) sorted(members []member) (slugs []string) {
 
 // units puts the members of each cycle together; awaited are those that wait for a
 // slug.
-func (a *arranging) units(members []member) (units []*unit, awaited map[string][]*unit) {
+func (a *dependencyGraph) units(members []member) (units []*unit, awaited map[string][]*unit) {
 	of, cycles := map[string]*unit{}, map[int]*unit{}
 	for _, m := range members {
 		u := &unit{}
@@ -129,7 +129,7 @@ func (a *arranging) units(members []member) (units []*unit, awaited map[string][
 	return units, awaited
 }
 
-// slugHeap gives the first by slug.
+// slugHeap is a heap with the first slug on top.
 type slugHeap []string
 
 func (h slugHeap) Len() int           { return len(h) }
@@ -147,9 +147,8 @@ func (h *slugHeap) Pop() any {
 	return slug
 }
 
-// cycles finds those who wait for each other (Tarjan's strongly connected
-// components).
-func (a *arranging) cycles(members []member) (found [][]string) {
+// cycles finds workspaces that wait for each other (Tarjan's strongly connected components).
+func (a *dependencyGraph) cycles(members []member) (found [][]string) {
 	a.group = map[string]int{}
 	t := tarjan{needs: a.needs, index: map[string]int{}, low: map[string]int{}, on: map[string]bool{}}
 	for _, m := range members {

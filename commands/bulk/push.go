@@ -16,7 +16,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// PushRequest is what is asked of a push.
+// PushRequest is the body of a push.
 type PushRequest struct {
 	RepositoryID string             `json:"repositoryId"` // "": the first that can be pushed to
 	Groups       []string           `json:"groups"`
@@ -25,13 +25,13 @@ type PushRequest struct {
 	Force        bool               `json:"force,omitempty"`
 }
 
-// Push saves the workspaces of some groups, in the background.
+// Push pushes the workspaces of some groups, in the background.
 func (r *Runs) Push(ctx context.Context, in PushRequest) (*operations.Handle, error) {
 	id, known, err := r.Operations.Reserve(ctx, domain.Platform, "")
 	if err != nil || known != nil {
 		return known, err
 	}
-	in, repo, err := r.checked(ctx, in)
+	in, repo, err := r.checkPush(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +46,15 @@ func (r *Runs) Push(ctx context.Context, in PushRequest) (*operations.Handle, er
 // PlanPush finds out what a push would do: which workspaces are pushed, and why the
 // others are not.
 func (r *Runs) PlanPush(ctx context.Context, in PushRequest) (PushPlan, error) {
-	in, _, err := r.checked(ctx, in)
+	in, _, err := r.checkPush(ctx, in)
 	if err != nil {
 		return PushPlan{}, err
 	}
-	bulk, err := r.sorted(ctx, in)
+	bulk, err := r.planPush(ctx, in)
 	return PushPlan{DryRun: true, RepositoryID: in.RepositoryID, Groups: in.Groups, Name: in.Name, Workspaces: bulk.Sorted()}, err
 }
 
-// PushPlan is what a push would do.
+// PushPlan is the plan of a push.
 type PushPlan struct {
 	DryRun       bool                    `json:"dryRun"`
 	RepositoryID string                  `json:"repositoryId"`
@@ -63,9 +63,8 @@ type PushPlan struct {
 	Workspaces   []operation.Categorised `json:"workspaces"`
 }
 
-// checked completes a request, and refuses groups and repositories that there are
-// not.
-func (r *Runs) checked(ctx context.Context, in PushRequest) (PushRequest, repositories.Repository, error) {
+// checkPush completes a request, and refuses unknown groups and repositories.
+func (r *Runs) checkPush(ctx context.Context, in PushRequest) (PushRequest, repositories.Repository, error) {
 	known := r.groups()
 	unknown := []string{}
 	for _, group := range in.Groups {
@@ -95,8 +94,8 @@ func (r *Runs) groups() map[string][]string {
 	return r.Repositories.Groups()
 }
 
-// sorted finds the workspaces of the groups, and what is to be done about each.
-func (r *Runs) sorted(ctx context.Context, in PushRequest) (operation.Bulk, error) {
+// planPush finds the workspaces of the groups, and the category of each.
+func (r *Runs) planPush(ctx context.Context, in PushRequest) (operation.Bulk, error) {
 	var labels []string
 	for _, group := range in.Groups {
 		labels = append(labels, r.groups()[group]...)
@@ -113,7 +112,7 @@ func (r *Runs) sorted(ctx context.Context, in PushRequest) (operation.Bulk, erro
 	return bulk, err
 }
 
-// category is what is to be done about a workspace.
+// category says whether a workspace is pushed, or why not.
 func (r *Runs) category(w Workspace, in PushRequest) string {
 	switch {
 	case w.Lock == workspace.MergeConflict:
@@ -126,29 +125,29 @@ func (r *Runs) category(w Workspace, in PushRequest) string {
 	return operation.AlreadyPushed
 }
 
-// isIn reports whether the present content of a workspace is in a platform repository: it may have
-// been pushed to another one only. A workspace that cannot be there is not missing.
+// isIn reports whether the current content of a workspace is in a platform repository: it may have
+// been pushed only to another one. For a workspace that cannot be there it is true.
 func (r *Runs) isIn(w Workspace, repositoryID string) bool {
 	repo, err := r.Repositories.InPlatform(repositoryID, w.Slug)
 	return err != nil || w.In[repositoryID] == versioning.PlaceOf(repo)
 }
 
-// resumePush goes on with a push whose runner is gone.
+// resumePush continues a push whose node is gone.
 func (r *Runs) resumePush(ctx context.Context, run *operations.Run, op operation.State) (any, error) {
 	var in PushRequest
 	if err := json.Unmarshal(op.Request, &in); err != nil {
 		return nil, err
 	}
-	return nil, r.pushAll(heeding(ctx, op), run, in, op.Bulk)
+	return nil, r.pushAll(withCancel(ctx, op), run, in, op.Bulk)
 }
 
-// pushAll pushes what is planned, or what is left of it.
+// pushAll pushes what is planned, or the rest of it.
 func (r *Runs) pushAll(ctx context.Context, run *operations.Run, in PushRequest, planned *operation.Bulk) error {
-	p := &pushing{running: running{Runs: r, op: run}, in: in}
+	p := &pushRun{bulkRun: bulkRun{Runs: r, op: run}, in: in}
 	if planned == nil {
 		alive, stop := uncancelled(ctx)
 		defer stop()
-		bulk, err := r.sorted(alive, in)
+		bulk, err := r.planPush(alive, in)
 		if err == nil {
 			err = run.Tell(alive, operation.Plan{Epoch: run.Epoch(), Bulk: bulk})
 		}
@@ -158,23 +157,23 @@ func (r *Runs) pushAll(ctx context.Context, run *operations.Run, in PushRequest,
 		planned = &bulk
 	}
 	p.bulk = *planned
-	return p.each(ctx, operation.Faulty, p.one)
+	return p.runAll(ctx, operation.Faulty, p.pushOne)
 }
 
-// pushing is a push on its way.
-type pushing struct {
-	running
+// pushRun is a running push.
+type pushRun struct {
+	bulkRun
 	in PushRequest
 }
 
-// one pushes one workspace.
-func (p *pushing) one(ctx context.Context, w operation.Planned) (operation.Finished, error) {
-	return p.attempt(ctx, w, p.push)
+// pushOne pushes one workspace.
+func (p *pushRun) pushOne(ctx context.Context, w operation.Planned) (operation.Finished, error) {
+	return p.tryOne(ctx, w, p.pushWorkspace)
 }
 
-// push pushes one workspace, unless that was done before the run was taken over.
-func (p *pushing) push(ctx context.Context, w operation.Planned) (operation.Finished, error) {
-	end, child, err := p.child(ctx, w.WorkspaceID, p.place(w.Slug), func(operation.State) bool { return false })
+// pushWorkspace pushes one workspace, unless that was done before the run was taken over.
+func (p *pushRun) pushWorkspace(ctx context.Context, w operation.Planned) (operation.Finished, error) {
+	end, child, err := p.findChild(ctx, w.WorkspaceID, p.indexOf(w.Slug), func(operation.State) bool { return false })
 	if err == nil && end.ID == "" {
 		request := versioning.PushRequest{Name: p.in.Name, Description: p.in.Description, RepositoryID: p.in.RepositoryID, Platform: true, ID: child}
 		if w.WorkspaceID == domain.Platform {
@@ -191,12 +190,12 @@ func (p *pushing) push(ctx context.Context, w operation.Planned) (operation.Fini
 	if end.Failure != nil {
 		return operation.Finished{}, end.Failure.Error()
 	}
-	var version versioning.ShownVersion
+	var version versioning.VersionResponse
 	body, err := p.result(ctx, end)
 	if err == nil {
 		err = json.Unmarshal(body, &version)
 	}
 	return operation.Finished{
-		Slug: w.Slug, WorkspaceID: w.WorkspaceID, Name: w.Name, Version: version.Name, Status: operation.Pushed, Warnings: some(version.Warnings),
+		Slug: w.Slug, WorkspaceID: w.WorkspaceID, Name: w.Name, Version: version.Name, Status: operation.Pushed, Warnings: truncateItems(version.Warnings),
 	}, err
 }

@@ -1,11 +1,11 @@
-// Package collections carries out what automations ask of their collections: it finds
-// the rows, decides what changes, and appends that to the log.
+// Package collections performs the calls of automations on their collections: it reads
+// rows, decides what changes, and appends that to the log.
 //
 // A namespace has one log, so that a write call of any size, over any of its
-// collections, is one entry: all of it or nothing. Who decides names the entry that
-// the decision was made on; when another node was faster, it is made again. Calls of
-// this node that come at once take turns (desk.go): whoever has the turn decides for
-// all that wait, and one entry, with one wait for the disk, holds what they change.
+// collections, is one entry: all of it or nothing. An append names the entry that the
+// decision was based on; when another node was faster, it is decided again. Concurrent
+// calls of this node wait in a queue (write_queue.go): one of them decides for all that
+// wait, and one entry, with one wait for the disk, has all their changes.
 package collections
 
 import (
@@ -26,7 +26,7 @@ import (
 	"svc/domain/collection"
 )
 
-// Log keeps entries. It is a *jetstream.Collections.
+// Log stores entries. It is a *jetstream.Collections.
 type Log interface {
 	Parts
 	Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error)
@@ -37,7 +37,7 @@ type Log interface {
 	Alone() bool
 }
 
-// Rows finds rows. It is a *rows.Model.
+// Rows reads rows. It is a *rows.Model.
 type Rows interface {
 	View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error
 	Reach(ctx context.Context, seq uint64) error
@@ -58,14 +58,14 @@ type Options struct {
 	Logger *slog.Logger     // default slog.Default
 }
 
-// Collections carries out calls. All methods are safe for concurrent use.
+// Collections performs calls. All methods are safe for concurrent use.
 type Collections struct {
 	opts     Options
 	envelope *Envelope
 
-	mu    sync.Mutex
-	desks map[domain.StreamID]*writeQueue
-	grown chan domain.StreamID // namespaces due for a snapshot
+	mu     sync.Mutex
+	queues map[domain.StreamID]*writeQueue
+	due    chan domain.StreamID // namespaces due for a snapshot
 }
 
 // New returns Collections.
@@ -86,11 +86,11 @@ func New(o Options) (*Collections, error) {
 		o.Logger = slog.Default()
 	}
 	return &Collections{
-		opts: o, envelope: &Envelope{Parts: o.Log, Vault: o.Vault}, desks: map[domain.StreamID]*writeQueue{}, grown: make(chan domain.StreamID, 16),
+		opts: o, envelope: &Envelope{Parts: o.Log, Vault: o.Vault}, queues: map[domain.StreamID]*writeQueue{}, due: make(chan domain.StreamID, 16),
 	}, nil
 }
 
-// Caller is on whose behalf a call is made.
+// Caller is the caller of a call.
 type Caller struct {
 	WorkspaceID string
 	App         string // slug of the app that runs; "" for the workspace itself
@@ -100,24 +100,23 @@ type Caller struct {
 	ids func(i int) string // of new rows, the same for every attempt; nil: new ones
 }
 
-// Call carries out a function of the module. What the automation is to blame for is
-// an *automation.Error. A write is on disk, and in the rows of this node, when it
-// returns; a read sees every write that was acknowledged before it began, on any
-// node.
+// Call performs a function of the module. An error of the automation is an
+// *automation.Error. A write is on disk, and in the rows of this node, when it returns;
+// a read sees every write that was acknowledged before it began, on any node.
 func (c *Collections) Call(ctx context.Context, caller Caller, function string, params *value.Object) (any, error) {
 	return c.do(ctx, caller, function, func(l collection.Limits) (*collection.Call, error) { return collection.Prepare(function, params, l) })
 }
 
-// do carries out a call.
+// do performs a call.
 func (c *Collections) do(ctx context.Context, caller Caller, function string, prepare func(collection.Limits) (*collection.Call, error)) (any, error) {
 	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
-	call, err := guarded(ctx, c, id, function, func() (*collection.Call, error) { return prepare(c.opts.Limits()) })
+	call, err := recoverPanic(ctx, c, id, function, func() (*collection.Call, error) { return prepare(c.opts.Limits()) })
 	if err != nil {
 		return nil, err
 	}
 	if call.Writes() {
 		j := &job{ctx: ctx, call: call, userID: caller.UserID, ids: caller.ids}
-		if err := c.take(ctx, id, j); err != nil {
+		if err := c.enqueue(ctx, id, j); err != nil {
 			return nil, err // whoever has the turn may still write to the job
 		}
 		return j.result, nil
@@ -125,9 +124,9 @@ func (c *Collections) do(ctx context.Context, caller Caller, function string, pr
 	if err := c.refresh(ctx, id); err != nil {
 		return nil, err
 	}
-	return guarded(ctx, c, id, function, func() (result any, err error) {
+	return recoverPanic(ctx, c, id, function, func() (result any, err error) {
 		err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
-			result, err = call.Read(v, waited(ctx))
+			result, err = call.Read(v, abandonedCheck(ctx))
 			return err
 		})
 		if err != nil {
@@ -137,8 +136,8 @@ func (c *Collections) do(ctx context.Context, caller Caller, function string, pr
 	})
 }
 
-// waited returns what tells a call that nobody waits for it any more.
-func waited(ctx context.Context) func() error {
+// abandonedCheck returns a function that reports whether the caller does not wait any more.
+func abandonedCheck(ctx context.Context) func() error {
 	return func() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -147,8 +146,8 @@ func waited(ctx context.Context) func() error {
 	}
 }
 
-// refresh waits until the rows have what other nodes were acknowledged. What this
-// node wrote they have already.
+// refresh waits until the rows have the acknowledged writes of other nodes. They have those of this
+// node already.
 func (c *Collections) refresh(ctx context.Context, id domain.StreamID) error {
 	if c.opts.Log.Alone() {
 		return nil
@@ -160,8 +159,8 @@ func (c *Collections) refresh(ctx context.Context, id domain.StreamID) error {
 	return c.opts.Rows.Reach(ctx, last)
 }
 
-// StreamOf returns where the collections of a workspace are kept, or those of an app
-// instance in it. Another app under the slug of that instance has others.
+// StreamOf returns the stream of the collections of a workspace, or of an app instance in it. Another
+// app under the same slug has another stream.
 func StreamOf(workspaceID, app, instance string) domain.StreamID {
 	if app == "" && instance == "" {
 		return collection.Stream(workspaceID, "workspace")

@@ -13,7 +13,7 @@ import (
 	"svc/domain/collection"
 )
 
-// Parts keeps what is too large for one entry. It is a *jetstream.Collections.
+// Parts stores data that is too large for one entry. It is a *jetstream.Collections.
 type Parts interface {
 	PutPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error)
 	ReadParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error
@@ -30,8 +30,7 @@ type Envelope struct {
 	Vault commands.Vault
 }
 
-// purpose is what the n-th piece of an entry is sealed for; those of the entry
-// itself have no number.
+// purpose returns the purpose of the n-th sealed piece of an entry; the entry itself has no number.
 func purpose(id domain.StreamID, name string, n int) string {
 	if name == "" {
 		return collection.Kind + "/" + id.ID
@@ -39,8 +38,8 @@ func purpose(id domain.StreamID, name string, n int) string {
 	return collection.Kind + "/" + id.ID + "/" + name + "/" + strconv.Itoa(n)
 }
 
-// packing is an entry that is being put together.
-type packing struct {
+// entryPacker builds an entry.
+type entryPacker struct {
 	*Envelope
 	id    domain.StreamID
 	name  string
@@ -50,8 +49,8 @@ type packing struct {
 	n     int    // pieces that were stored
 }
 
-// add takes a piece of changes. The first one is held back: it may be the only one.
-func (p *packing) add(ctx context.Context, piece []byte) error {
+// addPiece adds a piece of changes. The first one is not stored yet: it may be the only one.
+func (p *entryPacker) addPiece(ctx context.Context, piece []byte) error {
 	if p.held == nil && p.n == 0 {
 		p.held = slices.Clone(piece)
 		return nil
@@ -65,9 +64,9 @@ func (p *packing) add(ctx context.Context, piece []byte) error {
 	return p.store(ctx, piece)
 }
 
-// store seals a piece and keeps it in as many parts as that takes. Each begins with
-// whether it is the last one.
-func (p *packing) store(ctx context.Context, piece []byte) error {
+// store seals a piece and stores it in one or more parts. The first byte of each says whether it is
+// the last one.
+func (p *entryPacker) store(ctx context.Context, piece []byte) error {
 	sealed, err := p.Vault.Seal(ctx, p.id.Scope, piece, purpose(p.id, p.name, p.n))
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (p *packing) store(ctx context.Context, piece []byte) error {
 }
 
 // end returns the body of the entry.
-func (p *packing) end(ctx context.Context) ([]byte, error) {
+func (p *entryPacker) end(ctx context.Context) ([]byte, error) {
 	if p.n == 0 && len(p.held) <= pieceSize {
 		sealed, err := p.Vault.Seal(ctx, p.id.Scope, p.held, purpose(p.id, "", 0))
 		return collection.Entry{Sealed: sealed}.Append(nil), err
@@ -111,12 +110,12 @@ func (p *packing) end(ctx context.Context) ([]byte, error) {
 // pack returns the body of an entry with these changes, after storing its parts if
 // it has any.
 func (e *Envelope) pack(ctx context.Context, id domain.StreamID, name string, changes []collection.Change) ([]byte, error) {
-	p := &packing{Envelope: e, id: id, name: name}
+	p := &entryPacker{Envelope: e, id: id, name: name}
 	var piece []byte
 	for i, c := range changes {
 		piece = collection.AppendChange(piece, c)
 		if len(piece) >= pieceSize || i == len(changes)-1 {
-			if err := p.add(ctx, piece); err != nil {
+			if err := p.addPiece(ctx, piece); err != nil {
 				return nil, err
 			}
 			piece = piece[:0]
@@ -125,9 +124,8 @@ func (e *Envelope) pack(ctx context.Context, id domain.StreamID, name string, ch
 	return p.end(ctx)
 }
 
-// Open hands over the changes of an entry, in pieces. It fails with collection.ErrGone
-// when the key of the workspace is destroyed, and with collection.ErrUnreadable when
-// something is damaged.
+// Open calls visit with the changes of an entry, in pieces. It fails with collection.ErrGone when the
+// key of the workspace is destroyed, and with collection.ErrUnreadable when something is damaged.
 func (e *Envelope) Open(ctx context.Context, l collection.Logged, visit func(changes []byte) error) error {
 	entry, err := collection.ParseEntry(l.Body)
 	if err != nil {

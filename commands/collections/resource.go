@@ -12,24 +12,23 @@ import (
 	"svc/eventstore"
 )
 
-// This file is what people do with collections, beside what automations do: the same
-// calls, on the same log.
+// The methods of this file are for the API: the same calls, on the same log.
 
-// withIDs lets a repeated request find the rows that it has written already.
+// withIDs lets a repeated request find the rows that it has written before.
 func (caller Caller) withIDs(ctx context.Context) Caller {
 	caller.ids = commands.RepeatableIDs(ctx, "collections/"+caller.WorkspaceID)
 	return caller
 }
 
-// resultOf carries out a call whose result is a T.
+// resultOf performs a call whose result is a T.
 func resultOf[T any](ctx context.Context, c *Collections, caller Caller, name string, prepare func(collection.Limits) (*collection.Call, error)) (T, error) {
-	result, err := c.doNow(ctx, caller, name, prepare)
+	result, err := c.doOrUnavailable(ctx, caller, name, prepare)
 	made, _ := result.(T)
 	return made, err
 }
 
-// doNow carries out a call for somebody who waits: what passes is Unavailable.
-func (c *Collections) doNow(ctx context.Context, caller Caller, name string, prepare func(collection.Limits) (*collection.Call, error)) (any, error) {
+// doOrUnavailable performs a call of a request: a transient error is Unavailable.
+func (c *Collections) doOrUnavailable(ctx context.Context, caller Caller, name string, prepare func(collection.Limits) (*collection.Call, error)) (any, error) {
 	result, err := c.do(ctx, caller, name, prepare)
 	if errors.Is(err, eventstore.ErrUnavailable) {
 		err = commands.Refused(err)
@@ -44,7 +43,7 @@ func (c *Collections) Summarise(ctx context.Context, caller Caller) ([]collectio
 	})
 }
 
-// Schema returns what is declared of a collection.
+// Schema returns the declaration of a collection.
 func (c *Collections) Schema(ctx context.Context, caller Caller, t collection.Target) (*value.Object, error) {
 	return resultOf[*value.Object](ctx, c, caller, "readSchema", func(l collection.Limits) (*collection.Call, error) {
 		return collection.ReadSchema(t, l)
@@ -70,19 +69,19 @@ func (c *Collections) Declare(ctx context.Context, caller Caller, appSlug string
 	})
 }
 
-// TryDeclare refuses what Declare would refuse, and changes nothing.
+// TryDeclare returns the refusal of Declare, and changes nothing.
 func (c *Collections) TryDeclare(ctx context.Context, caller Caller, params *value.Object) error {
 	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
 	if err := c.refresh(ctx, id); err != nil {
 		return err
 	}
 	return c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
-		_, err := guarded(ctx, c, id, "updateSchema", func() (any, error) {
+		_, err := recoverPanic(ctx, c, id, "updateSchema", func() (any, error) {
 			call, err := collection.Prepare("updateSchema", params, c.opts.Limits())
 			if err != nil {
 				return nil, err
 			}
-			return call.Write(collection.NewDraft(v), c.stamp(&job{userID: caller.UserID}), waited(ctx))
+			return call.Write(collection.NewDraft(v), c.stamp(&job{userID: caller.UserID}), abandonedCheck(ctx))
 		})
 		return err
 	})
@@ -95,7 +94,7 @@ func (c *Collections) Find(ctx context.Context, caller Caller, t collection.Targ
 	})
 }
 
-// Aggregate returns what steps make of the rows that meet a query.
+// Aggregate returns the result of steps on the rows that match a query.
 func (c *Collections) Aggregate(ctx context.Context, caller Caller, t collection.Target, query any, steps []any) ([]any, error) {
 	return resultOf[[]any](ctx, c, caller, "aggregateRows", func(l collection.Limits) (*collection.Call, error) {
 		return collection.AggregateRows(t, query, steps, l)
@@ -125,7 +124,7 @@ func (c *Collections) Change(ctx context.Context, caller Caller, t collection.Ta
 
 // Remove deletes a row whose tag match accepts; nil accepts all.
 func (c *Collections) Remove(ctx context.Context, caller Caller, t collection.Target, id string, match func(tag string) error) error {
-	_, err := c.doNow(ctx, caller, "removeRow", func(l collection.Limits) (*collection.Call, error) {
+	_, err := c.doOrUnavailable(ctx, caller, "removeRow", func(l collection.Limits) (*collection.Call, error) {
 		return collection.RemoveRow(t, id, match, l)
 	})
 	return err
@@ -133,7 +132,7 @@ func (c *Collections) Remove(ctx context.Context, caller Caller, t collection.Ta
 
 // Drop deletes a collection and its rows.
 func (c *Collections) Drop(ctx context.Context, caller Caller, t collection.Target) error {
-	_, err := c.doNow(ctx, caller, "removeCollection", func(l collection.Limits) (*collection.Call, error) {
+	_, err := c.doOrUnavailable(ctx, caller, "removeCollection", func(l collection.Limits) (*collection.Call, error) {
 		return collection.RemoveCollection(t, l)
 	})
 	return err
@@ -141,7 +140,7 @@ func (c *Collections) Drop(ctx context.Context, caller Caller, t collection.Targ
 
 // Export visits all rows that meet a query, as they are at one moment.
 func (c *Collections) Export(ctx context.Context, caller Caller, t collection.Target, x collection.Export) error {
-	_, err := c.doNow(ctx, caller, "exportRows", func(l collection.Limits) (*collection.Call, error) {
+	_, err := c.doOrUnavailable(ctx, caller, "exportRows", func(l collection.Limits) (*collection.Call, error) {
 		return collection.ExportRows(t, x, l)
 	})
 	return err
@@ -154,11 +153,11 @@ func (c *Collections) TextReader(ctx context.Context, caller Caller, t collectio
 	})
 }
 
-// Source hands over the rows of a file one after the other; ok is false at its end. A fault
-// is a line that is no row.
+// Source returns the rows of a file one after the other; ok is false at its end. A fault is a line
+// that is no row.
 type Source func() (item collection.ImportItem, fault *collection.ImportFault, ok bool, err error)
 
-// Import is rows on their way in.
+// Import is an import of rows.
 type Import struct {
 	Target     collection.Target
 	Next       Source
@@ -166,15 +165,14 @@ type Import struct {
 	DryRun     bool     // tell what would become of them, and change nothing
 }
 
-// maxDryRun is how much of rows a dry run holds: they are written nowhere.
+// maxDryRun is how many bytes of rows a dry run holds in memory.
 const maxDryRun = 64 << 20
 
-// batchBytes is how much of rows an import writes at once.
+// batchBytes is how many bytes of rows an import writes at once.
 const batchBytes = 4 << 20
 
-// Import writes the rows of a file: as many at a time as one write may have, all of those
-// or none. Lines that do not fit are left out and told. When it fails, the batches before
-// are written: result says how much that is.
+// Import writes the rows of a file in batches, each as a whole or not at all. Invalid lines are left
+// out and reported. When it fails, the batches before are written: result counts them.
 func (c *Collections) Import(ctx context.Context, caller Caller, in Import) (result collection.ImportResult, err error) {
 	caller = caller.withIDs(ctx)
 	write := func(items []collection.ImportItem) (collection.ImportResult, error) {
@@ -192,13 +190,13 @@ func (c *Collections) Import(ctx context.Context, caller Caller, in Import) (res
 	err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
 		draft := collection.NewDraft(v)
 		result, err = c.importAll(in.Next, func(items []collection.ImportItem) (collection.ImportResult, error) {
-			return guarded(ctx, c, id, "importRows", func() (made collection.ImportResult, err error) {
+			return recoverPanic(ctx, c, id, "importRows", func() (made collection.ImportResult, err error) {
 				call, err := collection.ImportRows(in.Target, items, in.OnConflict, c.opts.Limits())
 				if err != nil {
 					return made, err
 				}
 				own := collection.NewDraft(draft)
-				done, err := call.Write(own, c.stamp(&job{userID: caller.UserID}), waited(ctx))
+				done, err := call.Write(own, c.stamp(&job{userID: caller.UserID}), abandonedCheck(ctx))
 				made, _ = done.(collection.ImportResult)
 				if draft.AddDraft(own); err == nil && draft.Size() > maxDryRun {
 					err = collection.Refuse(collection.TooLarge, "a dry run takes at most %d MB of new rows: try a part of the file", maxDryRun>>20)

@@ -9,13 +9,13 @@ import (
 	"svc/eventstore"
 )
 
-// Run replaces logs that have grown by snapshots until ctx ends, which is no error.
+// Run replaces long logs by snapshots until ctx ends, which is no error.
 func (c *Collections) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case id := <-c.grown:
+		case id := <-c.due:
 			if err := c.Compact(ctx, id); err != nil && ctx.Err() == nil {
 				c.opts.Logger.Warn("a log of collections was not replaced by a snapshot; the next write asks again", "data", id.String(), "err", err)
 			}
@@ -23,32 +23,32 @@ func (c *Collections) Run(ctx context.Context) error {
 	}
 }
 
-// Compact replaces the log of a namespace by a snapshot, if it is due for one. Writes
-// go on while the rows are read; they wait while what was written since is added.
+// Compact replaces the log of a namespace by a snapshot, if it is due. Writes continue while the rows
+// are read; they wait while later entries are added.
 func (c *Collections) Compact(ctx context.Context, id domain.StreamID) error {
-	p := &packing{Envelope: c.envelope, id: id, name: c.opts.NewID()}
+	p := &entryPacker{Envelope: c.envelope, id: id, name: c.opts.NewID()}
 	var at collection.Mark
 	err := c.opts.Rows.View(ctx, id, func(v collection.Source, mark collection.Mark) error {
 		if at = mark; !at.NeedsSnapshot() {
 			return nil
 		}
-		return collection.SnapshotChanges(v, pieceSize, func(piece []byte) error { return p.add(ctx, piece) })
+		return collection.SnapshotChanges(v, pieceSize, func(piece []byte) error { return p.addPiece(ctx, piece) })
 	})
 	if err != nil || !at.NeedsSnapshot() {
 		return err
 	}
-	return c.take(ctx, id, &job{do: func(ctx context.Context) error { return c.snapshot(ctx, p, at.Seq) }})
+	return c.enqueue(ctx, id, &job{do: func(ctx context.Context) error { return c.snapshot(ctx, p, at.Seq) }})
 }
 
-// snapshot adds what was written after a sequence to a packing with everything up to
-// there, and puts it in the place of all.
-func (c *Collections) snapshot(ctx context.Context, p *packing, last uint64) error {
+// snapshot adds the entries after a sequence to a packer with everything up to there, and replaces
+// the log by it.
+func (c *Collections) snapshot(ctx context.Context, p *entryPacker, last uint64) error {
 	err := c.opts.Log.Since(ctx, p.id, last, func(e collection.Logged) error {
 		if e.Snapshot || e.Previous != last {
 			return fmt.Errorf("%w: another snapshot was faster, and may have dropped the parts of this one", eventstore.ErrConflict)
 		}
 		last = e.Seq
-		return c.envelope.Open(ctx, e, func(changes []byte) error { return p.add(ctx, changes) })
+		return c.envelope.Open(ctx, e, func(changes []byte) error { return p.addPiece(ctx, changes) })
 	})
 	if err != nil {
 		return err

@@ -23,12 +23,12 @@ const (
 	patience = time.Minute
 )
 
-// writeQueue is where the writes of one namespace wait for their turn.
+// writeQueue has the waiting writes of one namespace.
 type writeQueue struct {
 	waiting []*job // the first one has the turn
 }
 
-// job is one write, or something else that must not happen beside writes.
+// job is one write, or other work that must not run concurrently with writes.
 type job struct {
 	ctx    context.Context // of whoever waits for call
 	call   *collection.Call
@@ -42,11 +42,11 @@ type job struct {
 	done   chan struct{} // closed when another has done it
 }
 
-// take does a job when it is its turn, and whatever else can be done with it; or
-// waits until another has done it. A call that was given up may still count.
-func (c *Collections) take(ctx context.Context, id domain.StreamID, j *job) error {
+// enqueue waits for the turn of a job and does it together with other waiting jobs, or waits until
+// another caller has done it. An abandoned call may still have an effect.
+func (c *Collections) enqueue(ctx context.Context, id domain.StreamID, j *job) error {
 	j.turn, j.done = make(chan struct{}), make(chan struct{})
-	c.join(id, j)
+	c.addJob(id, j)
 	select {
 	case <-j.turn:
 	case <-j.done:
@@ -55,33 +55,33 @@ func (c *Collections) take(ctx context.Context, id domain.StreamID, j *job) erro
 		c.leave(id, j)
 		return context.Cause(ctx)
 	}
-	defer c.pass(id)
+	defer c.passTurn(id)
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if j.do != nil {
 		c.remove(id, 1)
 		return j.do(work)
 	}
-	c.together(work, id, c.group(id))
+	c.commitJobs(work, id, c.group(id))
 	return j.err
 }
 
-func (c *Collections) join(id domain.StreamID, j *job) {
+func (c *Collections) addJob(id domain.StreamID, j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.desks[id]
+	d := c.queues[id]
 	if d == nil {
 		d = &writeQueue{}
-		c.desks[id] = d
+		c.queues[id] = d
 		close(j.turn)
 	}
 	d.waiting = append(d.waiting, j)
 }
 
-// leave takes a job back that waits, and passes its turn on if it had it.
+// leave removes a waiting job, and passes its turn on if it had it.
 func (c *Collections) leave(id domain.StreamID, j *job) {
 	c.mu.Lock()
-	d := c.desks[id]
+	d := c.queues[id]
 	i := -1
 	if d != nil {
 		i = slices.Index(d.waiting, j)
@@ -93,30 +93,29 @@ func (c *Collections) leave(id domain.StreamID, j *job) {
 	select {
 	case <-j.turn:
 		if i >= 0 {
-			c.pass(id)
+			c.passTurn(id)
 		}
 	default:
 	}
 }
 
-// pass gives the turn to the next who waits.
-func (c *Collections) pass(id domain.StreamID) {
+// passTurn gives the turn to the next waiting job.
+func (c *Collections) passTurn(id domain.StreamID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.desks[id]
+	d := c.queues[id]
 	if len(d.waiting) == 0 {
-		delete(c.desks, id)
+		delete(c.queues, id)
 		return
 	}
 	close(d.waiting[0].turn)
 }
 
-// group returns the calls that can be decided together, the first one among them.
-// They wait no more.
+// group removes the jobs that can be decided together from the queue, and returns them.
 func (c *Collections) group(id domain.StreamID) []*job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d, n := c.desks[id], 1
+	d, n := c.queues[id], 1
 	for n < min(len(d.waiting), maxGroup) {
 		if next := d.waiting[n]; next.do != nil || next.call.Alone || d.waiting[0].call.Alone {
 			break
@@ -128,20 +127,19 @@ func (c *Collections) group(id domain.StreamID) []*job {
 	return jobs
 }
 
-// remove takes the first jobs from those that wait.
+// remove removes the first jobs of the queue.
 func (c *Collections) remove(id domain.StreamID, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.desks[id]
+	d := c.queues[id]
 	d.waiting = slices.Delete(d.waiting, 0, n)
 }
 
-// together does jobs, as many at a time as one entry should hold, and tells those who
-// wait.
-func (c *Collections) together(ctx context.Context, id domain.StreamID, jobs []*job) {
+// commitJobs commits jobs, as many at a time as fit into one entry, and notifies their callers.
+func (c *Collections) commitJobs(ctx context.Context, id domain.StreamID, jobs []*job) {
 	for len(jobs) > 0 {
-		n, err := guarded(ctx, c, id, jobs[0].call.Function, func() (int, error) { return c.commit(ctx, id, jobs) })
-		if errors.Is(err, errFallen) {
+		n, err := recoverPanic(ctx, c, id, jobs[0].call.Function, func() (int, error) { return c.commit(ctx, id, jobs) })
+		if errors.Is(err, errPanic) {
 			n = len(jobs)
 		}
 		for _, j := range jobs[:n] {
@@ -154,8 +152,8 @@ func (c *Collections) together(ctx context.Context, id domain.StreamID, jobs []*
 	}
 }
 
-// commit decides jobs and appends what they change. It returns how many it has done;
-// when it fails, none of them changed anything that is known.
+// commit decides jobs and appends their changes. It returns how many are done; when it fails, none of
+// them is known to have changed anything.
 func (c *Collections) commit(ctx context.Context, id domain.StreamID, jobs []*job) (n int, err error) {
 	for range maxAttempts {
 		var d decision
@@ -166,7 +164,7 @@ func (c *Collections) commit(ctx context.Context, id domain.StreamID, jobs []*jo
 		if err != nil {
 			return len(jobs), err
 		}
-		sure, err := c.sure(ctx, id, d)
+		sure, err := c.recheckFresh(ctx, id, d)
 		if err != nil {
 			return len(jobs), err
 		}
@@ -189,7 +187,7 @@ func (c *Collections) commit(ctx context.Context, id domain.StreamID, jobs []*jo
 	return len(jobs), fmt.Errorf("%w: other nodes write to %s all the time", eventstore.ErrUnavailable, id)
 }
 
-// decision is what jobs change.
+// decision has the changes of jobs.
 type decision struct {
 	at      collection.Mark
 	changes []collection.Change
@@ -197,16 +195,15 @@ type decision struct {
 	refused bool // one of them was refused
 }
 
-// decide has jobs decided one on the other. One that nobody waits for any more is given
-// up: the others wait for it, too.
+// decide decides jobs one after the other. An abandoned job is dropped: the others wait for it, too.
 func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collection.View, at collection.Mark, jobs []*job) decision {
 	draft, d := collection.NewDraft(v), decision{at: at}
 	for _, j := range jobs {
 		if d.done > 0 && draft.Size() > maxWeight {
 			break
 		}
-		own, turn, caller := collection.NewDraft(draft), waited(ctx), waited(j.ctx)
-		j.result, j.err = guarded(ctx, c, id, j.call.Function, func() (any, error) {
+		own, turn, caller := collection.NewDraft(draft), abandonedCheck(ctx), abandonedCheck(j.ctx)
+		j.result, j.err = recoverPanic(ctx, c, id, j.call.Function, func() (any, error) {
 			return j.call.Write(own, c.stamp(j), func() error {
 				return cmp.Or(caller(), turn())
 			})
@@ -224,7 +221,7 @@ func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collecti
 	return d
 }
 
-// stamp is what a job writes into rows. Each attempt draws the same ids when there are any.
+// stamp returns the ids and times of a job. Each attempt gets the same ids.
 func (c *Collections) stamp(j *job) collection.Stamp {
 	s := collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID}
 	if j.ids != nil {
@@ -234,9 +231,9 @@ func (c *Collections) stamp(j *job) collection.Stamp {
 	return s
 }
 
-// sure reports whether a decision stands that the log is not asked about: one that
-// changes nothing, or refuses something. It must have been made on the last entry.
-func (c *Collections) sure(ctx context.Context, id domain.StreamID, d decision) (bool, error) {
+// recheckFresh reports whether a decision without an append, such as a refusal, was made on the last
+// entry.
+func (c *Collections) recheckFresh(ctx context.Context, id domain.StreamID, d decision) (bool, error) {
 	if c.opts.Log.Alone() || !d.refused && len(d.changes) > 0 {
 		return true, nil
 	}
@@ -247,7 +244,7 @@ func (c *Collections) sure(ctx context.Context, id domain.StreamID, d decision) 
 	return false, c.opts.Rows.Reach(ctx, last)
 }
 
-// catchUp waits for what another node has appended.
+// catchUp waits for the entries of other nodes.
 func (c *Collections) catchUp(ctx context.Context, id domain.StreamID) error {
 	last, err := c.opts.Log.Last(ctx, id)
 	if err != nil {
@@ -270,22 +267,21 @@ func (c *Collections) append(ctx context.Context, id domain.StreamID, d decision
 	d.at.Logged += int64(len(body))
 	if d.at.NeedsSnapshot() {
 		select {
-		case c.grown <- id:
+		case c.due <- id:
 		default: // the next write says it again
 		}
 	}
 	return c.opts.Rows.Reach(ctx, seq)
 }
 
-// errFallen says that a call came upon a fault of ours. What that was is in the log.
-var errFallen = errors.New("collections: a fault of the platform")
+// errPanic says that a call panicked. The panic is logged.
+var errPanic = errors.New("collections: a fault of the platform")
 
-// guarded does what a call of a function asks for, and turns a panic into an error: queries
-// are written by others, and one that we fall over must not end what others do.
-func guarded[T any](ctx context.Context, c *Collections, id domain.StreamID, function string, work func() (T, error)) (v T, err error) {
-	defer commands.Recover(func(fell *commands.PanicError) {
-		c.opts.Logger.ErrorContext(ctx, "a call of collections fell over", "workspace", id.Scope, "function", function, "data", id.String(), "err", fell)
-		err = errFallen
+// recoverPanic calls work and turns a panic into an error: a query must not end the work of others.
+func recoverPanic[T any](ctx context.Context, c *Collections, id domain.StreamID, function string, work func() (T, error)) (v T, err error) {
+	defer commands.Recover(func(panicked *commands.PanicError) {
+		c.opts.Logger.ErrorContext(ctx, "a call of collections panicked", "workspace", id.Scope, "function", function, "data", id.String(), "err", panicked)
+		err = errPanic
 	})
 	return work()
 }

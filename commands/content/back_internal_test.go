@@ -36,11 +36,11 @@ func TestAFieldOfTheIndexIsPutBackUnlessItChangedSince(t *testing.T) {
 		"blocks/y": `{"name":"B","photo":"/p","blocks":{"x":{"name":"2"}}}`,
 	} {
 		index := made.Copy()
-		require.True(t, putBackField(index, made, was, field), field)
+		require.True(t, revertField(index, made, was, field), field)
 		body, err := document.JSON(index)
 		require.NoError(t, err)
 		require.JSONEq(t, want, string(body), field)
-		require.False(t, putBackField(read(t, `{"name":"C","photo":"/q"}`), made, was, field), field)
+		require.False(t, revertField(read(t, `{"name":"C","photo":"/q"}`), made, was, field), field)
 	}
 }
 

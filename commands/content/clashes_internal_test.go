@@ -27,7 +27,7 @@ func TestClashesOfManyDocumentsTakeNoTime(t *testing.T) {
 	}
 	p.put(workspace.Entry{Path: "automations/free", Hash: "new", Endpoint: "free"}, nil)
 	p.put(workspace.Entry{Path: "automations/OTHER", Hash: "new"}, nil)
-	require.Less(t, domaintest.MeasureEffort(t, func() { p.clashes() }), time.Second)
+	require.Less(t, domaintest.MeasureEffort(t, func() { p.dropConflicting() }), time.Second)
 	require.Len(t, p.to.Entries, 1)
 	require.Equal(t, []string{"automations/free"}, p.imported)
 	require.Len(t, p.errors, many+1)
@@ -40,7 +40,7 @@ func TestOfTwoWithOneEndpointTheFirstIsKept(t *testing.T) {
 	p.put(workspace.Entry{Path: "automations/c", Hash: "new", Endpoint: "left"}, nil)
 	p.put(workspace.Entry{Path: "automations/d", Hash: "new", Endpoint: "old"}, nil)
 	p.drop("automations/gone")
-	p.clashes()
+	p.dropConflicting()
 	require.Equal(t, []string{"automations/a", "automations/c"}, p.imported, "b stays as it is, and so does its endpoint")
 	require.Len(t, p.errors, 2)
 }

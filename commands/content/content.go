@@ -1,32 +1,37 @@
 // Package content changes what workspaces consist of: their automations, pages and
 // app instances, one by one or all at once by an import or a restoration.
 //
-// Every change is one event that carries, or names by their hash, the documents
-// it brought. What a workspace was at any time can therefore be put together
-// again, and nothing is ever half changed.
+// Every change is one event with its documents, or with their hashes. So the content at any
+// time can be read again, and no change is ever visible in part.
 package content
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/commands"
 	"svc/commands/archive"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/automation"
 	"svc/domain/automation/input"
 	"svc/domain/document"
+	"svc/domain/shape"
+	"svc/domain/slug"
 	"svc/domain/workspace"
 )
 
 // Ref names a document of a workspace at a moment.
 type Ref struct {
-	Hash   string
-	Apart  bool   // kept in the blob store
-	ID     string // of a page
-	Public bool
-	Sealed map[string][]byte // secret settings of an app instance
-	Untold workspace.Untold  // what events do not tell of the config, of an app instance or the workspace
+	Hash        string
+	Apart       bool   // stored in the blob store
+	ID          string // of a page
+	Public      bool
+	Sealed      map[string][]byte     // secret settings of an app instance
+	HiddenPaths workspace.HiddenPaths // what events do not tell of the config, of an app instance or the workspace
 }
 
 // Library finds documents. What it returns is a hint: the log decides. It is
@@ -51,20 +56,18 @@ type Change struct {
 	Superseded []uint64 // later changes of the same parts
 }
 
-// Blobs keeps documents that are too large for an event. It is a
-// *jetstream.Blobs.
+// Blobs stores documents that are too large for an event. It is a *jetstream.Blobs.
 type Blobs interface {
 	Put(ctx context.Context, content []byte) (name string, err error)
 }
 
-// Apps tells about published apps.
+// Apps reads published apps.
 type Apps interface {
-	// App returns what installing an app takes; found is false when there is no
-	// such app, or not that version of it.
+	// App returns an app; found is false when the app or its version does not exist.
 	App(ctx context.Context, slug, version string) (app App, found bool, err error)
 }
 
-// App is what an instance needs to know of its app.
+// App is the part of an app that its instances need.
 type App struct {
 	WorkspaceID string
 	Installs    []Installed   // the apps that it has instances of
@@ -81,7 +84,7 @@ type Installed struct {
 	Version string // "": the newest
 }
 
-// Instance is an app instance as far as it says what it consists of.
+// Instance is an app instance: its slug and its app.
 type Instance struct {
 	Slug string
 	App  Installed
@@ -99,15 +102,14 @@ type Content struct {
 	// Publish publishes a workspace as an app.
 	Publish func(ctx context.Context, workspaceID, slug, name string) error
 	// Room refuses an app instance with which a workspace would have more than can run. It
-	// is in the place of the one that is called from; "": of none. nil: nothing is too much.
+	// replaces the instance from; "": none. nil: there is no limit.
 	Room func(ctx context.Context, workspaceID, from string, in Instance) error
 
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
 	SecretDefaults func(workspaceSlug string) map[string]bool
 
-	// Two imports of one workspace that are staged would take each other's place
-	// for ever.
+	// Concurrent staged imports of one workspace would replace each other's parts for ever.
 	turns commands.Turns[string]
 }
 
@@ -124,8 +126,7 @@ var kinds = map[string]*document.Kind{
 	"automations": document.Automation, "pages": document.Page, "imports": document.Import,
 }
 
-// Create saves a new document in a folder. Without a slug it gets one that its
-// name suggests.
+// Create saves a new document in a folder. Without a slug it gets one from its name.
 func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *document.Map) (Saved, error) {
 	now, err := c.Workspaces.Get(ctx, workspaceID)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 		doc.Delete("public")
 	}
 	if folder == instances {
-		if err := c.roomFor(ctx, workspaceID, "", nil, doc); err != nil {
+		if err := c.checkRoom(ctx, workspaceID, "", nil, doc); err != nil {
 			return Saved{}, err
 		}
 		if err := c.checkConfig(ctx, nil, doc); err != nil {
@@ -153,13 +154,13 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 		entry.ID = commands.NewID(ctx, 7)
 	}
 	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry, Create: true})
-	return saved(done, entry.Path), named(err, workspaceID)
+	return saved(done, entry.Path), withWorkspace(err, workspaceID)
 }
 
-// attempts bounds how often a save meets a page that was just shared otherwise.
+// attempts is how often a save is tried again when a page was shared meanwhile.
 const attempts = 5
 
-// Replacement is what a document is to become.
+// Replacement is the next version of a document.
 type Replacement struct {
 	Doc     *document.Map
 	IfMatch string // the ETag the caller saw, if any
@@ -210,12 +211,11 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 		if isStalePage(err, to.IfMatch) && attempt < attempts {
 			continue
 		}
-		return saved(done, entry.Path), named(err, workspaceID)
+		return saved(done, entry.Path), withWorkspace(err, workspaceID)
 	}
 }
 
-// isStalePage tells that a page was shared, or not, between the reading and the
-// writing of it.
+// isStalePage reports whether the sharing of a page changed between its read and its write.
 func isStalePage(err error, ifMatch string) bool {
 	refusal, ok := err.(*domain.Error) //nolint:errorlint // decisions return it unwrapped
 	return ok && ifMatch == "" && refusal.Details["reason"] == "stale"
@@ -226,20 +226,355 @@ func (c *Content) Remove(ctx context.Context, workspaceID, folder, slug, ifMatch
 	path := folder + "/" + slug
 	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Remove{Path: path},
 		commands.Matches(ifMatch, commands.ItemRevision(path)))
-	return saved(done, path), named(err, workspaceID)
+	return saved(done, path), withWorkspace(err, workspaceID)
 }
 
 func saved(done commands.Workspace, path string) Saved {
 	return Saved{Path: path, Revision: done.State.Items[path].Revision, Seq: done.Seq, Changed: done.Changed}
 }
 
-// named lets the refusal of a workspace that is not there say which.
-func named(err error, workspaceID string) error {
+// withWorkspace adds the id to the refusal of a workspace that does not exist.
+func withWorkspace(err error, workspaceID string) error {
 	if refusal, ok := err.(*domain.Error); ok && refusal.Code == domain.CodeNotFound && refusal.Details == nil { //nolint:errorlint // decisions return it unwrapped
 		return refusal.With("resource", "workspace").With("id", workspaceID)
 	}
 	return err
 }
 
-// now is the log's clock.
+// now returns the time of the log.
 func (c *Content) now() time.Time { return c.Workspaces.Now() }
+
+// maxInline is how large a document may be to be carried by its event.
+const maxInline = 256 << 10
+
+// maxText is how large the file of a document may be.
+const maxText = 1 << 20
+
+// prepare checks a document and makes the entry to save. before is what it replaces; nil:
+// nothing.
+func (c *Content) prepare(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map, before *workspace.Item) (workspace.Entry, error) {
+	if err := checkSlug(kind, doc.Text("slug")); err != nil {
+		return workspace.Entry{}, err
+	}
+	faults, parsed := c.Check(kind, doc)
+	if err := refusal(acceptUnknown(kind, faults)); err != nil {
+		return workspace.Entry{}, err
+	}
+	if kind != document.Import {
+		e, err := c.newEntry(kind, doc, parsed)
+		if err == nil {
+			err = c.storeLarge(ctx, &e)
+		}
+		return e, err
+	}
+	app, before, err := c.installable(ctx, workspaceID, doc, before)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	doc, sealed, err := c.seal(ctx, workspaceID, doc, app, before)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	e, err := c.newEntry(kind, doc, nil)
+	if err == nil {
+		err = c.storeLarge(ctx, &e)
+	}
+	e.Sealed, e.Events = sealed, Prefixed(app.Events, doc.Text("slug")+".")
+	return e, err
+}
+
+func checkSlug(kind *document.Kind, s string) error {
+	if !kind.HasSlug(s) {
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: "letters, digits, blanks, _ and - in parts joined by /, at most 128 characters, and none of the words that the platform uses itself"})
+	}
+	return nil
+}
+
+// chooseSlug returns the slug of a new document: its own, or one that its name
+// suggests.
+func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) string {
+	if given, ok := doc.Get("slug"); ok && given != nil {
+		text, _ := given.(string)
+		return text
+	}
+	if kind == document.Import {
+		return doc.Text("appSlug")
+	}
+	name, _ := doc.Get("name")
+	return slug.FromName(name, func(candidate string) bool {
+		for path := range s.Items {
+			if strings.EqualFold(path, kind.Folder+"/"+candidate) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// newEntry makes an entry of a checked document. parsed is the parsed automation; nil: it is
+// parsed again. An entry that is too large for an event needs storeLarge before it is saved.
+func (c *Content) newEntry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
+	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
+	doc = kind.Canonical(doc)
+	text, err := archive.Text(place, doc)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	if len(text) > maxText {
+		return workspace.Entry{}, tooLongError(place, len(text))
+	}
+	body, err := document.JSON(doc)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	e := workspace.Entry{Path: place.String(), Hash: workspace.HashOf(body), Checksum: archive.Checksum(text), Body: body}
+	if kind == document.Automation && parsed == nil {
+		parsed, _ = automation.Parse(doc, c.Rules())
+	}
+	deriveFields(&e, kind, doc, parsed)
+	if len(body) <= maxInline {
+		return e, nil
+	}
+	e.About, e.Apart = workspace.Describe(e.Path, doc), true
+	if kind == document.Automation {
+		review := input.Review(doc).Bounded()
+		e.Review = &review
+	}
+	return e, nil
+}
+
+// storeLarge stores a body that is too large for an event in the blob store. It is called
+// last, so that a refusal leaves nothing behind.
+func (c *Content) storeLarge(ctx context.Context, e *workspace.Entry) error {
+	if !e.Apart || e.Body == nil {
+		return nil
+	}
+	_, err := c.Blobs.Put(ctx, e.Body)
+	e.Body = nil
+	return err
+}
+
+func tooLongError(place archive.Place, length int) error {
+	return domain.Refuse(domain.CodeValidation, "%s is larger than %d bytes", place, maxText).
+		Reason("limit_exceeded").With("length", length).With("limit", maxText)
+}
+
+// deriveFields sets the fields that are derived from the document.
+func deriveFields(e *workspace.Entry, kind *document.Kind, doc *document.Map, parsed *automation.Automation) {
+	switch kind {
+	case document.Automation:
+		if parsed == nil {
+			return
+		}
+		if parsed.When.Endpoint != nil {
+			e.Endpoint = parsed.When.Endpoint.String()
+		}
+		e.Events = eventsOf(parsed.Events())
+	case document.Page:
+		e.Public, _ = boolOf(doc, "public")
+		emit, listen := shape.PageEvents(doc)
+		e.Events = document.MapOf(document.Pair{Key: "emit", Value: document.StringList(emit)}, document.Pair{Key: "listen", Value: document.StringList(listen)})
+	case document.Import:
+		e.App = doc.Text("appSlug")
+	}
+}
+
+func boolOf(doc *document.Map, key string) (value, ok bool) {
+	v, _ := doc.Get(key)
+	value, ok = v.(bool)
+	return value, ok
+}
+
+func eventsOf(ev automation.Events) *document.Map {
+	auto := make([]any, 0, len(ev.Autocomplete))
+	for _, a := range ev.Autocomplete {
+		auto = append(auto, document.MapOf(document.Pair{Key: "event", Value: a.Event}, document.Pair{Key: "autocomplete", Value: document.ValueOf(a.Autocomplete)}))
+	}
+	return document.MapOf(
+		document.Pair{Key: "emit", Value: document.StringList(ev.Emit)}, document.Pair{Key: "listen", Value: document.StringList(ev.Listen)},
+		document.Pair{Key: "autocomplete", Value: auto},
+	)
+}
+
+// Fault is a fault of a document. A document with warnings only can be saved.
+type Fault struct {
+	Field   string
+	Message string
+	Code    domain.Code
+	Unknown bool // a field that documents do not have
+	Warning bool
+}
+
+// Check returns the faults of a document, and an automation as it was parsed.
+func (c *Content) Check(kind *document.Kind, doc *document.Map) (faults []Fault, parsed *automation.Automation) {
+	if kind != document.Automation {
+		for _, f := range shape.Check(kind, doc) {
+			faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Unknown: f.Unknown})
+		}
+		return faults, nil
+	}
+	parsed, found := automation.Parse(doc, c.Rules())
+	for _, f := range append(found, input.Faults(parsed, found)...) {
+		faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Warning: f.Warning})
+	}
+	return faults, parsed
+}
+
+// acceptUnknown removes the faults for unknown fields of an app instance: an import may have
+// stored them.
+func acceptUnknown(kind *document.Kind, faults []Fault) []Fault {
+	return slices.DeleteFunc(faults, func(f Fault) bool { return kind == document.Import && f.Unknown })
+}
+
+// refusal returns the faults as an error.
+func refusal(faults []Fault) error {
+	var wrong []shape.Fault
+	for _, f := range faults {
+		if !f.Warning {
+			wrong = append(wrong, shape.Fault{Field: f.Field, Message: f.Message, Code: f.Code})
+		}
+	}
+	return shape.Refusal(wrong)
+}
+
+// Try returns the faults with which saving a document would be refused, and its warnings,
+// and saves nothing. slug is that of the document it would replace, "" for a new one. An
+// automation is returned as it was parsed.
+func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc *document.Map) ([]Fault, *automation.Automation, error) {
+	now, err := c.Workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return nil, nil, err
+	}
+	kind, path := kinds[folder], folder+"/"+slug
+	item, exists := now.State.Items[path]
+	if slug != "" && !exists {
+		_, err := workspace.Decider.Decide(now.State, workspace.Remove{Path: path})
+		return nil, nil, withWorkspace(err, workspaceID)
+	}
+	doc = doc.Copy()
+	switch {
+	case slug == "":
+		doc.Set("slug", chooseSlug(now.State, kind, doc))
+	case doc.Text("slug") == "":
+		doc.Set("slug", slug)
+	}
+	faults, parsed := c.Check(kind, doc)
+	if err := checkSlug(kind, doc.Text("slug")); err != nil {
+		return withRefusal(faults, err), parsed, nil
+	}
+	e := workspace.Entry{Path: folder + "/" + doc.Text("slug"), Public: item.Public}
+	if slug != "" && e.Path != path {
+		e.From = path
+	}
+	deriveFields(&e, kind, doc, parsed)
+	e.Public = item.Public
+	_, err = workspace.Decider.Decide(now.State, workspace.Save{Entry: e, Create: slug == ""})
+	if err == nil {
+		err = fits(kind, doc)
+	}
+	if code := domain.CodeOf(err); err != nil && code != domain.CodeAlreadyExists && code != domain.CodeValidation {
+		return nil, nil, withWorkspace(err, workspaceID)
+	}
+	return withRefusal(faults, err), parsed, nil
+}
+
+// fits refuses a document whose file would be too long.
+func fits(kind *document.Kind, doc *document.Map) error {
+	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
+	text, err := archive.Text(place, kind.Canonical(doc))
+	if err == nil && len(text) > maxText {
+		err = tooLongError(place, len(text))
+	}
+	return err
+}
+
+// withRefusal adds a refusal to the faults of a document, unless its field has one already.
+func withRefusal(faults []Fault, err error) []Fault {
+	refusal, ok := errors.AsType[*domain.Error](err)
+	if !ok {
+		return faults
+	}
+	field, _ := refusal.Details["field"].(string)
+	if list, ok := refusal.Details["errors"].([]domain.FieldError); ok {
+		field = list[0].Field
+	}
+	for _, f := range faults {
+		if f.Field == field && !f.Warning {
+			return faults
+		}
+	}
+	return append(faults, Fault{Field: field, Message: refusal.Message, Code: refusal.Code})
+}
+
+// SharePage shares a page with a target. Sharing with everyone changes the page, as any other
+// change of content does; sharing with others does not.
+func (c *Content) SharePage(ctx context.Context, workspaceID, pageID string, share access.Share) (commands.Workspace, error) {
+	if !share.Target.Public {
+		done, err := c.Workspaces.Execute(ctx, workspaceID, workspace.SharePage{PageID: pageID, Share: share})
+		return done, withWorkspace(err, workspaceID)
+	}
+	return c.setPublic(ctx, workspaceID, pageID, true, func(e *workspace.Entry) workspace.Command {
+		return workspace.SharePage{PageID: pageID, Share: share, Entry: e}
+	})
+}
+
+// UnsharePage stops sharing a page with a target, in the form that paths have.
+func (c *Content) UnsharePage(ctx context.Context, workspaceID, pageID, target string) (commands.Workspace, error) {
+	if target != (access.Target{Public: true}).String() {
+		done, err := c.Workspaces.Execute(ctx, workspaceID, workspace.UnsharePage{PageID: pageID, Target: target})
+		return done, withWorkspace(err, workspaceID)
+	}
+	return c.setPublic(ctx, workspaceID, pageID, false, func(e *workspace.Entry) workspace.Command {
+		return workspace.UnsharePage{PageID: pageID, Target: target, Entry: e}
+	})
+}
+
+// setPublic makes a page public, or not public any more. When the page changes meanwhile, its
+// entry is made again.
+func (c *Content) setPublic(ctx context.Context, workspaceID, pageID string, public bool, with func(*workspace.Entry) workspace.Command) (commands.Workspace, error) {
+	for attempt := 1; ; attempt++ {
+		now, err := c.Workspaces.Get(ctx, workspaceID)
+		if err != nil {
+			return commands.Workspace{}, err
+		}
+		path := now.State.PageOf(pageID)
+		item := now.State.Items[path]
+		var entry *workspace.Entry
+		if path != "" && item.Public != public {
+			if entry, err = c.pageEntry(ctx, workspaceID, now.Seq, path, public); err != nil {
+				return commands.Workspace{}, err
+			}
+			entry.ID = item.ID
+		}
+		done, err := c.Workspaces.Write(ctx, workspaceID, with(entry), func(s workspace.State) error {
+			if at := s.PageOf(pageID); at != path || s.Items[at].Hash != item.Hash {
+				return ErrMoved
+			}
+			return nil
+		})
+		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
+			continue
+		}
+		return done, withWorkspace(err, workspaceID)
+	}
+}
+
+// pageEntry returns the entry of a page with, or without, public in it.
+func (c *Content) pageEntry(ctx context.Context, workspaceID string, seq uint64, path string, public bool) (*workspace.Entry, error) {
+	refs, err := c.Library.At(ctx, workspaceID, seq)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := c.Library.Document(ctx, workspaceID, refs[path])
+	if err != nil {
+		return nil, err
+	}
+	if doc.Delete("public"); public {
+		doc.Set("public", true)
+	}
+	e, err := c.newEntry(document.Page, doc, nil)
+	if err == nil {
+		err = c.storeLarge(ctx, &e)
+	}
+	return &e, err
+}

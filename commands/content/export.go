@@ -25,8 +25,8 @@ func (c *Content) Export(ctx context.Context, workspaceID string, seq uint64, ma
 	return all.Files(c.unlimited())
 }
 
-// unlimited are limits with none on amounts: what was saved can be exported,
-// however much it is.
+// unlimited returns the limits without those of sizes: everything that was saved can be
+// exported.
 func (c *Content) unlimited() archive.Limits {
 	limits := c.Limits()
 	limits.Files, limits.FileBytes, limits.TreeBytes = math.MaxInt, math.MaxInt, math.MaxInt
@@ -143,7 +143,7 @@ func (b *bulkWriter) add(w Exported) error {
 	b.seen[w.ID] = true
 	limits := b.c.Limits()
 	if len(b.seen) > limits.Workspaces {
-		return beyond("workspaces", limits.Workspaces)
+		return limitExceeded("workspaces", limits.Workspaces)
 	}
 	all, err := b.c.at(b.ctx, w.ID, w.Seq, w.May)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *bulkWriter) add(w Exported) error {
 		return err
 	}
 	if b.size += zipped.Len(); b.size > limits.ArchiveBytes {
-		return beyond("archiveBytes", limits.ArchiveBytes)
+		return limitExceeded("archiveBytes", limits.ArchiveBytes)
 	}
 	b.out.WorkspaceIDs = append(b.out.WorkspaceIDs, w.ID)
 	b.out.Archives[w.ID] = zipped.Bytes()
@@ -177,8 +177,8 @@ func (b *bulkWriter) add(w Exported) error {
 	return nil
 }
 
-// beyond refuses an archive that nobody could import again.
-func beyond(limit string, value int) error {
+// limitExceeded refuses an archive that nobody could import again.
+func limitExceeded(limit string, value int) error {
 	return domain.Refuse(domain.CodeValidation, "the limit %s of %d is exceeded: export fewer workspaces at a time", limit, value).
 		Reason("limit_exceeded").With("limit", limit).With("value", value)
 }

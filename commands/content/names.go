@@ -14,9 +14,8 @@ import (
 	"svc/domain/workspace"
 )
 
-// Codes of what is likely a mistake: a name that a document uses and that does not exist, and
-// a variable that nothing sets. The document is stored all the same: what is missing may
-// come later.
+// Codes of warnings: a name that does not exist, and a variable that is never set. The document
+// is stored: the missing one may be created later.
 const (
 	warnMissing = "missing_name"
 	warnUnset   = "unset_variable"
@@ -38,7 +37,7 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 	return automation.Review{Secrets: review.Secrets(config, "config")}
 }
 
-// nameChecker knows which names exist once an import is carried out.
+// nameChecker knows which names exist after an import.
 type nameChecker struct {
 	p          *plan
 	callable   []string // instructions, automations, and app instances with a dot behind them
@@ -53,7 +52,7 @@ type nameChecker struct {
 
 // warnOfNames warns of names that documents of an import use and that do not exist, of each
 // once. It comes last: what is deleted is known by then.
-func (c *Content) warnOfNames(p *plan, list []*brought, r *archive.Reading) {
+func (c *Content) warnOfNames(p *plan, list []*importedDoc, r *archive.Reading) {
 	n := c.newNameChecker(p, list, r)
 	if p.to.Settings != nil {
 		config, _ := n.settings.Config.Get("value")
@@ -77,7 +76,7 @@ func declaredSecrets(s workspace.Settings) (refs []automation.Reference) {
 	return refs
 }
 
-func (c *Content) newNameChecker(p *plan, list []*brought, r *archive.Reading) *nameChecker {
+func (c *Content) newNameChecker(p *plan, list []*importedDoc, r *archive.Reading) *nameChecker {
 	n := &nameChecker{p: p, settings: p.of.Settings, callable: automation.Instructions(), instances: map[string][]string{}, secrets: map[string]bool{}, reported: map[string]bool{}}
 	if p.to.Settings != nil {
 		n.settings = *p.to.Settings

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"svc/commands"
 	"svc/domain"
@@ -14,7 +15,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// RestoreOptions are how earlier content is put back.
+// RestoreOptions say how earlier content is restored.
 type RestoreOptions struct {
 	DryRun bool  // change nothing
 	Secure bool  // the caller may change the security document
@@ -32,14 +33,14 @@ func (c *Content) Restore(ctx context.Context, workspaceID string, seq uint64, f
 	if len(then) == 0 {
 		return Result{}, domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID)
 	}
-	return c.putBack(ctx, workspaceID, from, o, func(s workspace.State) (plan, error) {
+	return c.restoreTo(ctx, workspaceID, from, o, func(s workspace.State) (plan, error) {
 		return c.planRestore(ctx, s, then, o)
 	})
 }
 
-// putBack plans on the present content and carries it out in one step, until
-// nothing comes in between.
-func (c *Content) putBack(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(workspace.State) (plan, error)) (Result, error) {
+// restoreTo plans on the current content and applies the plan in one step, again when the
+// content changed meanwhile.
+func (c *Content) restoreTo(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(workspace.State) (plan, error)) (Result, error) {
 	if !o.DryRun {
 		done, err := c.turns.Take(ctx, workspaceID)
 		if err != nil {
@@ -52,12 +53,12 @@ func (c *Content) putBack(ctx context.Context, workspaceID string, from workspac
 		if err != nil {
 			return Result{}, err
 		}
-		if err := c.writable(now.State, workspaceID); err != nil {
+		if err := c.checkWritable(now.State, workspaceID); err != nil {
 			return Result{}, err
 		}
 		p, err := planOn(now.State)
 		if err == nil {
-			err = c.judged(ctx, p, o.Judge)
+			err = c.checkPlan(ctx, p, o.Judge)
 		}
 		if err != nil {
 			return Result{}, err
@@ -66,7 +67,7 @@ func (c *Content) putBack(ctx context.Context, workspaceID string, from workspac
 		if o.DryRun || p.empty() {
 			return result, nil
 		}
-		done, err := c.switchBack(ctx, p, from, result)
+		done, err := c.switchRestored(ctx, p, from, result)
 		if errors.Is(err, ErrMoved) {
 			if try < maxTries {
 				continue
@@ -74,35 +75,35 @@ func (c *Content) putBack(ctx context.Context, workspaceID string, from workspac
 			err = domain.Refuse(domain.CodeConflict, "the workspace is being changed by others, try again").Reason("stale")
 		}
 		result.Seq, result.Changed = done.Seq, done.Changed
-		return result, named(err, workspaceID)
+		return result, withWorkspace(err, workspaceID)
 	}
 }
 
-// writable refuses content writes on a workspace that is locked or gone.
-func (c *Content) writable(s workspace.State, id string) error {
+// checkWritable refuses content writes on a workspace that is locked or deleted.
+func (c *Content) checkWritable(s workspace.State, id string) error {
 	if s.ID == "" || s.Deleted != nil {
 		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 	}
 	return workspace.CheckContent(s, c.now())
 }
 
-// switchBack carries a plan out.
-func (c *Content) switchBack(ctx context.Context, p plan, from workspace.From, result Result) (commands.Workspace, error) {
-	if err := c.putDown(ctx, &p); err != nil {
+// switchRestored applies a plan.
+func (c *Content) switchRestored(ctx context.Context, p plan, from workspace.From, result Result) (commands.Workspace, error) {
+	if err := c.stageEntries(ctx, &p); err != nil {
 		return commands.Workspace{}, err
 	}
-	told := workspace.Restore{From: from}
+	event := workspace.Restore{From: from}
 	var cut [2]bool
-	told.Files, cut[0] = fitting(result.Imported, func(path string) int { return len(path) + 3 })
-	told.Deleted, cut[1] = fitting(result.Deleted, func(path string) int { return len(path) + 3 })
+	event.Files, cut[0] = truncateList(result.Imported, func(path string) int { return len(path) + 3 })
+	event.Deleted, cut[1] = truncateList(result.Deleted, func(path string) int { return len(path) + 3 })
 	if cut[0] || cut[1] {
-		told.Truncated, told.FilesCount, told.DeletedCount = true, len(result.Imported), len(result.Deleted)
+		event.Truncated, event.FilesCount, event.DeletedCount = true, len(result.Imported), len(result.Deleted)
 	}
-	done, err := c.Workspaces.Write(ctx, p.of.ID, workspace.Replace{Switch: p.to, Restore: &told}, p.unmoved)
-	return done, again(err)
+	done, err := c.Workspaces.Write(ctx, p.of.ID, workspace.Replace{Switch: p.to, Restore: &event}, p.checkUnmoved)
+	return done, asMoved(err)
 }
 
-// planRestore says what makes the content what it was then.
+// planRestore plans the way back to earlier content.
 func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[string]Ref, o RestoreOptions) (plan, error) {
 	p := plan{of: s}
 	index, err := c.Library.Document(ctx, s.ID, then["index"])
@@ -113,10 +114,10 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 		p.warn("slug_kept", "index", "the slug was "+was+" then: it stays "+s.Settings.Slug)
 		index.Set("slug", s.Settings.Slug)
 	}
-	if err := p.resettle(index, then["index"].Untold, o); err != nil {
+	if err := p.restoreSettings(index, then["index"].HiddenPaths, o); err != nil {
 		return p, err
 	}
-	if err := c.resecure(ctx, &p, then["security"], o); err != nil {
+	if err := c.restoreSecurity(ctx, &p, then["security"], o); err != nil {
 		return p, err
 	}
 	stays := func(path string) bool { return then[path].Hash != "" }
@@ -124,7 +125,7 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 		if folder, _ := workspace.Folder(path); kinds[folder] == nil {
 			continue
 		}
-		if err := c.revive(ctx, &p, path, then[path], revival{stays: stays, judge: o.Judge}); err != nil {
+		if err := c.restoreDocument(ctx, &p, path, then[path], restoreContext{stays: stays, judge: o.Judge}); err != nil {
 			return p, err
 		}
 	}
@@ -133,20 +134,20 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 			p.drop(path)
 		}
 	}
-	p.settled()
+	p.dropImpossible()
 	return p, nil
 }
 
-// settled leaves out what cannot be. A document that moves is not deleted where
-// it was; one that cannot move stays there.
-func (p *plan) settled() {
+// dropImpossible drops conflicting entries. A document that moves is not deleted at its old
+// path; one that cannot move stays there.
+func (p *plan) dropImpossible() {
 	moving := map[string]string{}
 	for _, e := range p.to.Entries {
 		if e.From != "" {
 			moving[e.From] = e.Path
 		}
 	}
-	p.clashes()
+	p.dropConflicting()
 	p.to.Deleted = slices.DeleteFunc(p.to.Deleted, func(path string) bool { return moving[path] != "" })
 	for _, e := range p.to.Entries {
 		delete(moving, e.From)
@@ -154,10 +155,9 @@ func (p *plan) settled() {
 	p.deleted = slices.DeleteFunc(p.deleted, func(path string) bool { return moving[path] != "" })
 }
 
-// resettle changes the settings to those of an index document, of which events did not
-// tell all. Whoever may not manage the security does not let pages run scripts by going
-// back in time.
-func (p *plan) resettle(index *document.Map, untold workspace.Untold, o RestoreOptions) error {
+// restoreSettings changes the settings to those of an index document; untold are the paths that
+// events did not contain. Without the permission manage_security, allowUnsecurePages stays.
+func (p *plan) restoreSettings(index *document.Map, untold workspace.HiddenPaths, o RestoreOptions) error {
 	next, err := workspace.FromIndex(index)
 	if err != nil {
 		return err
@@ -169,15 +169,14 @@ func (p *plan) resettle(index *document.Map, untold workspace.Untold, o RestoreO
 		p.warn("security_excluded", "index", "allowUnsecurePages was not changed: that needs the permission manage_security")
 	}
 	if !document.Equal(next.Index(), now.Index()) {
-		p.settle(next, untold)
+		p.setSettings(next, untold)
 	}
 	return nil
 }
 
-// resecure changes the security document to an earlier one. One that is not
-// acceptable any more, such as without a role that somebody has, is told of and
-// left out.
-func (c *Content) resecure(ctx context.Context, p *plan, ref Ref, o RestoreOptions) error {
+// restoreSecurity changes the security document to an earlier one. One that is not valid any
+// more, such as without a role that is in use, is an error of the plan.
+func (c *Content) restoreSecurity(ctx context.Context, p *plan, ref Ref, o RestoreOptions) error {
 	doc, err := c.Library.Document(ctx, p.of.ID, ref)
 	if err != nil {
 		return err
@@ -193,20 +192,19 @@ func (c *Content) resecure(ctx context.Context, p *plan, ref Ref, o RestoreOptio
 	if next == nil {
 		return err
 	}
-	p.secure(next, o.Secure)
+	p.setSecurity(next, o.Secure)
 	return nil
 }
 
-// revival is how documents are put back.
-type revival struct {
+// restoreContext says how documents are restored.
+type restoreContext struct {
 	stays func(path string) bool // which paths will have a document
 	judge Judge
 	from  string // where the document is now, if it is known to have been renamed
 }
 
-// revive puts a document back as it was, unless it is so now. Its body is in the
-// content store already.
-func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r revival) error {
+// restoreDocument restores a document, unless it is unchanged. Its body is stored already.
+func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref Ref, r restoreContext) error {
 	before, exists := p.of.Items[path]
 	if exists && before.Hash == ref.Hash && maps.EqualFunc(before.Sealed, ref.Sealed, bytes.Equal) {
 		return nil
@@ -221,10 +219,10 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r r
 	case "pages":
 		id, from = p.pageID(ctx, path, ref.ID, r.stays)
 		from = cmp.Or(r.from, from)
-		doc, err = p.unshared(r.judge, path, cmp.Or(from, path), doc)
+		doc, err = p.keepSharing(r.judge, path, cmp.Or(from, path), doc)
 	case instances:
 		var hidden bool
-		if hidden, err = p.hidden(ctx, r.judge, path, doc); hidden {
+		if hidden, err = p.isHiddenApp(ctx, r.judge, path, doc); hidden {
 			return nil
 		}
 		if app, found, missing := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion")); err == nil && found {
@@ -236,21 +234,20 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r r
 	if err != nil {
 		return err
 	}
-	e, err := c.entry(kinds[folder], doc, nil)
+	e, err := c.newEntry(kinds[folder], doc, nil)
 	if err != nil {
 		return err
 	}
 	if e.Hash == ref.Hash {
 		e.Body, e.About, e.Apart = nil, nil, ref.Apart
 	}
-	e.Sealed, e.Untold, e.ID, e.From = ref.Sealed, ref.Untold, id, from
+	e.Sealed, e.HiddenPaths, e.ID, e.From = ref.Sealed, ref.HiddenPaths, id, from
 	p.put(e, doc)
 	return nil
 }
 
-// pageID returns the id of a page that is put back: that of the page which is
-// there now, else the one it had. When the page is under another path now, it
-// moves back from there, with whom it is shared.
+// pageID returns the id of a restored page: that of the page which is there now, else the one
+// it had. When the page is at another path now, it moves back from there, with its shares.
 func (p *plan) pageID(ctx context.Context, path, had string, stays func(string) bool) (id, from string) {
 	if before, exists := p.of.Items[path]; exists {
 		return before.ID, ""
@@ -263,4 +260,195 @@ func (p *plan) pageID(ctx context.Context, path, had string, stays func(string) 
 		return had, now
 	}
 	return had, ""
+}
+
+// Undo restores the parts that the change at a sequence touched. It refuses a change whose
+// parts were changed again later.
+func (c *Content) Undo(ctx context.Context, workspaceID string, seq uint64, o RestoreOptions) (Result, error) {
+	token := tokenOf(seq)
+	return c.restoreTo(ctx, workspaceID, workspace.From{Undo: token}, o, func(s workspace.State) (plan, error) {
+		change, err := c.findUndoable(ctx, workspaceID, seq)
+		if err != nil {
+			return plan{}, err
+		}
+		u := undoState{of: change, token: token}
+		if u.was, err = c.Library.At(ctx, workspaceID, seq-1); err != nil {
+			return plan{}, err
+		}
+		if u.made, err = c.Library.At(ctx, workspaceID, seq); err != nil {
+			return plan{}, err
+		}
+		return c.planUndo(ctx, s, u, o)
+	})
+}
+
+func tokenOf(seq uint64) string { return domain.At(domain.State, seq).Token() }
+
+// undoState is a change with the content before and after it.
+type undoState struct {
+	of        Change
+	token     string
+	was, made map[string]Ref
+}
+
+// findUndoable returns the change at a sequence, or why it cannot be undone.
+func (c *Content) findUndoable(ctx context.Context, workspaceID string, seq uint64) (Change, error) {
+	change, err := c.Library.Change(ctx, workspaceID, seq)
+	switch {
+	case err != nil:
+		return change, err
+	case !change.Found:
+		return change, domain.Refuse(domain.CodeNotFound, "there is no such change").With("resource", "change").With("id", tokenOf(seq))
+	case change.Creation:
+		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "created the workspace and cannot be undone"})
+	case !change.Content:
+		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "is not a change of content and cannot be undone"})
+	case len(change.Superseded) > 0:
+		return change, superseded(change.Superseded)
+	}
+	return change, nil
+}
+
+// superseded is the refusal of a change that later ones built upon.
+func superseded(by []uint64) error {
+	slices.Sort(by)
+	tokens := make([]string, len(by))
+	for i, seq := range by {
+		tokens[i] = tokenOf(seq)
+	}
+	return domain.Refuse(domain.CodeConflict, "later changes touched the same documents: undo them first, or restore an earlier state").
+		Reason("superseded").With("by", tokens)
+}
+
+// planUndo plans to restore the parts of a change.
+func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoState, o RestoreOptions) (plan, error) {
+	p := plan{of: s}
+	var fields []string
+	for _, part := range u.of.Parts {
+		field, ofIndex := strings.CutPrefix(part, "index#")
+		var err error
+		switch {
+		case ofIndex:
+			fields = append(fields, field)
+		case part == "security":
+			err = c.undoSecurity(ctx, &p, u, o)
+		default:
+			err = c.undoDocument(ctx, &p, part, u, o.Judge)
+		}
+		if err != nil {
+			return p, err
+		}
+	}
+	if err := c.undoIndex(ctx, &p, fields, u, o); err != nil {
+		return p, err
+	}
+	p.dropImpossible()
+	return p, nil
+}
+
+// undoDocument restores the document at a path. It must not have changed since.
+func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoState, judge Judge) error {
+	made, was := u.made[path], u.was[path]
+	now := p.of.Items[path] // the zero Item when there is none
+	if now.Hash != made.Hash || !maps.EqualFunc(now.Sealed, made.Sealed, bytes.Equal) {
+		return superseded(nil)
+	}
+	if was.Hash == "" {
+		if now.Hash != "" {
+			p.drop(path)
+		}
+		return nil
+	}
+	stays := func(other string) bool { return u.was[other].Hash != "" || u.made[other].Hash == "" }
+	return c.restoreDocument(ctx, p, path, was, restoreContext{stays: stays, judge: judge, from: u.renamedFrom(path)})
+}
+
+// renamedFrom returns where the document that was at a path is since the change,
+// if all that the change did was to rename it.
+func (u undoState) renamedFrom(path string) string {
+	if len(u.of.Parts) != 2 || u.was[path].Hash == "" || u.made[path].Hash != "" {
+		return ""
+	}
+	other := u.of.Parts[0]
+	if other == path {
+		other = u.of.Parts[1]
+	}
+	folder, _ := workspace.Folder(path)
+	otherFolder, _ := workspace.Folder(other)
+	if folder != otherFolder || u.was[other].Hash != "" || u.made[other].Hash == "" || u.made[other].ID != u.was[path].ID {
+		return ""
+	}
+	return other
+}
+
+// undoSecurity restores the security document.
+func (c *Content) undoSecurity(ctx context.Context, p *plan, u undoState, o RestoreOptions) error {
+	now, err := document.JSON(workspace.SecurityChange{Security: p.of.Security, Source: p.of.SecuritySource}.Document())
+	if err != nil {
+		return err
+	}
+	if workspace.HashOf(now) != u.made["security"].Hash {
+		return superseded(nil)
+	}
+	return c.restoreSecurity(ctx, p, u.was["security"], o)
+}
+
+// undoIndex restores single fields of the index: the others may have changed since.
+func (c *Content) undoIndex(ctx context.Context, p *plan, fields []string, u undoState, o RestoreOptions) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	was, err := c.Library.Document(ctx, p.of.ID, u.was["index"])
+	if err != nil {
+		return err
+	}
+	made, err := c.Library.Document(ctx, p.of.ID, u.made["index"])
+	if err != nil {
+		return err
+	}
+	next := p.of.Settings.Index()
+	for _, field := range fields {
+		if !revertField(next, made, was, field) {
+			return superseded(nil)
+		}
+	}
+	return p.restoreSettings(next, u.was["index"].HiddenPaths, o)
+}
+
+// revertField restores a field of an index, or one block of it. It returns false when the field
+// has changed since.
+func revertField(index, made, was *document.Map, field string) bool {
+	name, inBlocks := strings.CutPrefix(field, "blocks/")
+	if !inBlocks {
+		return revertKey(index, made, was, field)
+	}
+	blocks := blocksOf(index).Copy()
+	if !revertKey(blocks, blocksOf(made), blocksOf(was), name) {
+		return false
+	}
+	index.Set("blocks", blocks)
+	return true
+}
+
+func blocksOf(index *document.Map) *document.Map {
+	v, _ := index.Get("blocks")
+	blocks, ok := v.(*document.Map)
+	if !ok {
+		return document.MapOf()
+	}
+	return blocks
+}
+
+func revertKey(doc, made, was *document.Map, key string) bool {
+	now, there := doc.Get(key)
+	after, given := made.Get(key)
+	if there != given || !document.Equal(now, after) {
+		return false
+	}
+	if before, had := was.Get(key); had {
+		doc.Set(key, before)
+	} else {
+		doc.Delete(key)
+	}
+	return true
 }

@@ -108,7 +108,7 @@ func New(o Options) *Contexts {
 func (c *Contexts) Load(ctx context.Context, key Key) (*value.Object, error) {
 	for {
 		e := c.cache.use(key)
-		known, err := c.known(ctx, e)
+		known, err := c.loadEntry(ctx, e)
 		c.cache.done(e, known.state.size)
 		if err == nil {
 			err = c.opts.Store.WaitDurable(ctx, known.seq)
@@ -125,7 +125,7 @@ func (c *Contexts) Load(ctx context.Context, key Key) (*value.Object, error) {
 // Append adds changes of contexts to the log. They are on disk when it returns nil;
 // repeated with the same id they count once.
 func (c *Contexts) Append(ctx context.Context, id string, changes []Change) error {
-	changes = together(changes)
+	changes = mergeChanges(changes)
 	faults := make([]error, len(changes))
 	var running sync.WaitGroup
 	for i, change := range changes {
@@ -139,8 +139,8 @@ func (c *Contexts) Append(ctx context.Context, id string, changes []Change) erro
 	return errors.Join(faults...)
 }
 
-// together makes one change of those of the same context.
-func together(changes []Change) []Change {
+// mergeChanges makes one change of those of the same context.
+func mergeChanges(changes []Change) []Change {
 	places := map[Key]int{}
 	var all []Change
 	for _, change := range changes {
@@ -157,7 +157,7 @@ func together(changes []Change) []Change {
 }
 
 // Forget drops what this node remembers of a workspace, which was erased.
-func (c *Contexts) Forget(workspaceID string) { c.cache.forget(workspaceID) }
+func (c *Contexts) Forget(workspaceID string) { c.cache.deleteWorkspace(workspaceID) }
 
 // stream is where the operations of a context are.
 func (k Key) stream() domain.StreamID {

@@ -19,20 +19,20 @@ import (
 // Then it is read from the beginning: what was swept meanwhile has left no trace.
 const trusted = 10 * time.Minute
 
-// known brings an entry up to date and returns what it knows then.
-func (c *Contexts) known(ctx context.Context, e *entry) (inside, error) {
+// loadEntry brings an entry up to date and returns what it knows then.
+func (c *Contexts) loadEntry(ctx context.Context, e *entry) (cachedState, error) {
 	before := e.asked.Load()
-	if err := e.take(ctx); err != nil {
-		return inside{}, err
+	if err := e.acquire(ctx); err != nil {
+		return cachedState{}, err
 	}
-	defer e.give()
+	defer e.release()
 	if err := c.refresh(ctx, e, before); err != nil {
-		return inside{}, err
+		return cachedState{}, err
 	}
-	if e.outweighed() {
+	if e.needsCompaction() {
 		c.compact(ctx, e)
 	}
-	return e.inside, nil
+	return e.cachedState, nil
 }
 
 // refresh reads what the log has that the entry has not. Whoever asked the log
@@ -40,21 +40,21 @@ func (c *Contexts) known(ctx context.Context, e *entry) (inside, error) {
 // and where nobody else writes the entry knows all there is.
 func (c *Contexts) refresh(ctx context.Context, e *entry, before uint64) error {
 	if e.stale.Swap(false) {
-		e.forget()
+		e.reset()
 	}
-	if e.loaded && (c.sole(e) || e.answered > before) {
+	if e.loaded && (c.isSingleNode(e) || e.answered > before) {
 		return nil
 	}
 	now := c.opts.Now()
 	if e.loaded && now.Sub(e.checked) > trusted {
-		e.forget()
+		e.reset()
 	}
 	question := e.asked.Add(1)
 	err := c.opts.Store.Since(ctx, e.key.stream(), e.seq, func(seq uint64, snapshot bool, parts string, body []byte) error {
 		return c.apply(ctx, e, seq, snapshot, parts, body)
 	})
 	if err != nil {
-		e.forget()
+		e.reset()
 		return err
 	}
 	e.loaded, e.answered, e.checked = true, question, now
@@ -64,9 +64,9 @@ func (c *Contexts) refresh(ctx context.Context, e *entry, before uint64) error {
 // doubtful is how long a write whose outcome is not known may still arrive.
 const doubtful = time.Minute
 
-// sole reports whether an entry that is loaded has all that the log has because
+// isSingleNode reports whether an entry that is loaded has all that the log has because
 // nobody else writes there, and nothing is on its way.
-func (c *Contexts) sole(e *entry) bool {
+func (c *Contexts) isSingleNode(e *entry) bool {
 	return c.opts.Store.Alone() && e.checked.UnixNano() > c.doubt.Load()
 }
 
@@ -107,31 +107,31 @@ func (c *Contexts) append(ctx context.Context, id string, change Change) error {
 	e := c.cache.use(change.Key)
 	size := -1
 	defer func() { c.cache.done(e, size) }()
-	if err := e.take(ctx); err != nil {
+	if err := e.acquire(ctx); err != nil {
 		return err
 	}
 	expires := r.expires
 	if e.loaded {
-		expires = e.state.at(r.at).lasting(r)
+		expires = e.state.at(r.at).expiryOf(r)
 	}
 	listed := c.announce(ctx, e, expires)
 	stored, full := false, false
 	err = c.opts.Store.Put(ctx, change.Key.stream(), id, body, func(seq uint64, parts string) {
-		if e.loaded && c.sole(e) && seq > e.seq {
+		if e.loaded && c.isSingleNode(e) && seq > e.seq {
 			e.add(seq, r, parts, len(body))
-			size, full = e.state.size, e.outweighed()
+			size, full = e.state.size, e.needsCompaction()
 		}
 		stored = true
-		e.give()
+		e.release()
 	})
 	if !stored {
 		c.doubt.Store(c.opts.Now().Add(doubtful).UnixNano())
-		e.give()
+		e.release()
 	} else if err != nil {
 		e.stale.Store(true) // the log has it, the disk may not
 	}
 	if err = errors.Join(err, listed()); err == nil && full {
-		_, _ = c.known(ctx, e) // folds it; what is written is written
+		_, _ = c.loadEntry(ctx, e) // folds it; what is written is written
 	}
 	return err
 }
@@ -171,10 +171,10 @@ const maxAttempts = 20
 func (c *Contexts) Delete(ctx context.Context, key Key) error {
 	e := c.cache.use(key)
 	defer c.cache.done(e, 0)
-	if err := e.take(ctx); err != nil {
+	if err := e.acquire(ctx); err != nil {
 		return err
 	}
-	defer e.give()
+	defer e.release()
 	for attempt := 1; ; attempt++ {
 		err := c.refresh(ctx, e, e.asked.Load())
 		if err == nil && e.seq > 0 {
@@ -183,7 +183,7 @@ func (c *Contexts) Delete(ctx context.Context, key Key) error {
 		if err == nil || !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
 			return deleteError(key, err)
 		}
-		e.forget() // written to meanwhile, or swept
+		e.reset() // written to meanwhile, or swept
 	}
 }
 

@@ -47,7 +47,7 @@ func (s state) with(r record) state {
 		return s
 	}
 	s = s.at(r.at)
-	expires := s.lasting(r)
+	expires := s.expiryOf(r)
 	for _, w := range r.writes {
 		if next := s.after(w); r.limit == 0 || next.size <= max(s.size, r.limit) {
 			s = next
@@ -58,9 +58,9 @@ func (s state) with(r record) state {
 	return s
 }
 
-// lasting is when the state goes after an operation on it, by the clock of which it is
+// expiryOf is when the state goes after an operation on it, by the clock of which it is
 // what it is.
-func (s state) lasting(r record) time.Time {
+func (s state) expiryOf(r record) time.Time {
 	switch there := s.object.Len() > 0; {
 	case r.lifetime == Moves:
 		return r.expires
@@ -83,11 +83,11 @@ func (s state) knows(mark []byte) bool {
 
 // at returns what is left of the state at a time.
 func (s state) at(now time.Time) state {
-	if over(s.expires, now) {
+	if isExpired(s.expires, now) {
 		return state{object: &value.Object{}, size: len("{}"), expires: s.expires, seen: s.seen}
 	}
 	for {
-		due := slices.IndexFunc(s.lifetimes, func(l lifetime) bool { return over(l.until, now) })
+		due := slices.IndexFunc(s.lifetimes, func(l lifetime) bool { return isExpired(l.until, now) })
 		if due < 0 {
 			return s
 		}
@@ -97,8 +97,8 @@ func (s state) at(now time.Time) state {
 	}
 }
 
-// over reports whether a time has come; a zero one never does.
-func over(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+// isExpired reports whether a time has come; a zero one never does.
+func isExpired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // after returns the state after one write. One that others' writes have made
 // impossible meanwhile, such as a push to what is no list any more, does nothing.
@@ -193,18 +193,18 @@ func walk(v any, path []expr.Step) any {
 // entry is a context as this node knows it, and the lock under which it is read
 // from and written to the log: who holds it knows the order of what it stores.
 type entry struct {
-	key    Key
-	lock   chan struct{} // holds one while the entry is taken
-	stale  atomic.Bool   // set when the log may have something else than the entry
-	asked  atomic.Uint64 // how often the log was asked
-	users  int           // who may hold or want the lock; of the cache
-	cost   int           // of the cache
-	place  *list.Element // of the cache
-	inside               // under the lock
+	key         Key
+	lock        chan struct{} // holds one while the entry is taken
+	stale       atomic.Bool   // set when the log may have something else than the entry
+	asked       atomic.Uint64 // how often the log was asked
+	users       int           // who may hold or want the lock; of the cache
+	cost        int           // of the cache
+	place       *list.Element // of the cache
+	cachedState               // under the lock
 }
 
-// inside is what an entry knows.
-type inside struct {
+// cachedState is what an entry knows.
+type cachedState struct {
 	loaded   bool
 	state    state
 	seq      uint64    // of the last operation in state
@@ -216,8 +216,8 @@ type inside struct {
 	patience int       // how many operations there must be before the next attempt at a snapshot
 }
 
-// take waits for the lock.
-func (e *entry) take(ctx context.Context) error {
+// acquire waits for the lock.
+func (e *entry) acquire(ctx context.Context) error {
 	select {
 	case e.lock <- struct{}{}:
 		return nil
@@ -226,10 +226,10 @@ func (e *entry) take(ctx context.Context) error {
 	}
 }
 
-func (e *entry) give() { <-e.lock }
+func (e *entry) release() { <-e.lock }
 
-// forget makes the entry know nothing.
-func (e *entry) forget() { e.inside = inside{state: empty()} }
+// reset makes the entry know nothing.
+func (e *entry) reset() { e.cachedState = cachedState{state: empty()} }
 
 // add applies one operation that the log has at seq.
 func (e *entry) add(seq uint64, r record, parts string, size int) {
@@ -257,8 +257,8 @@ const (
 	smallContext   = 16 << 10
 )
 
-// outweighed reports whether a snapshot should take the place of the operations.
-func (e *entry) outweighed() bool {
+// needsCompaction reports whether a snapshot should take the place of the operations.
+func (e *entry) needsCompaction() bool {
 	switch {
 	case e.count < max(2, e.patience):
 		return false
@@ -288,7 +288,7 @@ func (c *cache) use(key Key) *entry {
 	defer c.mu.Unlock()
 	e := c.entries[key]
 	if e == nil {
-		e = &entry{key: key, lock: make(chan struct{}, 1), cost: entryCost, inside: inside{state: empty()}}
+		e = &entry{key: key, lock: make(chan struct{}, 1), cost: entryCost, cachedState: cachedState{state: empty()}}
 		e.place = c.order.PushFront(e)
 		c.entries[key] = e
 		c.used += e.cost
@@ -330,8 +330,8 @@ func (c *cache) drop(e *entry) {
 	}
 }
 
-// forget drops the entries of a workspace. Those in use are read again.
-func (c *cache) forget(workspaceID string) {
+// deleteWorkspace drops the entries of a workspace. Those in use are read again.
+func (c *cache) deleteWorkspace(workspaceID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.entries {

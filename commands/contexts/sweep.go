@@ -103,27 +103,27 @@ func (c *Contexts) sweepList(ctx context.Context, list domain.StreamID, now time
 func (c *Contexts) sweep(ctx context.Context, key Key, now time.Time) (gone bool, err error) {
 	e := c.cache.use(key)
 	defer c.cache.done(e, 0)
-	if err := e.take(ctx); err != nil {
+	if err := e.acquire(ctx); err != nil {
 		return false, err
 	}
-	defer e.give()
+	defer e.release()
 	err = c.refresh(ctx, e, e.asked.Load())
 	if errors.Is(err, vault.ErrNoKey) {
 		return true, c.opts.Store.Drop(ctx, key.stream(), 0) // its workspace is erased
 	}
 	if errors.Is(err, vault.ErrDamaged) {
-		return true, c.letGo(ctx, key)
+		return true, c.deleteExpired(ctx, key)
 	}
-	if err != nil || e.seq == 0 || !over(e.state.expires, now.Add(-grace)) {
+	if err != nil || e.seq == 0 || !isExpired(e.state.expires, now.Add(-grace)) {
 		return false, err
 	}
-	defer e.forget()
+	defer e.reset()
 	return true, c.opts.Store.Drop(ctx, key.stream(), e.seq+1)
 }
 
-// letGo erases what the key of a workspace does not open, with all that is older, and says
+// deleteExpired erases what the key of a workspace does not open, with all that is older, and says
 // so: its own key was destroyed, and never comes back.
-func (c *Contexts) letGo(ctx context.Context, key Key) error {
+func (c *Contexts) deleteExpired(ctx context.Context, key Key) error {
 	var last uint64
 	err := c.opts.Store.Since(ctx, key.stream(), 0, func(seq uint64, _ bool, _ string, body []byte) error {
 		_, err := c.opts.Vault.Open(ctx, key.WorkspaceID, body, key.purpose())

@@ -8,8 +8,11 @@
 package egress
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -49,12 +52,12 @@ type Options struct {
 
 // Egress makes clients. It is safe for concurrent use.
 type Egress struct {
-	rules   atomic.Pointer[ruleset]
-	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	proxy   func(*url.URL) (*url.URL, error)
-	own     own
-	roots   *x509.CertPool // nil: the system's
-	ways    atomic.Pointer[ways]
+	rules      atomic.Pointer[ruleset]
+	resolve    func(ctx context.Context, host string) ([]netip.Addr, error)
+	proxy      func(*url.URL) (*url.URL, error)
+	own        ownHosts
+	roots      *x509.CertPool // nil: the system's
+	transports atomic.Pointer[transports]
 }
 
 // The bounds of a request that its caller does not set.
@@ -69,7 +72,7 @@ const (
 func New(o Options) (*Egress, error) {
 	rules, errRules := newRuleset(o.Rules)
 	roots, errRoots := readRoots(o.ExtraCAFile)
-	own, errOwn := newOwn(o.Own, o.Names)
+	own, errOwn := newOwnHosts(o.Own, o.Names)
 	errs := errors.Join(errRules, errRoots, errOwn, checkProxy("HTTP_PROXY", o.HTTPProxy), checkProxy("HTTPS_PROXY", o.HTTPSProxy))
 	if errs != nil {
 		return nil, fmt.Errorf("egress: %w", errs)
@@ -83,7 +86,7 @@ func New(o Options) (*Egress, error) {
 	e.rules.Store(rules)
 	settings := httpproxy.Config{HTTPProxy: o.HTTPProxy, HTTPSProxy: o.HTTPSProxy, NoProxy: strings.Join(o.NoProxy, ",")}
 	e.proxy = settings.ProxyFunc()
-	e.ways.Store(e.newWays())
+	e.transports.Store(e.newTransports())
 	return e, nil
 }
 
@@ -127,12 +130,12 @@ func (e *Egress) SetRules(r Rules) error {
 		return fmt.Errorf("egress: %w", err)
 	}
 	e.rules.Store(rules)
-	e.ways.Swap(e.newWays()).leave()
+	e.transports.Swap(e.newTransports()).close()
 	return nil
 }
 
 // Close closes the connections that nobody uses.
-func (e *Egress) Close() { e.ways.Load().leave() }
+func (e *Egress) Close() { e.transports.Load().close() }
 
 // Client returns a client whose requests end after timeout, body included; zero
 // leaves that to their context. It follows five redirects, each checked like
@@ -182,12 +185,12 @@ func (t transport) route(r *http.Request) (http.RoundTripper, error) {
 	if port == "" {
 		port = usualPort[r.URL.Scheme]
 	}
-	own := t.own.is(host, port)
+	own := t.own.isHost(host, port)
 	named, err := t.rules.Load().name(host, port)
 	if err != nil && !own {
 		return nil, err
 	}
-	direct, proxied := t.ways.Load().of(t.trusting)
+	direct, proxied := t.transports.Load().pair(t.trusting)
 	proxy, err := t.proxy(r.URL)
 	if err != nil || proxy == nil {
 		return direct, err
@@ -222,7 +225,7 @@ func (e *Egress) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	if e.own.is(host, port) {
+	if e.own.isHost(host, port) {
 		return (&net.Dialer{Timeout: connectLimit}).DialContext(ctx, network, address)
 	}
 	rules := e.rules.Load()
@@ -239,3 +242,166 @@ func (e *Egress) dial(ctx context.Context, network, address string) (net.Conn, e
 	}}
 	return d.DialContext(ctx, network, address)
 }
+
+// transports are the transports of requests under the same rules. Connections are never shared
+// with those of others.
+type transports struct {
+	direct  *http.Transport // connects to targets
+	proxied *http.Transport // connects to the proxies of the settings only
+
+	anyDirect, anyProxied *http.Transport // the same, and ask for no proof of who answers
+}
+
+func (e *Egress) newTransports() *transports {
+	w := &transports{direct: newTransport(e.roots, e.dial), proxied: newTransport(e.roots, (&net.Dialer{Timeout: connectLimit}).DialContext)}
+	w.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return e.proxy(r.URL) }
+	w.anyDirect, w.anyProxied = w.direct.Clone(), w.proxied.Clone()
+	for _, t := range []*http.Transport{w.anyDirect, w.anyProxied} {
+		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} // what allowSelfSignedCert asks for
+	}
+	return w
+}
+
+// pair returns the transports of requests that do, or do not, ask for a proof.
+func (w *transports) pair(trusting bool) (direct, proxied *http.Transport) {
+	if trusting {
+		return w.anyDirect, w.anyProxied
+	}
+	return w.direct, w.proxied
+}
+
+// close closes the connections that nobody uses.
+func (w *transports) close() {
+	for _, t := range []*http.Transport{w.direct, w.proxied, w.anyDirect, w.anyProxied} {
+		t.CloseIdleConnections()
+	}
+}
+
+func newTransport(roots *x509.CertPool, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		DialContext:            dial,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    connectLimit,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           200,
+		MaxIdleConnsPerHost:    16, // as many as one webhook has under way
+		IdleConnTimeout:        90 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxHeaders,
+	}
+}
+
+// Dial connects to the host:port of a target, for protocols that bring their own
+// words. The scheme is https, http or ssh: the first two go through the proxy of
+// the settings, after the target was resolved and checked, because the connection
+// will not show it. exempt skips the rules, for targets that the operator chose.
+func (e *Egress) Dial(ctx context.Context, scheme, address string, exempt bool) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("egress: %w", err)
+	}
+	proxy, err := e.proxy(&url.URL{Scheme: scheme, Host: address})
+	if err != nil {
+		return nil, fmt.Errorf("egress: %w", err)
+	}
+	switch {
+	case proxy == nil && exempt:
+		return (&net.Dialer{Timeout: connectLimit}).DialContext(ctx, "tcp", address)
+	case proxy == nil:
+		return e.dial(ctx, "tcp", address)
+	case !exempt:
+		named, err := e.rules.Load().name(host, port)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.checkTarget(ctx, host, named); err != nil {
+			return nil, err
+		}
+	}
+	return e.tunnel(ctx, proxy, address)
+}
+
+// Roots returns the authorities that are trusted: the system's with those of the
+// settings. Nil stands for the system's alone.
+func (e *Egress) Roots() *x509.CertPool { return e.roots }
+
+// tunnel asks a proxy for a connection to a target.
+func (e *Egress) tunnel(ctx context.Context, proxy *url.URL, target string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	port := proxy.Port()
+	if port == "" {
+		port = usualPort[proxy.Scheme]
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
+	if err != nil {
+		return nil, fmt.Errorf("egress: reach the proxy: %w", err)
+	}
+	if proxy.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: e.Roots(), MinVersion: tls.VersionTLS12})
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // what it interrupts reports it
+	err = connect(conn, proxy, target)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close() // it is of no use
+		return nil, err
+	}
+	return conn, nil
+}
+
+// connect says CONNECT. Nothing the target sends is read: it speaks when it is
+// spoken to, or not before the answer ends.
+func connect(conn net.Conn, proxy *url.URL, target string) error {
+	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
+	if user := proxy.User; user != nil {
+		password, _ := user.Password()
+		secret := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+		r.Header.Set("Proxy-Authorization", "Basic "+secret)
+	}
+	if err := r.Write(conn); err != nil {
+		return fmt.Errorf("egress: ask the proxy: %w", err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReaderSize(&byteReader{conn}, 16), r)
+	if err != nil {
+		return fmt.Errorf("egress: ask the proxy: %w", err)
+	}
+	_ = answer.Body.Close() // it has none
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("egress: the proxy answers with status %d", answer.StatusCode)
+	}
+	return nil
+}
+
+// byteReader reads one byte at a time, so that nothing behind the answer of a
+// proxy is taken from the connection.
+type byteReader struct{ net.Conn }
+
+// Read implements io.Reader.
+func (b *byteReader) Read(p []byte) (int, error) { return b.Conn.Read(p[:min(1, len(p))]) }
+
+// Check refuses an address that nothing may be sent to, as a request to it would be
+// refused. A host that cannot be found now may be there later: it is not refused.
+func (e *Egress) Check(ctx context.Context, u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return &Refused{Host: u.Host, Why: "only http and https are spoken"}
+	}
+	port := u.Port()
+	if port == "" {
+		port = usualPort[u.Scheme]
+	}
+	named, err := e.rules.Load().name(u.Hostname(), port)
+	if err != nil {
+		return err
+	}
+	refused, ok := errors.AsType[*Refused](e.checkTarget(ctx, u.Hostname(), named))
+	if ok {
+		return refused
+	}
+	return nil
+}
+
+// usualPort is the port of an address that names none, by its scheme.
+var usualPort = map[string]string{"http": "80", "https": "443"}

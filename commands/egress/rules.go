@@ -1,11 +1,16 @@
 package egress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Rules say what may be reached besides public addresses, and what may not. An
@@ -130,7 +135,7 @@ func (r *ruleset) name(host, port string) (allowed bool, err error) {
 // host is allowed by its name, which opens everything but the metadata of a
 // cloud: those hold credentials, and a name is not its owner's for ever.
 func (r *ruleset) address(host string, addr netip.Addr, named bool) error {
-	for _, a := range meant(addr) {
+	for _, a := range embeddedAddresses(addr) {
 		if r.deny.contains(a) {
 			return &Refused{Host: host, Why: "its address is denied"}
 		}
@@ -144,4 +149,155 @@ func (r *ruleset) address(host string, addr netip.Addr, named bool) error {
 		}
 	}
 	return nil
+}
+
+// kind is what an address leads to.
+type kind int
+
+const (
+	public   kind = iota
+	internal      // this machine and its networks: EGRESS_ALLOW_PRIVATE opens them
+	special       // nothing that answers a request: multicast, reserved, examples
+	metadata      // the service of a cloud that hands out credentials
+)
+
+// metadataAddrs are those of the large clouds. The one of Azure looks public.
+var metadataAddrs = addrs(
+	"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192",
+	"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+)
+
+var internalRanges = ranges(
+	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
+	"::1/128", "fc00::/7", "fe80::/10", "fec0::/10",
+)
+
+var specialRanges = ranges(
+	"0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+	"224.0.0.0/4", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+)
+
+// unicast is the part of IPv6 that is handed out. The rest is not public.
+var unicast = netip.MustParsePrefix("2000::/3")
+
+// nat64 holds IPv4 addresses for networks that speak IPv6 only.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// kindOf tells what a plain address leads to.
+func kindOf(addr netip.Addr) kind {
+	switch {
+	case metadataAddrs[addr]:
+		return metadata
+	case within(internalRanges, addr):
+		return internal
+	case within(specialRanges, addr), addr.Is6() && !unicast.Contains(addr) && !nat64.Contains(addr):
+		return special
+	}
+	return public
+}
+
+// embeddedAddresses lists the addresses that a connection to addr may end at: itself, and
+// the IPv4 address inside when a translator stands between.
+func embeddedAddresses(addr netip.Addr) []netip.Addr {
+	addr = plain(addr)
+	if !nat64.Contains(addr) {
+		return []netip.Addr{addr}
+	}
+	bytes := addr.As16()
+	return []netip.Addr{addr, netip.AddrFrom4([4]byte(bytes[12:]))}
+}
+
+func within(list []netip.Prefix, addr netip.Addr) bool {
+	for _, prefix := range list {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+func addrs(texts ...string) map[netip.Addr]bool {
+	set := map[netip.Addr]bool{}
+	for _, text := range texts {
+		set[netip.MustParseAddr(text)] = true
+	}
+	return set
+}
+
+func ranges(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// ownHosts are the addresses of the platform itself.
+type ownHosts struct {
+	origins map[string]bool // scheme://host:port
+	hosts   map[string]bool // host:port that are reached whatever the rules say
+	others  []family
+}
+
+// family is a name of the platform with anything but a dot for its first part.
+type family struct{ scheme, suffix, port string }
+
+func newOwnHosts(addresses, names []string) (o ownHosts, err error) {
+	o = ownHosts{origins: map[string]bool{}, hosts: map[string]bool{}}
+	for _, text := range addresses {
+		err = errors.Join(err, o.add(text, true))
+	}
+	for _, text := range names {
+		err = errors.Join(err, o.add(text, false))
+	}
+	return o, err
+}
+
+func (o *ownHosts) add(text string, always bool) error {
+	u, err := url.Parse(text)
+	if err != nil || usualPort[u.Scheme] == "" || u.Hostname() == "" {
+		return fmt.Errorf("%q is no http or https address of the platform", text)
+	}
+	if suffix, many := strings.CutPrefix(u.Hostname(), "*"); many {
+		o.others = append(o.others, family{u.Scheme, strings.ToLower(suffix), portOf(u)})
+		return nil
+	}
+	o.origins[u.Scheme+"://"+hostPort(u)] = true
+	if always {
+		o.hosts[hostPort(u)] = true
+	}
+	return nil
+}
+
+// isHost reports whether connections to host and port end at the platform, whatever the
+// rules say.
+func (o ownHosts) isHost(host, port string) bool {
+	return o.hosts[net.JoinHostPort(canonical(host), port)]
+}
+
+// contains reports whether u is an address of the platform.
+func (o ownHosts) contains(u *url.URL) bool {
+	if o.origins[u.Scheme+"://"+hostPort(u)] {
+		return true
+	}
+	return slices.ContainsFunc(o.others, func(f family) bool {
+		first, ok := strings.CutSuffix(canonical(u.Hostname()), f.suffix)
+		return ok && first != "" && !strings.Contains(first, ".") && u.Scheme == f.scheme && portOf(u) == f.port
+	})
+}
+
+// hostPort is where a URL leads, with the usual port when it names none.
+func hostPort(u *url.URL) string { return net.JoinHostPort(canonical(u.Hostname()), portOf(u)) }
+
+func portOf(u *url.URL) string { return cmp.Or(u.Port(), usualPort[u.Scheme]) }
+
+// Own reports whether u is an address of the platform itself, its scheme
+// included: what only the platform may see is not sent to another.
+func (e *Egress) Own(u *url.URL) bool { return e.own.contains(u) }
+
+// TrustingClient returns a client like Client's that does not verify
+// certificates. Its connections are its own: no other request uses them.
+func (e *Egress) TrustingClient(timeout time.Duration) *http.Client {
+	return &http.Client{Transport: transport{e, true}, Timeout: timeout, CheckRedirect: checkRedirect}
 }

@@ -1,6 +1,6 @@
-// Package fair shares places between workspaces, or other shareholders such as clients
-// that sign in: who has a thousand of its own that wait
-// for one gets no more of them than who has one.
+// Package fair shares a limited number of slots between workspaces, or other shareholders such
+// as clients that sign in: one with a thousand waiting calls gets no more slots than one with a
+// single call.
 package fair
 
 import (
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Places are what so many hold at once. Those that find none free wait, the workspaces of
-// them one after the other. It is safe for concurrent use.
-type Places struct {
+// Slots is a limited number of concurrent uses. Callers without a free slot wait, and the
+// workspaces get slots in turn. It is safe for concurrent use.
+type Slots struct {
 	share       int // most that one workspace holds at once
 	newestFirst bool
 
@@ -18,28 +18,28 @@ type Places struct {
 	free    int
 	held    map[string]int             // by workspace
 	waiting map[string][]chan struct{} // by workspace, in the order in which they came
-	next    []string                   // the workspaces of those, the first of which is next
+	next    []string                   // workspaces with waiting callers, in their turn
 }
 
-// New returns places, of which one workspace holds up to its share at once: the others are
-// left for everybody else, however long they stay free.
-func New(places, share int) *Places {
-	return &Places{free: places, share: share, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
+// New returns slots, of which one workspace gets at most its share at once, even if others are
+// free.
+func New(places, share int) *Slots {
+	return &Slots{free: places, share: share, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
-// NewestFirst returns places as New does. Of those of one workspace the one that came last
-// is served first: in a flood who waits for long has given up, or belongs to it.
-func NewestFirst(places, share int) *Places {
+// NewestFirst is New, but the newest caller of a workspace is served first: in a flood, callers
+// that have waited for long have given up, or belong to the flood.
+func NewestFirst(places, share int) *Slots {
 	p := New(places, share)
 	p.newestFirst = true
 	return p
 }
 
-// Enter waits for a place.
-func (p *Places) Enter(ctx context.Context, workspaceID string) error {
+// Enter waits for a slot.
+func (p *Slots) Enter(ctx context.Context, workspaceID string) error {
 	p.mu.Lock()
 	if p.free > 0 && p.held[workspaceID] < p.share {
-		p.take(workspaceID)
+		p.occupy(workspaceID)
 		p.mu.Unlock()
 		return nil
 	}
@@ -53,25 +53,25 @@ func (p *Places) Enter(ctx context.Context, workspaceID string) error {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		p.forget(workspaceID, turn)
+		p.cancel(workspaceID, turn)
 		return context.Cause(ctx)
 	}
 }
 
-// Leave hands the place of a workspace to who is next.
-func (p *Places) Leave(workspaceID string) {
+// Leave releases the slot of a workspace.
+func (p *Slots) Leave(workspaceID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.give(workspaceID)
+	p.release(workspaceID)
 }
 
-func (p *Places) take(workspaceID string) {
+func (p *Slots) occupy(workspaceID string) {
 	p.free--
 	p.held[workspaceID]++
 }
 
-// give frees a place, and hands it to the first workspace that may have one.
-func (p *Places) give(workspaceID string) {
+// release frees a slot, and gives it to the next workspace below its share.
+func (p *Slots) release(workspaceID string) {
 	p.free++
 	if p.held[workspaceID]--; p.held[workspaceID] == 0 {
 		delete(p.held, workspaceID)
@@ -87,7 +87,7 @@ func (p *Places) give(workspaceID string) {
 			turn, others = queue[len(queue)-1], queue[:len(queue)-1]
 		}
 		close(turn)
-		p.take(id)
+		p.occupy(id)
 		if len(others) == 0 {
 			delete(p.waiting, id)
 			return
@@ -98,9 +98,8 @@ func (p *Places) give(workspaceID string) {
 	}
 }
 
-// forget takes somebody out of the line who waits no longer. A place that was handed over
-// meanwhile goes to the next one.
-func (p *Places) forget(workspaceID string, turn chan struct{}) {
+// cancel removes a waiting caller. A slot that it got meanwhile is released.
+func (p *Slots) cancel(workspaceID string, turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	queue := p.waiting[workspaceID]
@@ -111,14 +110,14 @@ func (p *Places) forget(workspaceID string, turn chan struct{}) {
 		p.waiting[workspaceID] = append(queue[:i:i], queue[i+1:]...)
 		if len(p.waiting[workspaceID]) == 0 {
 			delete(p.waiting, workspaceID)
-			p.drop(workspaceID)
+			p.removeNext(workspaceID)
 		}
 		return
 	}
-	p.give(workspaceID)
+	p.release(workspaceID)
 }
 
-func (p *Places) drop(workspaceID string) {
+func (p *Slots) removeNext(workspaceID string) {
 	for i, id := range p.next {
 		if id == workspaceID {
 			p.next = append(p.next[:i:i], p.next[i+1:]...)

@@ -10,7 +10,7 @@ import (
 
 // line lets the named workspaces enter, one after the other as they came, and returns in
 // which order they got a place.
-func line(t *testing.T, p *Places, ctxs map[string]context.Context, workspaces ...string) *[]string {
+func line(t *testing.T, p *Slots, ctxs map[string]context.Context, workspaces ...string) *[]string {
 	t.Helper()
 	var order []string
 	for _, id := range workspaces {
@@ -29,7 +29,7 @@ func line(t *testing.T, p *Places, ctxs map[string]context.Context, workspaces .
 	return &order
 }
 
-func requireIdle(t *testing.T, p *Places, places int) {
+func requireIdle(t *testing.T, p *Slots, places int) {
 	t.Helper()
 	require.Equal(t, places, p.free)
 	require.Empty(t, p.held)
@@ -126,6 +126,6 @@ func TestAPlaceThatWasHandedToWhoLeftGoesToTheNext(t *testing.T) {
 	turn := make(chan struct{})
 	p.waiting["gone"], p.next = []chan struct{}{turn}, []string{"gone"}
 	p.Leave("first") // handed over, while its ctx ends
-	p.forget("gone", turn)
+	p.cancel("gone", turn)
 	requireIdle(t, p, 1)
 }

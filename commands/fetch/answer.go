@@ -196,7 +196,7 @@ const (
 	largeEach = 4       // of one workspace at once
 )
 
-func newLargeSlots() *fair.Places { return fair.New(math.MaxInt, largeEach) }
+func newLargeSlots() *fair.Slots { return fair.New(math.MaxInt, largeEach) }
 
 // largeSlot is the slot that an answer needs when it is not small.
 type largeSlot struct {

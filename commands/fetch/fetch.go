@@ -53,7 +53,7 @@ type Client struct {
 	careful  *http.Client // verifies certificates
 	trusting *http.Client // does not
 	tokens   *tokens      // of OAuth 2 servers
-	large    *fair.Places // for answers that are not small
+	large    *fair.Slots  // for answers that are not small
 }
 
 // New returns a Client.

@@ -1,5 +1,5 @@
-// Package files takes the files of workspaces in, changes them and lets them go.
-// Their contents are kept by name beside the log; the log has the facts.
+// Package files uploads, changes and deletes the files of workspaces. Their
+// contents are blobs; the log has the metadata.
 package files
 
 import (
@@ -15,8 +15,7 @@ import (
 	"svc/eventstore"
 )
 
-// Blobs keeps contents by their name, the SHA-256 in hex. It is a
-// *jetstream.Blobs.
+// Blobs stores contents by their SHA-256 in hex. It is a *jetstream.Blobs.
 type Blobs interface {
 	PutFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
 }
@@ -64,16 +63,15 @@ type Content struct {
 	Reader io.ReadSeeker
 }
 
-// May decides whether somebody may do what they ask to a file. It is asked with
-// the state that the decision is made on.
+// May refuses a change that the caller may not make. It gets the state that the decision is based on.
 type May func(file.State) error
 
-// Find returns a file as the log has it.
+// Find returns the current state of a file.
 func (f *Files) Find(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
 	return f.execute(ctx, workspaceID, id, file.Look{Now: f.o.Now()}, may, nil)
 }
 
-// Change is what is to be changed of a file: what is not nil.
+// Change changes the fields that are not nil.
 type Change struct {
 	Name         *string
 	Public       *bool
@@ -93,9 +91,9 @@ func (f *Files) Change(ctx context.Context, workspaceID, id string, c Change, ma
 	}, may, nil)
 }
 
-// Replace gives a file other content, under the same id and address.
+// Replace replaces the content of a file, under the same id and address.
 func (f *Files) Replace(ctx context.Context, workspaceID, id string, c Content, may May) (file.State, error) {
-	if err := f.acceptable(c.Mimetype); err != nil {
+	if err := f.checkType(c.Mimetype); err != nil {
 		return file.State{}, err
 	}
 	have, err := f.Find(ctx, workspaceID, id, may)
@@ -105,15 +103,15 @@ func (f *Files) Replace(ctx context.Context, workspaceID, id string, c Content, 
 	if err := f.hasRoom(ctx, workspaceID, c.Size-have.Size); err != nil {
 		return file.State{}, err
 	}
-	if err := f.keep(ctx, c); err != nil {
+	if err := f.storeContent(ctx, c); err != nil {
 		return file.State{}, err
 	}
-	return f.counted(ctx, workspaceID, id, file.Replace{Content: c.Content, Now: f.o.Now()}, may)
+	return f.executeCounted(ctx, workspaceID, id, file.Replace{Content: c.Content, Now: f.o.Now()}, may)
 }
 
-// Delete deletes a file. Its content stays until nothing names it any more.
+// Delete deletes a file. Its content stays while others refer to it.
 func (f *Files) Delete(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
-	return f.counted(ctx, workspaceID, id, file.Delete{Now: f.o.Now()}, may)
+	return f.executeCounted(ctx, workspaceID, id, file.Delete{Now: f.o.Now()}, may)
 }
 
 func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Command, may May, beside commands.Beside[file.State]) (file.State, error) {
@@ -130,16 +128,15 @@ func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Co
 	return done.State, err
 }
 
-// keep stores a content.
-func (f *Files) keep(ctx context.Context, c Content) error {
+// storeContent stores a content.
+func (f *Files) storeContent(ctx context.Context, c Content) error {
 	if err := f.o.Blobs.PutFrom(ctx, c.Reader, c.Checksum, c.Size); err != nil {
 		return commands.Refused(fmt.Errorf("keep a file: %w", err))
 	}
 	return nil
 }
 
-// Finder finds the files whose time is over, those that ended first before the
-// others, and at most limit of them.
+// Finder finds expired files, the oldest first, and at most limit of them.
 type Finder interface {
 	Due(ctx context.Context, now time.Time, limit int) ([]Ref, error)
 }
@@ -150,8 +147,7 @@ type Ref struct{ WorkspaceID, ID string }
 // sweepAtOnce is how many files one sweep deletes.
 const sweepAtOnce = 500
 
-// Expire deletes files whose time was over at now, as due finds them, and returns
-// how many. Nobody sees them any more in any case.
+// Expire deletes files that due finds expired at now, and returns how many. They are hidden already.
 func (f *Files) Expire(ctx context.Context, due Finder, now time.Time) (deleted int, err error) {
 	found, err := due.Due(ctx, now, sweepAtOnce)
 	if err != nil {
@@ -177,4 +173,74 @@ func (f *Files) expire(ctx context.Context, ref Ref, now time.Time) (bool, error
 	defer leave()
 	done, err := commands.ExecuteBeside(ctx, f.o.Engine, file.Decider, file.Stream(ref.WorkspaceID, ref.ID), file.Command(file.Expire{Now: now}), beside)
 	return done.Changed, err
+}
+
+// executeCounted is execute for a command that changes the size of a file.
+func (f *Files) executeCounted(ctx context.Context, workspaceID, id string, cmd file.Command, may May) (file.State, error) {
+	beside, leave, err := f.counting(ctx, workspaceID)
+	if err != nil {
+		return file.State{}, err
+	}
+	defer leave()
+	return f.execute(ctx, workspaceID, id, cmd, may, beside)
+}
+
+// counting returns the function that appends the total of a workspace together with a change of a
+// file. Changes of one workspace wait for each other on this node: concurrent ones would conflict.
+func (f *Files) counting(ctx context.Context, workspaceID string) (beside commands.Beside[file.State], leave func(), err error) {
+	if leave, err = f.turns.Take(ctx, workspaceID); err != nil {
+		return nil, nil, err
+	}
+	cmd, err := f.count(ctx, workspaceID, 0)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return func(before, after file.State, own commands.EventIDs) ([]eventstore.Commit, error) {
+		cmd.Bytes = sizeOf(after) - sizeOf(before)
+		c, err := commands.DecideBeside(ctx, f.o.Engine, file.TotalDecider, file.TotalStream(workspaceID), file.TotalCommand(cmd), own)
+		if err != nil || len(c.Facts) == 0 {
+			return nil, err
+		}
+		return []eventstore.Commit{c}, nil
+	}, leave, nil
+}
+
+// sizeOf returns the size of a file in the total.
+func sizeOf(s file.State) int64 {
+	if s.Deleted {
+		return 0
+	}
+	return s.Size
+}
+
+// hasRoom refuses bytes beyond the limit of the workspace, before they are stored. The append decides
+// finally.
+func (f *Files) hasRoom(ctx context.Context, workspaceID string, bytes int64) error {
+	cmd, err := f.count(ctx, workspaceID, bytes)
+	if err != nil {
+		return err
+	}
+	total, err := f.total(ctx, workspaceID)
+	if err == nil {
+		_, err = file.TotalDecider.Decide(total, cmd)
+	}
+	return err
+}
+
+// count returns the command that counts bytes.
+func (f *Files) count(ctx context.Context, workspaceID string, bytes int64) (file.Count, error) {
+	cmd := file.Count{Bytes: bytes, Limit: f.o.Settings().MaxTotal}
+	total, err := f.total(ctx, workspaceID)
+	if err == nil && !total.Started && f.o.Before != nil {
+		cmd.Before, err = f.o.Before(ctx, workspaceID)
+	}
+	return cmd, err
+}
+
+// total loads the total of a workspace.
+func (f *Files) total(ctx context.Context, workspaceID string) (file.Total, error) {
+	ctx = commands.WithRequest(ctx, &commands.Request{Meta: commands.RequestFrom(ctx).Meta}) // a look needs no ids
+	done, err := commands.Execute(ctx, f.o.Engine, file.TotalDecider, file.TotalStream(workspaceID), file.TotalCommand(file.LookTotal{}))
+	return done.State, err
 }

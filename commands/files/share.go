@@ -17,23 +17,21 @@ import (
 	"svc/eventstore"
 )
 
-// ShareToken is what a file is to be shared by. The zero ShareToken is none.
+// ShareToken is the requested share token of a file. The zero ShareToken is none.
 type ShareToken struct {
 	Generate bool   // a new one
 	Text     string // this one
 }
 
-// shareToken is the form of a token that somebody chose: what is short can be
-// guessed.
+// shareToken matches a chosen token: a short one could be guessed.
 var shareToken = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
-// The purposes of what is kept in the vault.
+// The purposes of sealed values.
 const linkPurpose = "files/link"
 
 func tokenPurpose(id string) string { return "files/token/" + id }
 
-// tokenFor returns what is to become of the share token of a file: nil when
-// nothing, also when it has this very one already.
+// tokenFor returns the change of the share token of a file; nil when it does not change.
 func (f *Files) tokenFor(ctx context.Context, workspaceID, id string, t *ShareToken, may May) (*file.Token, error) {
 	if t == nil {
 		return nil, nil
@@ -71,8 +69,7 @@ func (f *Files) seal(ctx context.Context, workspaceID, id string, t ShareToken) 
 	return sealed, nil
 }
 
-// newToken returns an unguessable token. In a request that may be repeated it is
-// the same each time, because the repetition answers with it.
+// newToken returns a random token. For a repeated request it is the same each time.
 func (f *Files) newToken(ctx context.Context, workspaceID, id string) (string, error) {
 	seed := commands.RequestFrom(ctx).Seed
 	if seed == "" {
@@ -85,7 +82,7 @@ func (f *Files) newToken(ctx context.Context, workspaceID, id string) (string, e
 	return base64.RawURLEncoding.EncodeToString(mac[:16]), nil
 }
 
-// failure is an error of the vault: one that may pass by itself says so.
+// failure wraps an error of the vault; a transient one is Unavailable.
 func failure(what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
 	if errors.Is(err, eventstore.ErrUnavailable) {
@@ -106,8 +103,7 @@ func (f *Files) ShareToken(ctx context.Context, s file.State) (string, error) {
 	return string(token), nil
 }
 
-// Link returns a token that opens a file until expires, or until the file has
-// another share token.
+// Link returns a token for a file that is valid until expires, or until the share token changes.
 func (f *Files) Link(ctx context.Context, s file.State, expires time.Time) (string, error) {
 	mac, err := f.linkMAC(ctx, s, expires.Unix())
 	if err != nil {
@@ -120,7 +116,7 @@ func (f *Files) Link(ctx context.Context, s file.State, expires time.Time) (stri
 // linkSize is that of the time and the proof in a link.
 const linkSize = 8 + 32
 
-// Admit refuses a token that does not open a file now: it is none, or it was one.
+// Admit refuses a token that is not valid for a file now.
 func (f *Files) Admit(ctx context.Context, s file.State, token string) error {
 	have, err := f.ShareToken(ctx, s)
 	if err != nil {
@@ -147,8 +143,7 @@ func (f *Files) Admit(ctx context.Context, s file.State, token string) error {
 	return nil
 }
 
-// linkMAC proves that a link to a file was made here, for this time and as long
-// as the file has the share token that it has.
+// linkMAC returns the MAC of a link to a file, for its expiry and its current share token.
 func (f *Files) linkMAC(ctx context.Context, s file.State, expires int64) ([]byte, error) {
 	message := fmt.Appendf(nil, "%s\x00%d\x00%d", s.ID, expires, s.Share.Generation)
 	mac, err := f.o.Vault.MAC(ctx, s.WorkspaceID, linkPurpose, message)

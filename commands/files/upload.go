@@ -17,7 +17,7 @@ import (
 	"svc/eventstore"
 )
 
-// Upload is a file to be made.
+// Upload is a file to create.
 type Upload struct {
 	Name         string
 	Content      Content
@@ -30,12 +30,11 @@ type Upload struct {
 // maxAttempts bounds the ids that are tried.
 const maxAttempts = 5
 
-// Upload makes files, all of them or none. May is asked about each before
-// anything is kept.
+// Upload creates files, all of them or none. May is called for each before anything is stored.
 func (f *Files) Upload(ctx context.Context, workspaceID string, uploads []Upload, may May) ([]file.State, error) {
 	for attempt := range maxAttempts {
-		ids := f.draw(ctx, len(uploads), attempt)
-		before, err := f.attempted(ctx, workspaceID, ids)
+		ids := f.newIDs(ctx, len(uploads), attempt)
+		before, err := f.findEarlier(ctx, workspaceID, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +54,7 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 		}
 		events, err := file.Decider.Decide(file.State{}, cmd)
 		if err != nil {
-			return nil, about(i, err)
+			return nil, withIndex(i, err)
 		}
 		made[i] = file.Decider.Fold(file.State{}, events...)
 		bytes += made[i].Size
@@ -74,7 +73,7 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 		return nil, err
 	}
 	for _, u := range uploads {
-		if err := f.keep(ctx, u.Content); err != nil {
+		if err := f.storeContent(ctx, u.Content); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +96,7 @@ func (f *Files) append(ctx context.Context, workspaceID string, bytes int64, com
 	return err
 }
 
-// command is the order to make a file.
+// command returns the command that creates a file.
 func (f *Files) command(ctx context.Context, workspaceID, id string, u Upload) (file.Upload, error) {
 	public := f.o.Settings().Public
 	if u.Public != nil {
@@ -107,7 +106,7 @@ func (f *Files) command(ctx context.Context, workspaceID, id string, u Upload) (
 		ID: id, WorkspaceID: workspaceID, By: commands.RequestFrom(ctx).Meta.UserID, Content: u.Content.Content, Now: f.o.Now(),
 		Terms: file.Terms{Name: u.Name, Public: public, Metadata: u.Metadata, ExpiresAfter: u.ExpiresAfter},
 	}
-	if err := f.acceptable(u.Content.Mimetype); err != nil {
+	if err := f.checkType(u.Content.Mimetype); err != nil {
 		return cmd, err
 	}
 	if u.ShareToken == nil {
@@ -118,16 +117,16 @@ func (f *Files) command(ctx context.Context, workspaceID, id string, u Upload) (
 	return cmd, err
 }
 
-// about says which of several files a refusal is about.
-func about(i int, err error) error {
+// withIndex adds the index of the file to a refusal.
+func withIndex(i int, err error) error {
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		return refusal.With("index", i)
 	}
 	return err
 }
 
-// acceptable refuses a type that the settings leave out.
-func (f *Files) acceptable(mimetype string) error {
+// checkType refuses a type that the settings do not allow.
+func (f *Files) checkType(mimetype string) error {
 	s := f.o.Settings()
 	fits := func(pattern string) bool { return matches(strings.ToLower(pattern), mimetype) }
 	allows := func(pattern string) bool { return fits(pattern) && (mimetype != svg || pattern != "image/*") }
@@ -138,7 +137,7 @@ func (f *Files) acceptable(mimetype string) error {
 	return domain.Invalid(fault).Reason("mimetype_not_allowed").With("mimetype", mimetype)
 }
 
-// svg is a document that can run scripts: who allows image/* does not mean it.
+// svg can run scripts: image/* does not include it.
 const svg = "image/svg+xml"
 
 // matches reports whether a type fits a pattern, type/subtype or type/*.
@@ -147,7 +146,7 @@ func matches(pattern, mimetype string) bool {
 	return pattern == mimetype || whole && (family == "*" || strings.HasPrefix(mimetype, family+"/"))
 }
 
-// meta is the source of the events that ctx causes.
+// meta returns the source of the events of ctx.
 func (f *Files) meta(ctx context.Context) domain.Meta {
 	m := commands.RequestFrom(ctx).Meta
 	if m.Host == (domain.Host{}) {
@@ -156,12 +155,12 @@ func (f *Files) meta(ctx context.Context) domain.Meta {
 	return m
 }
 
-// id is the name of a file to be, and of the event that makes it.
+// id has the ids of a new file and of its event.
 type id struct{ file, event string }
 
-// draw returns ids for n files. In a request that may be repeated they are the
-// same each time, so that the repetition meets what was made before.
-func (f *Files) draw(ctx context.Context, n, attempt int) []id {
+// newIDs returns ids for n files. For a repeated request they are the same each time, so that the
+// repetition finds its files.
+func (f *Files) newIDs(ctx context.Context, n, attempt int) []id {
 	ids := make([]id, n)
 	for i := range ids {
 		var source [sha256.Size]byte
@@ -191,7 +190,7 @@ func idsOf(source [sha256.Size]byte) id {
 	return id{string(name), event.String()}
 }
 
-// outcome is what became of an earlier attempt at the same upload.
+// outcome is the outcome of an earlier attempt at the same upload.
 type outcome int
 
 const (
@@ -200,9 +199,9 @@ const (
 	burned                // a power cut left it incomplete: its ids cannot be used again
 )
 
-// attempted tells what became of an earlier attempt with these ids. A commit counts as a
-// whole: the first file tells. Only a repeated request can meet its own.
-func (f *Files) attempted(ctx context.Context, workspaceID string, ids []id) (outcome, error) {
+// findEarlier returns the outcome of an earlier attempt with these ids. A commit is atomic, so the
+// first file decides. Only a repeated request can find its own.
+func (f *Files) findEarlier(ctx context.Context, workspaceID string, ids []id) (outcome, error) {
 	if commands.RequestFrom(ctx).Seed == "" {
 		return none, nil
 	}

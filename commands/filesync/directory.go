@@ -3,8 +3,8 @@
 // workspace has a directory there under its slug.
 //
 // A directory is never changed in place: the next state is written beside it and
-// renamed into its place, so that whoever looks, and whoever comes after a crash,
-// finds the old state or the new one.
+// renamed into its place, so that readers, also after a crash, find the old state
+// or the new one.
 package filesync
 
 import (
@@ -20,7 +20,7 @@ import (
 	"svc/domain"
 )
 
-// Directory is one that workspaces have theirs in. What is in it cannot lead
+// Directory is the directory of a repository, with a directory per workspace. Links in it cannot lead
 // outside.
 type Directory struct {
 	root   *os.Root
@@ -32,19 +32,18 @@ type Directory struct {
 func Open(dir string, limits archive.Limits) (*Directory, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, told(err)
+		return nil, diskError(err)
 	}
 	return &Directory{root: root, limits: limits}, nil
 }
 
-// Close gives the directory back.
+// Close closes the directory.
 func (d *Directory) Close() error { return d.root.Close() }
 
-// Directories returns the names of those in it, sorted. Hidden ones, links and
-// files are left out.
+// Directories returns the names of the directories, sorted, without hidden ones and links.
 func (d *Directory) Directories(ctx context.Context) (names []string, err error) {
 	if err := d.recover(ctx, ""); err != nil {
-		return nil, told(err)
+		return nil, diskError(err)
 	}
 	entries, err := fs.ReadDir(d.root.FS(), ".")
 	for _, e := range entries {
@@ -52,36 +51,35 @@ func (d *Directory) Directories(ctx context.Context) (names []string, err error)
 			names = append(names, e.Name())
 		}
 	}
-	return names, told(err)
+	return names, diskError(err)
 }
 
-// looks is how often a directory that is replaced meanwhile is read anew before
+// maxReads is how often a directory that is replaced meanwhile is read anew before
 // everybody else is kept from replacing it.
-const looks = 4
+const maxReads = 4
 
 // Read returns the managed files of a workspace; none when it has no directory.
 // Unsafe paths refuse all of it.
 func (d *Directory) Read(ctx context.Context, slug string) (archive.Tree, error) {
-	for range looks {
-		if tree, same, err := d.look(ctx, slug); same || err != nil {
-			return tree, told(err)
+	for range maxReads {
+		if tree, same, err := d.readOnce(ctx, slug); same || err != nil {
+			return tree, diskError(err)
 		}
 	}
 	free, err := d.lock(ctx)
 	if err != nil {
-		return nil, told(err)
+		return nil, diskError(err)
 	}
 	defer free()
-	if err := d.tidy(slug); err != nil {
-		return nil, told(err)
+	if err := d.cleanUp(slug); err != nil {
+		return nil, diskError(err)
 	}
-	tree, _, err := d.look(ctx, slug)
-	return tree, told(err)
+	tree, _, err := d.readOnce(ctx, slug)
+	return tree, diskError(err)
 }
 
-// look reads a directory. same is false when another one was put in its place
-// meanwhile.
-func (d *Directory) look(ctx context.Context, slug string) (tree archive.Tree, same bool, err error) {
+// readOnce reads a directory. same is false when it was replaced meanwhile.
+func (d *Directory) readOnce(ctx context.Context, slug string) (tree archive.Tree, same bool, err error) {
 	there, err := d.find(ctx, slug)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil // it was there a moment ago
@@ -91,14 +89,14 @@ func (d *Directory) look(ctx context.Context, slug string) (tree archive.Tree, s
 	}
 	defer func() { _ = there.Close() }() // it was only read
 	tree, err = archive.ReadDirectory(there.FS(), d.limits)
-	if !d.still(there, slug) {
+	if !d.isCurrent(there, slug) {
 		return nil, false, nil
 	}
 	return tree, true, err
 }
 
-// find opens the directory of a workspace as it is; nil when there is none. One
-// that an operation has left half replaced is put right before.
+// find opens the directory of a workspace; nil when there is none. An interrupted replacement is
+// repaired before.
 func (d *Directory) find(ctx context.Context, slug string) (*os.Root, error) {
 	info, err := d.root.Lstat(slug)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,9 +116,9 @@ func (d *Directory) find(ctx context.Context, slug string) (*os.Root, error) {
 	return d.root.OpenRoot(slug)
 }
 
-// still reports whether a directory that was opened is the one of a workspace: a
+// isCurrent reports whether a directory that was opened is the one of a workspace: a
 // push may have put another in its place, and be removing this one.
-func (d *Directory) still(there *os.Root, slug string) bool {
+func (d *Directory) isCurrent(there *os.Root, slug string) bool {
 	was, err := there.Stat(".")
 	if err != nil {
 		return false
@@ -129,8 +127,8 @@ func (d *Directory) still(there *os.Root, slug string) bool {
 	return err == nil && os.SameFile(was, is)
 }
 
-// told is an error of the disk as callers are told it.
-func told(err error) error {
+// diskError turns an error of the disk into a refusal.
+func diskError(err error) error {
 	if _, refused := errors.AsType[*domain.Error](err); err == nil || refused || errors.Is(err, ErrMoved) || isEnd(err) {
 		return err
 	}
@@ -147,7 +145,7 @@ func isEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reason is what the system says is wrong, without the paths of the machine.
+// reason returns the message of the system, without paths of the machine.
 func reason(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()
@@ -155,6 +153,6 @@ func reason(err error) string {
 	return "it is not as it should be"
 }
 
-func busy() error {
+func busyError() error {
 	return domain.Refuse(domain.CodeConflict, "others write to the directory all the time: try again").Reason("remote_busy")
 }

@@ -8,36 +8,35 @@ import (
 	"path"
 )
 
-// What changes the disk goes through these, each a step that a crash may come
-// before.
+// All changes of the disk use these methods; tests simulate a crash before each of them.
 
-func (d *Directory) about(change string) {
+func (d *Directory) step(change string) {
 	if d.before != nil {
 		d.before(change)
 	}
 }
 
 func (d *Directory) rename(from, to string) error {
-	d.about("rename " + from + " " + to)
+	d.step("rename " + from + " " + to)
 	return d.root.Rename(from, to)
 }
 
 func (d *Directory) remove(name string) error {
-	d.about("remove " + name)
+	d.step("remove " + name)
 	return d.root.RemoveAll(name)
 }
 
 func (d *Directory) mkdir(name string, mode fs.FileMode) error {
-	d.about("mkdir " + name)
+	d.step("mkdir " + name)
 	if err := d.root.MkdirAll(name, 0o755); err != nil { //nolint:gosec // others read the directory too
 		return err
 	}
 	return d.root.Chmod(name, mode)
 }
 
-// write writes a file that is on the disk when it returns.
+// write writes a file and syncs it.
 func (d *Directory) write(name string, text io.Reader, mode fs.FileMode) error {
-	d.about("write " + name)
+	d.step("write " + name)
 	if err := d.root.MkdirAll(path.Dir(name), 0o755); err != nil { //nolint:gosec // others read the directory too
 		return err
 	}
@@ -49,9 +48,9 @@ func (d *Directory) write(name string, text io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// link gives a file a second name. Where that cannot be, it is copied.
+// link creates a hard link, or copies the file where that is not possible.
 func (d *Directory) link(from, to string, kind fs.FileMode) error {
-	d.about("link " + to)
+	d.step("link " + to)
 	if err := d.root.MkdirAll(path.Dir(to), 0o755); err != nil { //nolint:gosec // others read the directory too
 		return err
 	}
@@ -82,9 +81,9 @@ func (d *Directory) copy(from, to string, kind fs.FileMode, cause error) error {
 	return d.write(to, f, kind.Perm())
 }
 
-// sync brings what a directory names to the disk.
+// sync syncs a directory.
 func (d *Directory) sync(name string) error {
-	d.about("sync " + name)
+	d.step("sync " + name)
 	f, err := d.root.Open(name)
 	if err != nil {
 		return err

@@ -14,21 +14,21 @@ import (
 	"svc/commands"
 )
 
-// What an operation puts beside the directories of workspaces. Each name ends in
-// the operation and the slug: .svc-old-op_1.billing.
+// Temporary directories of operations. Each name ends in the operation and the slug:
+// .svc-old-op_1.billing.
 const (
 	tmpPrefix = ".svc-tmp-" // what is being written, or thrown away
 	oldPrefix = ".svc-old-" // what was there, complete, until the next is in its place
 	lockName  = ".svc-lock" // held by whoever renames
 )
 
-// leftover is something that an operation put beside the directories.
+// leftover is a temporary directory of an operation.
 type leftover struct {
 	name, slug string
 	old        bool
 }
 
-// leftovers lists what is there for a slug; for "", for all.
+// leftovers lists the temporary directories of a slug; of all for "".
 func (d *Directory) leftovers(slug string) (list []leftover, err error) {
 	entries, err := fs.ReadDir(d.root.FS(), ".")
 	for _, e := range entries {
@@ -41,9 +41,8 @@ func (d *Directory) leftovers(slug string) (list []leftover, err error) {
 	return list, err
 }
 
-// recover puts back what an operation that is gone had moved away and not yet
-// replaced. Nobody renames without the lock: what is moved away while nobody has it
-// was left by somebody who is gone.
+// recover restores a directory that an interrupted operation had moved away and not yet replaced.
+// Renames need the lock: a directory that is moved away while the lock is free is left over.
 func (d *Directory) recover(ctx context.Context, slug string) error {
 	list, err := d.leftovers(slug)
 	if err != nil {
@@ -57,7 +56,7 @@ func (d *Directory) recover(ctx context.Context, slug string) error {
 		if err != nil {
 			return err
 		}
-		err = d.putBack(one)
+		err = d.restore(one)
 		free()
 		if err != nil {
 			return err
@@ -66,8 +65,8 @@ func (d *Directory) recover(ctx context.Context, slug string) error {
 	return nil
 }
 
-// putBack gives a workspace its directory back, unless it has one by now.
-func (d *Directory) putBack(one leftover) error {
+// restore moves the directory of a workspace back, unless there is a new one.
+func (d *Directory) restore(one leftover) error {
 	if d.has(one.slug) {
 		return nil
 	}
@@ -81,9 +80,8 @@ func (d *Directory) putBack(one leftover) error {
 	return d.sync(".")
 }
 
-// tidy puts right what operations on a slug have left, those that still run
-// excepted. The lock must be held.
-func (d *Directory) tidy(slug string) error {
+// cleanUp repairs what interrupted operations on a slug have left. The lock must be held.
+func (d *Directory) cleanUp(slug string) error {
 	list, err := d.leftovers(slug)
 	if err != nil {
 		return err
@@ -91,7 +89,7 @@ func (d *Directory) tidy(slug string) error {
 	for _, one := range list {
 		switch {
 		case one.old && !d.has(slug):
-			err = d.putBack(one)
+			err = d.restore(one)
 		case one.old:
 			err = d.discard(one.name)
 		case d.isDead(one.name):
@@ -104,8 +102,8 @@ func (d *Directory) tidy(slug string) error {
 	return nil
 }
 
-// discard throws away what was replaced. It gets another name before: what bears
-// the name of an old state is all of it.
+// discard deletes a replaced directory. It is renamed before: a directory with the name of an old
+// state is always complete.
 func (d *Directory) discard(old string) error {
 	waste := tmpPrefix + strings.TrimPrefix(old, oldPrefix)
 	if d.has(waste) {
@@ -128,24 +126,23 @@ func (d *Directory) has(name string) bool {
 	return err == nil
 }
 
-// forgotten is the age at which nobody can be at work any more.
-const forgotten = 24 * time.Hour
+// maxIdleAge is the age at which a temporary directory is not in use any more.
+const maxIdleAge = 24 * time.Hour
 
-// isDead reports whether nobody writes a directory any more: who does holds it,
-// and the kernel lets go of it with the process. Where directories cannot be held,
-// their age tells.
+// isDead reports whether no process writes a directory any more: a writer holds a lock on it, which
+// the kernel releases with the process. Where directories cannot be locked, their age decides.
 func (d *Directory) isDead(name string) bool {
-	held, err := d.hold(name)
+	held, err := d.lockDirectory(name)
 	if err == nil {
 		_ = held.Close() // it was only asked
 		return true
 	}
 	info, statErr := d.root.Lstat(name)
-	return !errors.Is(err, unix.EWOULDBLOCK) && statErr == nil && time.Since(info.ModTime()) > forgotten
+	return !errors.Is(err, unix.EWOULDBLOCK) && statErr == nil && time.Since(info.ModTime()) > maxIdleAge
 }
 
-// hold tells others that a directory is in use, until it is closed.
-func (d *Directory) hold(name string) (*os.File, error) {
+// lockDirectory locks a directory until it is closed.
+func (d *Directory) lockDirectory(name string) (*os.File, error) {
 	f, err := d.root.Open(name)
 	if err != nil {
 		return nil, err
@@ -157,12 +154,10 @@ func (d *Directory) hold(name string) (*os.File, error) {
 	return f, nil
 }
 
-// lockWait is how long is waited between looks whether the lock is free: it is
-// held for a few renames.
+// lockWait is the wait between tries to get the lock: it is held for a few renames.
 const lockWait = 5 * time.Millisecond
 
-// lock keeps everybody else from renaming, on every machine that shares the
-// directory.
+// lock locks the repository for renames, on every machine that shares the directory.
 func (d *Directory) lock(ctx context.Context) (free func(), err error) {
 	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // nothing is in it, and who shares the directory must be able to take it
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"svc/commands/archive"
 )
 
-// ErrMoved says that somebody else changed the files meanwhile: look again.
+// ErrMoved says that the files were changed meanwhile: read them again.
 var ErrMoved = errors.New("filesync: the files were changed by others")
 
-// replacement is one that is under way.
+// replacement is a running Replace.
 type replacement struct {
 	*Directory
 	slug, tmp, old string
@@ -26,11 +26,10 @@ type replacement struct {
 	held           *os.File // tmp, for others to see that it is in use; nil: directories cannot be held here
 }
 
-// Replace puts a tree in the place of the managed files of a workspace, in one
-// step for everybody who looks. Other files stay; when there is nothing at all, the
-// directory goes. It returns ErrMoved when the
-// managed files are not those expected. Of an operation that is gone everything is
-// put right first; one that runs under the same id elsewhere is told apart.
+// Replace replaces the managed files of a workspace by a tree, in one step for readers. Other files
+// stay; without any file the directory is deleted. It returns ErrMoved when the managed files are not
+// the expected ones. It repairs what interrupted operations have left, and does not disturb one that
+// runs elsewhere with the same id.
 func (d *Directory) Replace(ctx context.Context, slug string, tree archive.Tree, operationID string, expect archive.Tree) error {
 	if err := tree.Check(d.limits); err != nil {
 		return err
@@ -48,7 +47,7 @@ func (d *Directory) Replace(ctx context.Context, slug string, tree archive.Tree,
 	if err != nil && r.made {
 		err = errors.Join(err, r.remove(r.tmp))
 	}
-	return told(err)
+	return diskError(err)
 }
 
 func (r *replacement) close() {
@@ -60,23 +59,23 @@ func (r *replacement) close() {
 	}
 }
 
-// begin puts right what others have left, and makes the directory to write to.
+// begin repairs leftovers, and creates the directory to write to.
 func (r *replacement) begin(ctx context.Context, expect archive.Tree) error {
 	free, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer free()
-	if err := r.tidy(r.slug); err != nil {
+	if err := r.cleanUp(r.slug); err != nil {
 		return err
 	}
 	if r.has(r.tmp) {
-		return busy()
+		return busyError()
 	}
 	if r.there, err = r.find(ctx, r.slug); err != nil {
 		return err
 	}
-	if err := r.expected(expect); err != nil {
+	if err := r.checkExpected(expect); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o755)
@@ -91,14 +90,14 @@ func (r *replacement) begin(ctx context.Context, expect archive.Tree) error {
 		return err
 	}
 	r.made = true
-	r.held, _ = r.hold(r.tmp) // where that cannot be, its age tells
+	r.held, _ = r.lockDirectory(r.tmp) // where that cannot be, its age tells
 	return nil
 }
 
-// fill writes the next state, and brings it to the disk.
+// fill writes the next state and syncs it.
 func (r *replacement) fill(ctx context.Context, tree archive.Tree) error {
 	if r.there != nil {
-		if err := r.carryOver(ctx); err != nil {
+		if err := r.copyUnmanaged(ctx); err != nil {
 			return err
 		}
 	}
@@ -118,9 +117,8 @@ func (r *replacement) fill(ctx context.Context, tree archive.Tree) error {
 	return r.syncAll(r.tmp)
 }
 
-// carryOver takes along what is not managed. Files get a second name: what is
-// written to them meanwhile is not lost.
-func (r *replacement) carryOver(ctx context.Context) error {
+// copyUnmanaged links the files that are not managed: later writes to them are not lost.
+func (r *replacement) copyUnmanaged(ctx context.Context) error {
 	return fs.WalkDir(r.there.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -148,8 +146,7 @@ func isContent(dir string) bool {
 	return archive.IsManaged(top + "/any.yml")
 }
 
-// swap puts the next state in the place of what is there, if that is what was
-// expected.
+// swap replaces the directory by the next state, if its files are the expected ones.
 func (r *replacement) swap(ctx context.Context, expect archive.Tree) error {
 	free, err := r.lock(ctx)
 	if err != nil {
@@ -168,12 +165,11 @@ func (r *replacement) swap(ctx context.Context, expect archive.Tree) error {
 	return nil
 }
 
-// expected returns ErrMoved when the managed files are not those that were
-// expected.
-func (r *replacement) expected(expect archive.Tree) error {
+// checkExpected returns ErrMoved when the managed files are not the expected ones.
+func (r *replacement) checkExpected(expect archive.Tree) error {
 	now := archive.Tree{}
 	switch {
-	case r.there == nil && r.has(r.slug), r.there != nil && !r.still(r.there, r.slug):
+	case r.there == nil && r.has(r.slug), r.there != nil && !r.isCurrent(r.there, r.slug):
 		return ErrMoved
 	case r.there != nil:
 		var err error
@@ -188,11 +184,11 @@ func (r *replacement) expected(expect archive.Tree) error {
 }
 
 func (r *replacement) exchange(expect archive.Tree) error {
-	if err := r.expected(expect); err != nil {
+	if err := r.checkExpected(expect); err != nil {
 		return err
 	}
 	if r.there != nil && r.empty {
-		return r.vanish()
+		return r.removeAll()
 	}
 	if r.there != nil {
 		if err := r.rename(r.slug, r.old); err != nil {
@@ -208,9 +204,8 @@ func (r *replacement) exchange(expect archive.Tree) error {
 	return r.sync(".")
 }
 
-// vanish takes away the directory of a workspace that has nothing any more: from
-// one moment to the next it is waste.
-func (r *replacement) vanish() error {
+// removeAll removes the directory of a workspace without files, in one step.
+func (r *replacement) removeAll() error {
 	if err := r.remove(r.tmp); err != nil {
 		return err
 	}

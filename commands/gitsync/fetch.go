@@ -3,6 +3,7 @@ package gitsync
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +18,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// Fetch brings commits and tags with all of their history into the store. A want
-// is an id or the full name of a ref that ListRefs returned. What is there
-// already is not fetched again. A protocol error of a fetch on top of earlier
-// ones is given a second chance with an empty store, because some hosts speak
-// such fetches in a way of their own; so is one whose cache was just deleted.
+// Fetch fetches commits and tags with all of their history. A want is an id or the full
+// name of a ref that ListRefs returned. Objects of the store are not fetched again. After a
+// protocol error of an incremental fetch it is repeated with an empty store, because some
+// hosts implement these differently; so is a fetch whose cache was just deleted.
 func (s *Session) Fetch(ctx context.Context, wants ...string) error {
 	inner, cancel := context.WithTimeout(ctx, s.options.Timeouts.Exchange)
 	defer cancel()
@@ -39,33 +39,33 @@ func (s *Session) Fetch(ctx context.Context, wants ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	known := s.objects.recent(s.store.heads())
+	known := s.objects.recentCommits(s.store.heads())
 	err := s.fetch(inner, missing, known)
 	_, garble := errors.AsType[*protocolError](err)
 	if (garble && len(known) > 0 || errors.Is(err, fs.ErrNotExist)) && inner.Err() == nil {
-		if err := s.store.renew(); err != nil {
+		if err := s.store.replace(); err != nil {
 			return err
 		}
-		s.objects.forget()
+		s.objects.clearCache()
 		err = s.fetch(inner, all, nil)
 	}
 	if err != nil {
 		return s.failure(ctx, err)
 	}
 	s.fetched = append(s.fetched, s.objects.commitsOf(all)...)
-	if err := s.store.keepHeads(s.fetched); err != nil {
+	if err := s.store.storeHeads(s.fetched); err != nil {
 		return fmt.Errorf("keep fetched heads: %w", err)
 	}
 	return nil
 }
 
 func (s *Session) fetch(ctx context.Context, wants, known []plumbing.Hash) error {
-	c, err := s.takeReading(ctx)
+	c, err := s.continueReading(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	question, banded, err := fetchQuestion(c.advertised(), wants, known)
+	question, banded, err := fetchRequest(c.advertised(), wants, known)
 	if err != nil {
 		return err
 	}
@@ -74,39 +74,39 @@ func (s *Session) fetch(ctx context.Context, wants, known []plumbing.Hash) error
 		return err
 	}
 	defer answer.Close()
-	pack, err := packIn(answer, banded)
+	pack, err := skipToPack(answer, banded)
 	if err == nil {
-		err = s.keepPack(ctx, pack)
+		err = s.storePack(ctx, pack)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if text, ok := errorLine(err); ok {
-		return garbled(nil, "it refuses the fetch: "+s.clean(text))
+		return newProtocolError(nil, "it refuses the fetch: "+s.clean(text))
 	}
 	if err != nil {
-		return broken(err, c.lost(), "its pack cannot be read")
+		return readFailure(err, c.lost(), "its pack cannot be read")
 	}
 	for _, want := range wants {
 		if !s.store.has(want) {
-			return garbled(nil, "its pack lacks "+want.String())
+			return newProtocolError(nil, "its pack lacks "+want.String())
 		}
 	}
 	return nil
 }
 
-// unspoken are capabilities that we do not ask for. Others than go-git's own
-// list, acknowledgements of all kinds are read here: Azure DevOps demands them.
-var unspoken = []capability.Capability{capability.ThinPack}
+// unsupported are capabilities that are not requested. Unlike in go-git, acknowledgements of
+// all kinds are read: Azure DevOps demands them.
+var unsupported = []capability.Capability{capability.ThinPack}
 
-// fetchQuestion says what we want and have, all at once. banded is whether the
-// pack will come in a side band.
-func fetchQuestion(adv *packp.AdvRefs, wants, known []plumbing.Hash) (question []byte, banded bool, err error) {
+// fetchRequest encodes wants and haves. banded reports whether the pack will come in a side
+// band.
+func fetchRequest(adv *packp.AdvRefs, wants, known []plumbing.Hash) (question []byte, banded bool, err error) {
 	offered := capability.NewList()
 	if err := offered.Decode([]byte(adv.Capabilities.String())); err != nil {
-		return nil, false, garbled(err, "its capabilities cannot be read")
+		return nil, false, newProtocolError(err, "its capabilities cannot be read")
 	}
-	for _, c := range unspoken {
+	for _, c := range unsupported {
 		offered.Delete(c)
 	}
 	ask := packp.NewUploadPackRequestFromCapabilities(offered)
@@ -128,9 +128,9 @@ func fetchQuestion(adv *packp.AdvRefs, wants, known []plumbing.Hash) (question [
 	return b.Bytes(), banded, nil
 }
 
-// packIn reads over the acknowledgements, of whatever kind, to the pack. A line
-// of the side band begins with a small number, which no acknowledgement does.
-func packIn(answer io.Reader, banded bool) (io.Reader, error) {
+// skipToPack skips acknowledgements of all kinds up to the pack. A line of the side band
+// begins with a small number, an acknowledgement does not.
+func skipToPack(answer io.Reader, banded bool) (io.Reader, error) {
 	r := bufio.NewReaderSize(answer, 64<<10)
 	lines := pktline.NewScanner(r)
 	for {
@@ -145,18 +145,11 @@ func packIn(answer io.Reader, banded bool) (io.Reader, error) {
 			return sideband.NewDemuxer(sideband.Sideband64k, r), nil
 		}
 		if !lines.Scan() {
-			return nil, cmpError(lines.Err(), io.ErrUnexpectedEOF)
+			return nil, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 		}
 		line := lines.Bytes()
 		if len(line) > 0 && !bytes.HasPrefix(line, []byte("ACK ")) && !bytes.HasPrefix(line, []byte("NAK")) {
 			return nil, errors.New("neither an acknowledgement nor a pack")
 		}
 	}
-}
-
-func cmpError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }

@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,20 +22,19 @@ import (
 	"svc/domain"
 )
 
-// agent is what we call ourselves. Some hosts serve Git to those only whose name
-// begins with git/.
+// agent is the User-Agent. Some hosts serve Git only to those that begin with git/.
 const agent = "git/2.40 (svc)"
 
 // httpWire speaks Git's smart protocol over HTTPS.
 type httpWire struct {
-	session   *Session
-	transport *http.Transport
-	base      *url.URL // of the repository; moved by the redirects of the first discovery
-	settled   bool     // that discovery is over
+	session       *Session
+	transport     *http.Transport
+	base          *url.URL // of the repository; changed by redirects of the first request
+	hasDiscovered bool     // the first request is done
 
-	mu     sync.Mutex // for what dial uses, which may run beside a request
+	mu     sync.Mutex // dial may run concurrently with a request
 	scheme string     // of base
-	last   *watched
+	last   *watchedConn
 }
 
 func newHTTPWire(s *Session) *httpWire {
@@ -50,7 +51,7 @@ func newHTTPWire(s *Session) *httpWire {
 	return w
 }
 
-// rootsOf adds the repository's own authority to the roots of the node.
+// rootsOf returns the roots of the node with those of the repository.
 func rootsOf(s *Session) *x509.CertPool {
 	if s.remote.CABundle == "" {
 		return s.options.Roots
@@ -77,7 +78,7 @@ func (w *httpWire) dial(ctx context.Context, _, address string) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	watch := &watched{Conn: conn, silence: w.session.options.Timeouts.Silence}
+	watch := &watchedConn{Conn: conn, silence: w.session.options.Timeouts.Silence}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = watch
@@ -112,13 +113,13 @@ func (w *httpWire) begin(ctx context.Context, service string) (conversation, err
 		}
 		if isRedirect(answer) {
 			drain(answer)
-			if err := w.follow(answer, service, hop); err != nil {
+			if err := w.followRedirect(answer, service, hop); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		w.settled = true
-		adv, err := w.discovered(answer, service)
+		w.hasDiscovered = true
+		adv, err := w.readAdvertisement(answer, service)
 		if err != nil {
 			return nil, err
 		}
@@ -126,54 +127,53 @@ func (w *httpWire) begin(ctx context.Context, service string) (conversation, err
 	}
 }
 
-func (w *httpWire) discovered(answer *http.Response, service string) (*packp.AdvRefs, error) {
+func (w *httpWire) readAdvertisement(answer *http.Response, service string) (*packp.AdvRefs, error) {
 	defer answer.Body.Close()
 	if err := w.status(answer, service); err != nil {
 		return nil, err
 	}
 	if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/x-"+service+"-advertisement") {
-		return nil, garbled(nil, "it answers with something that is not Git's smart protocol")
+		return nil, newProtocolError(nil, "it answers with something that is not Git's smart protocol")
 	}
 	adv, err := w.session.advertisement(answer.Body)
 	if text, ok := errorLine(err); ok {
 		return nil, w.session.notFound(text)
 	}
 	if err != nil {
-		return nil, broken(err, w.lost(), "its list of refs cannot be read")
+		return nil, readFailure(err, w.lost(), "its list of refs cannot be read")
 	}
 	return adv, nil
 }
 
-// send makes one request. Credentials go where base is: follow has seen to it
-// that they may.
+// send sends one request with credentials to base: followRedirect has checked the host.
 func (w *httpWire) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, w.base.String()+path, body)
 	if err != nil {
-		return nil, garbled(nil, "its URL cannot be asked")
+		return nil, newProtocolError(nil, "its URL cannot be asked")
 	}
 	r.Header.Set("User-Agent", agent)
 	r.Header.Set("Accept", "*/*")
-	if w.session.remote.Password != "" || w.session.remote.User != "" {
+	if w.session.remote.hasCredentials() {
 		r.Header.Set("Authorization", "Basic "+basic(w.session.remote))
 	}
 	return w.transport.RoundTrip(r)
 }
 
-// basic is what HTTP's basic authentication sends.
+// basic returns the value of HTTP basic authentication.
 func basic(r Remote) string {
-	return base64.StdEncoding.EncodeToString([]byte(orElse(r.User, "git") + ":" + r.Password))
+	return base64.StdEncoding.EncodeToString([]byte(cmp.Or(r.User, "git") + ":" + r.Password))
 }
 
-// status turns the status of an answer into a failure. A server that knows us and
-// forbids to write has not refused the credentials.
+// status turns the status of an answer into an error. A server that forbids only to write
+// has not refused the credentials.
 func (w *httpWire) status(answer *http.Response, service string) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusForbidden && service == receivePack:
-		return w.session.refused(bodyText(answer))
+		return w.session.writeRefused(bodyText(answer))
 	case code == http.StatusRequestEntityTooLarge && service == receivePack:
-		return w.session.refused("the update is larger than it accepts")
+		return w.session.writeRefused("the update is larger than it accepts")
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return w.session.authFailed()
 	case code == http.StatusNotFound, code == http.StatusGone:
@@ -181,11 +181,11 @@ func (w *httpWire) status(answer *http.Response, service string) error {
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
 		return fmt.Errorf("status %d", code)
 	default:
-		return garbled(nil, fmt.Sprintf("it answers with status %d", code))
+		return newProtocolError(nil, fmt.Sprintf("it answers with status %d", code))
 	}
 }
 
-// bodyText is the beginning of what a server says, when it is meant to be read.
+// bodyText returns the beginning of an answer in plain text.
 func bodyText(answer *http.Response) string {
 	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") {
 		return ""
@@ -197,13 +197,13 @@ func bodyText(answer *http.Response) string {
 	return string(text)
 }
 
-// drain lets the connection be used again when little is left on it.
+// drain reads a short rest of the answer, so that the connection can be reused.
 func drain(answer *http.Response) {
 	_, _ = io.CopyN(io.Discard, answer.Body, 4<<10) // the end, or not worth waiting for
 	_ = answer.Body.Close()                         // nothing in it was wanted
 }
 
-// httpConversation asks by POST.
+// httpConversation sends its request by POST.
 type httpConversation struct {
 	*httpWire
 	service string
@@ -216,59 +216,59 @@ func (c *httpConversation) close() {}
 
 // exchange implements conversation.
 func (c *httpConversation) exchange(ctx context.Context, question []byte, sent func()) (io.ReadCloser, error) {
-	body := &noticed{Reader: bytes.NewReader(question), first: sent}
+	body := &notifyingReader{Reader: bytes.NewReader(question), onFirstRead: sent}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+"/"+c.service, body)
 	if err != nil {
-		return nil, garbled(nil, "its URL cannot be asked")
+		return nil, newProtocolError(nil, "its URL cannot be asked")
 	}
 	r.ContentLength = int64(len(question)) // never chunked: old servers do not read that
 	if c.service == uploadPack {           // reading may be repeated when the server had hung up
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(question)), nil }
-		r.Header["Idempotency-Key"] = nil // tells net/http, and nobody else
+		r.Header["Idempotency-Key"] = nil // makes net/http retry; the header is not sent
 	}
 	r.Header.Set("User-Agent", agent)
 	r.Header.Set("Content-Type", "application/x-"+c.service+"-request")
 	r.Header.Set("Accept", "application/x-"+c.service+"-result")
-	if c.session.remote.Password != "" || c.session.remote.User != "" {
+	if c.session.remote.hasCredentials() {
 		r.Header.Set("Authorization", "Basic "+basic(c.session.remote))
 	}
 	answer, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.answered(answer); err != nil {
+	if err := c.checkAnswer(answer); err != nil {
 		drain(answer)
 		return nil, err
 	}
 	return answer.Body, nil
 }
 
-func (c *httpConversation) answered(answer *http.Response) error {
+func (c *httpConversation) checkAnswer(answer *http.Response) error {
 	if isRedirect(answer) {
 		at, err := answer.Location()
 		if err != nil {
-			return garbled(nil, "it redirects to nowhere")
+			return newProtocolError(nil, "it redirects to nowhere")
 		}
-		return c.session.redirected(c.session.clean(at.Host), "only the first question may be")
+		return c.session.redirectRefused(c.session.clean(at.Host), "only the first question may be")
 	}
 	return c.status(answer, c.service)
 }
 
-// noticed tells when it is first read.
-type noticed struct {
+// notifyingReader calls onFirstRead before the first read.
+type notifyingReader struct {
 	io.Reader
-	once  sync.Once
-	first func()
+	once        sync.Once
+	onFirstRead func()
 }
 
 // Read implements io.Reader.
-func (n *noticed) Read(p []byte) (int, error) {
-	n.once.Do(n.first)
+func (n *notifyingReader) Read(p []byte) (int, error) {
+	n.once.Do(n.onFirstRead)
 	return n.Reader.Read(p)
 }
 
-// broken tells an answer that was cut off from one that is wrong.
-func broken(err, lost error, message string) error {
+// readFailure distinguishes an incomplete answer from a wrong one.
+func readFailure(err, lost error, message string) error {
 	_, refused := errors.AsType[*domain.Error](err)
 	switch {
 	case refused, isTimeout(err), errors.Is(err, context.Canceled):
@@ -278,5 +278,70 @@ func broken(err, lost error, message string) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), lost != nil:
 		return fmt.Errorf("the connection was lost: %w", io.ErrUnexpectedEOF)
 	}
-	return garbled(err, message)
+	return newProtocolError(err, message)
+}
+
+// maxHops is the number of redirects that are followed.
+const maxHops = 5
+
+func isRedirect(answer *http.Response) bool {
+	switch answer.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// followRedirect sets base to the target of a redirect, if it is allowed.
+func (w *httpWire) followRedirect(answer *http.Response, service string, hop int) error {
+	to, err := answer.Location()
+	if err != nil {
+		return newProtocolError(nil, "it redirects to nowhere")
+	}
+	host := w.session.clean(to.Host)
+	repository, ok := strings.CutSuffix(to.Path, "/info/refs")
+	switch {
+	case to.Host == "":
+		return newProtocolError(nil, "it redirects to nowhere")
+	case w.hasDiscovered:
+		return w.session.redirectRefused(host, "only the first question may be")
+	case hop >= maxHops:
+		return w.session.redirectRefused(host, "that is one redirect too many")
+	case to.Scheme != "https" && (to.Scheme != "http" || w.base.Scheme == "https"):
+		return w.session.redirectRefused(host, "it must stay with https")
+	case w.session.remote.hasCredentials() && !w.maySendCredentials(to):
+		return w.session.redirectRefused(host, "the credentials are not for that host; allow it in redirectHosts")
+	case !ok || to.Query().Get("service") != service:
+		return w.session.redirectRefused(host, "there is no repository")
+	}
+	w.moveTo(&url.URL{Scheme: to.Scheme, Host: to.Host, Path: repository})
+	return nil
+}
+
+// hasCredentials reports whether requests are authenticated.
+func (r Remote) hasCredentials() bool { return r.Password != "" || r.User != "" }
+
+// maySendCredentials reports whether the credentials may be sent to a host: to that of the
+// repository, to those of RedirectHosts, and between the two names of Azure DevOps.
+func (w *httpWire) maySendCredentials(to *url.URL) bool {
+	own := w.session.target
+	host, port := strings.ToLower(to.Hostname()), cmp.Or(to.Port(), ports[to.Scheme])
+	sameHost := host == strings.ToLower(own.host)
+	upgraded := own.scheme == "http" && own.port == ports["http"] && to.Scheme == "https" && port == ports["https"]
+	if sameHost && (port == own.port || upgraded) {
+		return true
+	}
+	if isAzure(own.host) && isAzure(host) && port == ports["https"] {
+		return true
+	}
+	return slices.ContainsFunc(w.session.remote.RedirectHosts, func(allowed string) bool {
+		allowed = strings.ToLower(allowed)
+		return allowed == host || allowed == host+":"+port
+	})
+}
+
+func isAzure(host string) bool {
+	host = strings.ToLower(host)
+	return host == "dev.azure.com" || strings.HasSuffix(host, ".visualstudio.com")
 }

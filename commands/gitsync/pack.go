@@ -3,7 +3,8 @@ package gitsync
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // packs end with it
+	"crypto/sha1"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,10 @@ import (
 	"svc/commands/archive"
 )
 
-// keepPack takes a pack into the store. It is written aside first, so that one
-// that was cut off or is too large leaves nothing behind.
-func (s *Session) keepPack(ctx context.Context, pack io.Reader) error {
-	aside, err := newAside(s.store.dir)
+// storePack stores the objects of a pack. The pack is written to a temporary file first, so
+// that an incomplete or too large one leaves nothing behind.
+func (s *Session) storePack(ctx context.Context, pack io.Reader) error {
+	aside, err := newTempPack(s.store.dir)
 	if err != nil {
 		return err
 	}
@@ -33,44 +34,44 @@ func (s *Session) keepPack(ctx context.Context, pack io.Reader) error {
 	case n > limit:
 		return archive.Exceeded("fetchBytes", int(limit), "")
 	}
-	whole, err := aside.checked(n)
+	whole, err := aside.verified(n)
 	if err != nil {
 		return err
 	}
-	if err := bounded(ctx, whole, s.options.Limits); err != nil {
+	if err := checkPackSize(ctx, whole, s.options.Limits); err != nil {
 		return err
 	}
 	if _, err := whole.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("receive pack: %w", err)
 	}
-	err = packfile.UpdateObjectStorage(s.store.Storer, until{ctx, whole})
+	err = packfile.UpdateObjectStorage(s.store.Storer, contextReader{ctx, whole})
 	if errors.Is(err, packfile.ErrEmptyPackfile) {
 		err = nil
 	}
 	if err != nil {
-		return garbled(err, "its pack is not well formed")
+		return newProtocolError(err, "its pack is not well formed")
 	}
 	return nil
 }
 
-// until reads as long as a context lives.
-type until struct {
+// contextReader reads until a context ends.
+type contextReader struct {
 	ctx context.Context //nolint:containedctx // it lives as long as one call
 	io.ReadSeeker
 }
 
 // Read implements io.Reader.
-func (u until) Read(b []byte) (int, error) {
+func (u contextReader) Read(b []byte) (int, error) {
 	if err := u.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return u.ReadSeeker.Read(b)
 }
 
-// aside is a file that has no name for longer than it takes to open it.
-type aside struct{ file *os.File }
+// tempPack is a temporary file that is deleted as soon as it is open.
+type tempPack struct{ file *os.File }
 
-func newAside(dir string) (*aside, error) {
+func newTempPack(dir string) (*tempPack, error) {
 	f, err := os.CreateTemp(dir, "incoming-")
 	if err != nil {
 		return nil, fmt.Errorf("receive pack: %w", err)
@@ -78,14 +79,13 @@ func newAside(dir string) (*aside, error) {
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("receive pack: %w", err), f.Close())
 	}
-	return &aside{f}, nil
+	return &tempPack{f}, nil
 }
 
-func (a *aside) discard() { _ = a.file.Close() } // it is gone already
+func (a *tempPack) discard() { _ = a.file.Close() } // it is gone already
 
-// checked returns the pack from its beginning, if its sum is right: then nothing
-// is missing.
-func (a *aside) checked(size int64) (io.ReadSeeker, error) {
+// verified returns the pack from its beginning, if its checksum is right.
+func (a *tempPack) verified(size int64) (io.ReadSeeker, error) {
 	const trailer = sha1.Size
 	if size < trailer {
 		return nil, io.ErrUnexpectedEOF
@@ -104,12 +104,11 @@ func (a *aside) checked(size int64) (io.ReadSeeker, error) {
 	return io.NewSectionReader(a.file, 0, size), nil
 }
 
-// packFor returns a pack of what is needed to have tips for somebody who has
-// theirs.
+// packFor returns a pack of the objects of tips that a remote with the refs theirs lacks.
 func (o *Objects) packFor(tips []plumbing.Hash, theirs map[plumbing.Hash]bool) ([]byte, error) {
-	g := &gathering{Objects: o, theirs: theirs, seen: map[plumbing.Hash]bool{}}
+	g := &packBuilder{Objects: o, theirs: theirs, seen: map[plumbing.Hash]bool{}}
 	for _, tip := range tips {
-		if err := g.tip(tip); err != nil {
+		if err := g.addTip(tip); err != nil {
 			return nil, err
 		}
 	}
@@ -120,16 +119,16 @@ func (o *Objects) packFor(tips []plumbing.Hash, theirs map[plumbing.Hash]bool) (
 	return b.Bytes(), nil
 }
 
-// gathering collects the objects that the other side lacks.
-type gathering struct {
+// packBuilder collects the objects that the remote lacks.
+type packBuilder struct {
 	*Objects
-	theirs map[plumbing.Hash]bool // refs of the other side
-	older  map[plumbing.Hash]bool // their history, looked up when it is needed
+	theirs map[plumbing.Hash]bool // refs of the remote
+	older  map[plumbing.Hash]bool // their history, read when it is needed
 	seen   map[plumbing.Hash]bool
 	list   []plumbing.Hash
 }
 
-func (g *gathering) add(id plumbing.Hash) bool {
+func (g *packBuilder) add(id plumbing.Hash) bool {
 	if g.seen[id] {
 		return false
 	}
@@ -138,12 +137,12 @@ func (g *gathering) add(id plumbing.Hash) bool {
 	return true
 }
 
-// tip adds a tag with what it names, or a commit with its history.
-func (g *gathering) tip(id plumbing.Hash) error {
+// addTip adds a tag with its target, or a commit with its history.
+func (g *packBuilder) addTip(id plumbing.Hash) error {
 	for !g.theirs[id] {
 		tag, err := object.GetTag(g.all(), id)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			return g.commits(id)
+			return g.addCommits(id)
 		}
 		if err != nil {
 			return fmt.Errorf("read tag %s: %w", id, err)
@@ -154,10 +153,10 @@ func (g *gathering) tip(id plumbing.Hash) error {
 	return nil
 }
 
-func (g *gathering) commits(id plumbing.Hash) error {
+func (g *packBuilder) addCommits(id plumbing.Hash) error {
 	for queue := []plumbing.Hash{id}; len(queue) > 0; queue = queue[1:] {
 		id := queue[0]
-		if g.seen[id] || g.have(id) {
+		if g.seen[id] || g.hasCommit(id) {
 			continue
 		}
 		c, err := g.commit(id)
@@ -173,7 +172,7 @@ func (g *gathering) commits(id plumbing.Hash) error {
 			}
 			before = append(before, p.tree)
 		}
-		if err := g.trees(c.tree, before); err != nil {
+		if err := g.addTree(c.tree, before); err != nil {
 			return err
 		}
 		queue = append(queue, c.parents...)
@@ -181,9 +180,9 @@ func (g *gathering) commits(id plumbing.Hash) error {
 	return nil
 }
 
-// have reports whether the other side has a commit: as a ref, or in the history
-// of one that we know.
-func (g *gathering) have(id plumbing.Hash) bool {
+// hasCommit reports whether the remote has a commit: as a ref, or in the history of one
+// that was fetched.
+func (g *packBuilder) hasCommit(id plumbing.Hash) bool {
 	if g.theirs[id] {
 		return true
 	}
@@ -193,14 +192,14 @@ func (g *gathering) have(id plumbing.Hash) bool {
 		for head := range g.theirs {
 			heads = append(heads, g.commitsOf([]plumbing.Hash{head})...)
 		}
-		_ = g.walk(heads, func(c plumbing.Hash, _ node) bool { g.older[c] = true; return true }) // what cannot be read is sent
+		_ = g.walk(heads, func(c plumbing.Hash, _ node) bool { g.older[c] = true; return true }) // unreadable commits are sent
 	}
 	return g.older[id]
 }
 
-// trees adds a tree and what is in it, but for what one of the trees before has
-// at the same place.
-func (g *gathering) trees(id plumbing.Hash, before []plumbing.Hash) error {
+// addTree adds a tree and its entries, except those that one of the trees before has at
+// the same place.
+func (g *packBuilder) addTree(id plumbing.Hash, before []plumbing.Hash) error {
 	for _, b := range before {
 		if b == id {
 			return nil
@@ -222,14 +221,14 @@ func (g *gathering) trees(id plumbing.Hash, before []plumbing.Hash) error {
 		olds[i] = byName(list)
 	}
 	for _, e := range entries {
-		if err := g.entry(e, olds); err != nil {
+		if err := g.addEntry(e, olds); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gathering) entry(e entry, olds []map[string]entry) error {
+func (g *packBuilder) addEntry(e entry, olds []map[string]entry) error {
 	var before []plumbing.Hash
 	for _, old := range olds {
 		if was, ok := old[e.name]; ok && was.kind() == e.kind() {
@@ -241,10 +240,90 @@ func (g *gathering) entry(e entry, olds []map[string]entry) error {
 	}
 	switch e.kind() {
 	case filemode.Dir:
-		return g.trees(e.id, before)
+		return g.addTree(e.id, before)
 	case filemode.Submodule: // it is in another repository
 	default:
 		g.add(e.id)
 	}
 	return nil
+}
+
+// maxObjects bounds the objects of a pack: each takes memory, however small it is.
+const maxObjects = 1_000_000
+
+// checkPackSize refuses a pack with too many objects, an object that is too large, or too
+// many bytes in all. Objects are unpacked in memory, and a small pack can hold a large one.
+func checkPackSize(ctx context.Context, pack io.Reader, limits Limits) error {
+	scanner := packfile.NewScanner(pack)
+	_, count, err := scanner.Header()
+	if errors.Is(err, packfile.ErrEmptyPackfile) {
+		return nil
+	}
+	if count > maxObjects {
+		return archive.Exceeded("objects", maxObjects, "")
+	}
+	most := max(maxPackRatio*limits.FetchBytes, maxPackRatio*limits.ObjectBytes)
+	for i, total := uint32(0), int64(0); err == nil && i < count; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var size int64
+		size, err = nextObjectSize(scanner, limits.ObjectBytes)
+		if total += size; total > most {
+			return archive.Exceeded("unpackedBytes", int(most), "")
+		}
+	}
+	if errors.Is(err, errTooLarge) {
+		return archive.Exceeded("objectBytes", int(limits.ObjectBytes), "")
+	}
+	if err != nil {
+		return newProtocolError(err, "its pack is not well formed")
+	}
+	return nil
+}
+
+// maxPackRatio is the largest ratio of unpacked bytes to bytes of a pack.
+const maxPackRatio = 8
+
+var errTooLarge = errors.New("gitsync: an object is too large")
+
+func nextObjectSize(scanner *packfile.Scanner, limit int64) (size int64, err error) {
+	header, err := scanner.NextObjectHeader()
+	if err != nil {
+		return 0, err
+	}
+	if header.Length > limit {
+		return 0, errTooLarge
+	}
+	w := &sizeCounter{limit: limit}
+	if _, _, err := scanner.NextObject(w); err != nil {
+		return 0, err
+	}
+	if header.Type != plumbing.OFSDeltaObject && header.Type != plumbing.REFDeltaObject {
+		return w.n, nil
+	}
+	_, n := binary.Uvarint(w.head) // the size of the base of the delta
+	if n <= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	made, n := binary.Uvarint(w.head[n:])
+	if n <= 0 || made > uint64(limit) {
+		return 0, errTooLarge
+	}
+	return w.n + int64(made), nil
+}
+
+// sizeCounter counts bytes, and stores the first ones.
+type sizeCounter struct {
+	limit, n int64
+	head     []byte
+}
+
+// Write implements io.Writer.
+func (w *sizeCounter) Write(b []byte) (int, error) {
+	if w.n += int64(len(b)); w.n > w.limit {
+		return 0, errTooLarge
+	}
+	w.head = append(w.head, b[:min(len(b), 2*binary.MaxVarintLen64-len(w.head))]...)
+	return len(b), nil
 }

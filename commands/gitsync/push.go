@@ -22,11 +22,11 @@ type Update struct {
 	New  string // "": delete it
 }
 
-// Outcome is what became of an Update.
+// Outcome is the outcome of an Update.
 type Outcome int
 
-// The outcomes. Unknown is said when the connection was lost after sending: the
-// ref may have been moved, now or in a moment.
+// The outcomes. It is Unknown when the connection was lost after sending: the ref may have
+// been moved, now or in a moment.
 const (
 	Unknown Outcome = iota
 	Accepted
@@ -36,16 +36,16 @@ const (
 // String implements fmt.Stringer.
 func (o Outcome) String() string { return [...]string{"unknown", "accepted", "refused"}[o] }
 
-// Result is what the remote said about one Update.
+// Result is the result of one Update.
 type Result struct {
 	Name    string
 	Outcome Outcome
-	Text    string // the remote's words when it refused, cleaned; why it is not known
+	Text    string // the cleaned message of the remote when it refused; why it is unknown
 }
 
-// Push sends updates in one request, all or nothing where the remote can do that.
-// With an error nothing was sent or the remote has turned all of it down. A ref
-// that is not at its old id is refused here, and then nothing is sent.
+// Push sends updates in one request, atomically where the remote can do that. With an error
+// nothing was sent, or the remote has refused everything. When a ref is not at its old id,
+// nothing is sent.
 func (s *Session) Push(ctx context.Context, updates []Update) ([]Result, error) {
 	for _, u := range updates {
 		if err := plumbing.ReferenceName(u.Name).Validate(); err != nil {
@@ -59,10 +59,10 @@ func (s *Session) Push(ctx context.Context, updates []Update) ([]Result, error) 
 		return nil, s.failure(ctx, err)
 	}
 	defer c.close()
-	if stale := staleIn(updates, c.advertised()); stale != nil {
+	if stale := staleResults(updates, c.advertised()); stale != nil {
 		return stale, nil
 	}
-	question, err := s.pushQuestion(c.advertised(), updates)
+	question, err := s.pushRequest(c.advertised(), updates)
 	if err != nil {
 		return nil, err
 	}
@@ -72,21 +72,20 @@ func (s *Session) Push(ctx context.Context, updates []Update) ([]Result, error) 
 		if _, definite := errors.AsType[*domain.Error](err); definite || !sent {
 			return nil, s.failure(ctx, err)
 		}
-		return s.unknown(ctx, updates, err), nil
+		return s.unknownResults(ctx, updates, err), nil
 	}
 	defer answer.Close()
 	report, words, err := readReport(answer, c.advertised())
 	if inner.Err() != nil {
 		err = inner.Err()
 	} else if err != nil {
-		err = broken(err, c.lost(), "its report cannot be read")
+		err = readFailure(err, c.lost(), "its report cannot be read")
 	}
-	return s.results(ctx, updates, report, words, err), nil
+	return s.resultsOf(ctx, updates, report, words, err), nil
 }
 
-// staleIn returns a refusal of all updates when one of them is known to be too
-// late.
-func staleIn(updates []Update, adv *packp.AdvRefs) []Result {
+// staleResults refuses all updates when one ref is not at its old id; nil otherwise.
+func staleResults(updates []Update, adv *packp.AdvRefs) []Result {
 	stale := false
 	results := make([]Result, len(updates))
 	for i, u := range updates {
@@ -106,8 +105,8 @@ func staleIn(updates []Update, adv *packp.AdvRefs) []Result {
 	return results
 }
 
-// pushQuestion is the updates with their old ids, and the pack of what is new.
-func (s *Session) pushQuestion(adv *packp.AdvRefs, updates []Update) ([]byte, error) {
+// pushRequest encodes the updates with their old ids, and the pack of new objects.
+func (s *Session) pushRequest(adv *packp.AdvRefs, updates []Update) ([]byte, error) {
 	ask := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	wanted := []capability.Capability{capability.Sideband64k}
 	if len(updates) > 1 {
@@ -144,10 +143,10 @@ func (s *Session) pushQuestion(adv *packp.AdvRefs, updates []Update) ([]byte, er
 	return append(b.Bytes(), pack...), err
 }
 
-// readReport reads what became of each ref. What was read before the connection
-// was lost is true all the same.
+// readReport reads the status of each ref. Statuses that were read before the connection
+// was lost are valid.
 func readReport(answer io.Reader, adv *packp.AdvRefs) (*packp.ReportStatus, string, error) {
-	var words tail
+	var words textBuffer
 	bounded := io.LimitReader(answer, 4<<20)
 	r := bounded
 	if adv.Capabilities.Supports(capability.Sideband64k) {
@@ -163,16 +162,16 @@ func readReport(answer io.Reader, adv *packp.AdvRefs) (*packp.ReportStatus, stri
 	return report, words.String(), err
 }
 
-// results goes by the report where it says something.
-func (s *Session) results(ctx context.Context, updates []Update, report *packp.ReportStatus, words string, err error) []Result {
-	said := map[string]string{}
+// resultsOf returns the results by the report; Unknown where it says nothing.
+func (s *Session) resultsOf(ctx context.Context, updates []Update, report *packp.ReportStatus, words string, err error) []Result {
+	statuses := map[string]string{}
 	for _, status := range report.CommandStatuses {
-		said[status.ReferenceName.String()] = status.Status
+		statuses[status.ReferenceName.String()] = status.Status
 	}
-	results := s.unknown(ctx, updates, err)
+	results := s.unknownResults(ctx, updates, err)
 	unpacked := report.UnpackStatus
 	for i, u := range updates {
-		switch status, ok := said[u.Name]; {
+		switch status, ok := statuses[u.Name]; {
 		case ok && status == "ok":
 			results[i] = Result{Name: u.Name, Outcome: Accepted}
 		case ok:
@@ -184,7 +183,7 @@ func (s *Session) results(ctx context.Context, updates []Update, report *packp.R
 	return results
 }
 
-func (s *Session) unknown(ctx context.Context, updates []Update, err error) []Result {
+func (s *Session) unknownResults(ctx context.Context, updates []Update, err error) []Result {
 	text := "the remote did not say"
 	if err = s.failure(ctx, err); err != nil {
 		text = s.clean(err.Error())

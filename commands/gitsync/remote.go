@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"cmp"
 	"crypto/x509"
 	"net"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 	"svc/domain"
 )
 
-// Remote is where a repository is and how to be let in.
+// Remote is the address of a repository and its credentials.
 type Remote struct {
 	URL           string // https://, ssh://, user@host:path, and http:// where that is allowed
 	User          string // "": git
@@ -23,10 +24,10 @@ type Remote struct {
 	CABundle      string // PEM, trusted besides the other roots
 	KnownHosts    string // lines as OpenSSH writes them; they are asked before the file of the options
 	RedirectHosts []string
-	Exempt        bool // an operator chose it: no address rule holds, and http is fine
+	Exempt        bool // set by an operator: every address and http are allowed
 }
 
-// target is a URL, read.
+// target is a parsed URL.
 type target struct {
 	scheme string // https, http, ssh
 	user   string
@@ -37,14 +38,14 @@ type target struct {
 
 var ports = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
-// address is what is dialled.
+// address returns the address to dial.
 func (t target) address() string { return net.JoinHostPort(t.host, t.port) }
 
-// scpLike is user@host:path, which no URL is.
+// scpLike matches user@host:path, which is not a URL.
 var scpLike = regexp.MustCompile(`^([^@/:\s]+)@(\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(.+)$`)
 
-// Normalised returns r with the credentials of its URL moved to their fields.
-// Fields that say something already win.
+// Normalised returns r with the credentials of its URL moved to their fields, unless those
+// are set.
 func (r Remote) Normalised() Remote {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.User == nil || !strings.Contains(r.URL, "://") {
@@ -62,14 +63,14 @@ func (r Remote) Normalised() Remote {
 	return r
 }
 
-// Check refuses a remote that cannot be used, naming every field at fault and
-// no value of a secret one. allowHTTP is whether http is among the schemes.
+// Check returns all faults of a remote, without secret values. allowHTTP allows the scheme
+// http.
 func (r Remote) Check(allowHTTP bool) error {
 	_, _, err := r.read(allowHTTP)
 	return err
 }
 
-// read returns where a remote is and the key for it, if it has one.
+// read parses the URL and the private key, if there is one.
 func (r Remote) read(allowHTTP bool) (target, ssh.Signer, error) {
 	var faults []domain.FieldError
 	fault := func(field, message string) {
@@ -108,7 +109,7 @@ func (r Remote) read(allowHTTP bool) (target, ssh.Signer, error) {
 	return t, signer, nil
 }
 
-// target reads the URL, or says why it cannot be one. The text never repeats the
+// target parses the URL, or returns what is wrong with it. The text does not contain the
 // URL: it may hold a password.
 func (r Remote) target(allowHTTP bool) (target, string) {
 	if r.URL == "" || strings.ContainsFunc(r.URL, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }) {
@@ -116,7 +117,7 @@ func (r Remote) target(allowHTTP bool) (target, string) {
 	}
 	if m := scpLike.FindStringSubmatch(r.URL); m != nil && !strings.Contains(r.URL, "://") {
 		host := strings.Trim(m[2], "[]")
-		return target{scheme: "ssh", user: orElse(r.User, m[1]), host: host, port: ports["ssh"], path: m[3]}, ""
+		return target{scheme: "ssh", user: cmp.Or(r.User, m[1]), host: host, port: ports["ssh"], path: m[3]}, ""
 	}
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -133,12 +134,11 @@ func (r Remote) target(allowHTTP bool) (target, string) {
 		return target{}, "names no repository"
 	}
 	return target{
-		scheme: u.Scheme, user: r.User, host: u.Hostname(), port: orElse(u.Port(), ports[u.Scheme]), path: u.Path,
+		scheme: u.Scheme, user: r.User, host: u.Hostname(), port: cmp.Or(u.Port(), ports[u.Scheme]), path: u.Path,
 	}, ""
 }
 
-// signer returns the private key; nil when there is none. Its errors say nothing
-// of the key.
+// signer returns the private key; nil when there is none. Its errors do not contain the key.
 func (r Remote) signer() (ssh.Signer, error) {
 	if r.SSHKey == "" {
 		return nil, nil
@@ -166,7 +166,7 @@ type keyError string
 
 func (e keyError) Error() string { return string(e) }
 
-// secrets are the texts that no error may hold.
+// secrets returns the texts that no error may contain.
 func (r Remote) secrets() []string {
 	all := []string{r.Password, r.Passphrase, r.SSHKey}
 	if r.Password == "" && r.SSHKey == "" {
@@ -176,11 +176,4 @@ func (r Remote) secrets() []string {
 		all = append(all, url.QueryEscape(r.Password), url.PathEscape(r.Password), basic(r))
 	}
 	return all
-}
-
-func orElse(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
 }

@@ -1,7 +1,18 @@
+// Package gitsync speaks Git with the remotes of workspaces
+// (contract/versioning.md 16 and 17): it lists refs, fetches history, builds
+// trees and commits in an object store, and sends them with the exact ids that
+// each ref must have had. There is no work tree and no git program.
+//
+// A Session works with one remote, Objects are the objects that it fetched and made.
+// Connections are made by Options.Dial, which knows the addresses that may be
+// reached. Nothing that a remote says is trusted: sizes are bounded, texts are
+// cleaned, and no credential is in any error.
 package gitsync
 
 import (
 	"context"
+	"crypto/x509"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -14,7 +25,60 @@ import (
 	"svc/domain"
 )
 
-// Session is the dealings of one operation with one remote. It is not safe for
+// Options are the options of a node. Only Dial is required.
+type Options struct {
+	// Dial connects to host:port for a scheme of https, http or ssh. It refuses
+	// addresses that must not be reached, unless exempt; (*egress.Egress).Dial.
+	Dial func(ctx context.Context, scheme, address string, exempt bool) (net.Conn, error)
+
+	AllowHTTP      bool           // GIT_ALLOWED_SCHEMES has http
+	Roots          *x509.CertPool // of the system and EXTRA_CA_CERTS_FILE; nil: of the system
+	KnownHostsFile string         // GIT_KNOWN_HOSTS_FILE
+	Cache          string         // directory of object stores, may be deleted at any time; "": in memory
+	Limits         Limits
+	Timeouts       Timeouts
+}
+
+// Limits bound what a remote may send and what is read of it. Zero is the default.
+type Limits struct {
+	Tree       *archive.Limits // managed files; nil: archive.Usual
+	FetchBytes int64           // GIT_MAX_FETCH_MB: one pack; 512 MB
+	// ObjectBytes is how large one object of a pack may be once it is unpacked, which
+	// happens in memory: 100 MB, what the large hosts allow.
+	ObjectBytes int64
+	Refs        int // 100,000
+	History     int // commits looked at to count; 10,000
+}
+
+// Timeouts bound waiting. Zero is the default.
+type Timeouts struct {
+	Connect  time.Duration // until the handshake is done; 10 s
+	Silence  time.Duration // no byte in either direction; 30 s
+	Exchange time.Duration // GIT_REMOTE_TIMEOUT_SECONDS: one call of a Session; 300 s
+}
+
+func (o Options) withDefaults() Options {
+	if o.Limits.Tree == nil {
+		o.Limits.Tree = &archive.Usual
+	}
+	setDefault(&o.Limits.FetchBytes, 512<<20)
+	setDefault(&o.Limits.ObjectBytes, 100<<20)
+	setDefault(&o.Limits.Refs, 100_000)
+	setDefault(&o.Limits.History, 10_000)
+	setDefault(&o.Timeouts.Connect, 10*time.Second)
+	setDefault(&o.Timeouts.Silence, 30*time.Second)
+	setDefault(&o.Timeouts.Exchange, 300*time.Second)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Session is the connection of one operation to one remote. It is not safe for
 // concurrent use.
 type Session struct {
 	remote  Remote
@@ -24,7 +88,7 @@ type Session struct {
 	store   *store
 	objects *Objects
 
-	reading   conversation // what ListRefs began and Fetch may go on with
+	reading   conversation // begun by ListRefs, continued by Fetch
 	readingAt time.Time
 	refs      Refs
 	fetched   []plumbing.Hash // heads of this session
@@ -34,7 +98,7 @@ type Session struct {
 // Refs are those of a remote: ids by full name, such as refs/heads/main.
 type Refs struct {
 	IDs     map[string]string
-	Default string // the branch that HEAD names, such as main; "": none, or not told
+	Default string // the branch that HEAD names, such as main; "": none, or unknown
 }
 
 // Branch returns the head of a branch, "" when there is none.
@@ -47,7 +111,7 @@ func (r Refs) Tag(name string) string { return r.IDs["refs/tags/"+name] }
 // Empty reports whether the repository has nothing at all.
 func (r Refs) Empty() bool { return len(r.IDs) == 0 }
 
-// escapes are the colours of a terminal.
+// escapes matches terminal escape sequences.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 
 // Open checks a remote and prepares its object store. Nothing is sent yet. Close
@@ -71,21 +135,21 @@ func Open(remote Remote, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the conversation and gives back what the session holds. What was
-// fetched stays in the cache.
+// Close closes the connections and releases the object store. Fetched objects stay in the
+// cache.
 func (s *Session) Close() {
 	s.endReading()
 	s.wire.close()
 	s.store.close()
 }
 
-// Objects are those fetched, and those made here to be pushed.
+// Objects returns the fetched objects, and those made here to be pushed.
 func (s *Session) Objects() *Objects { return s.objects }
 
-// FinalURL is where the repository is, after the redirects of the last listing.
+// FinalURL returns the URL of the repository, after the redirects of the last listing.
 func (s *Session) FinalURL() string { return s.wire.url() }
 
-// HostKey is the key that an SSH server showed last; nil for https.
+// HostKey returns the last key of the SSH server; nil for https.
 func (s *Session) HostKey() *HostKey { return s.hostKey }
 
 // ListRefs asks for the refs of the remote. An empty repository has none.
@@ -125,7 +189,7 @@ func (s *Session) readRefs(adv *packp.AdvRefs) (Refs, error) {
 	return refs, nil
 }
 
-// guessDefault finds the branch of HEAD for servers that do not tell.
+// guessDefault finds the branch of HEAD for servers without the capability symref.
 func guessDefault(refs Refs, head string) string {
 	least := ""
 	for name, id := range refs.IDs {
@@ -152,15 +216,15 @@ func (s *Session) resolve(want string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, domain.Refuse(domain.CodeNotFound, "the remote has no %s", s.clean(want)).Reason("ref_not_found")
 }
 
-// fresh is how long a conversation that was begun for a listing is good for a
-// fetch: servers do not wait for ever.
-const fresh = 10 * time.Second
+// listingTimeout is how long the conversation of a listing can be continued by a fetch:
+// servers do not wait for ever.
+const listingTimeout = 10 * time.Second
 
-// takeReading returns the conversation of the last listing, or a new one.
-func (s *Session) takeReading(ctx context.Context) (conversation, error) {
+// continueReading returns the conversation of the last listing, or a new one.
+func (s *Session) continueReading(ctx context.Context) (conversation, error) {
 	c := s.reading
 	s.reading = nil
-	if c != nil && time.Since(s.readingAt) < fresh {
+	if c != nil && time.Since(s.readingAt) < listingTimeout {
 		return c, nil
 	}
 	if c != nil {

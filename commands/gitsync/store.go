@@ -23,9 +23,8 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// store is where the objects of one remote are kept: a bare repository in the
-// cache, or memory. A commit in it has all of its history, because packs are
-// taken whole or not at all.
+// store holds the objects of one remote: a bare repository in the cache, or memory. A
+// commit in it has all of its history, because packs are stored as a whole or not at all.
 type store struct {
 	dir     string // of the remote in the cache; "": memory
 	reading string // the directory of the generation; "": none
@@ -34,13 +33,13 @@ type store struct {
 }
 
 const (
-	haves     = "refs/have/" // names the commits that a fetch ended with
+	haves     = "refs/have/" // refs of the commits of earlier fetches
 	maxPacks  = 40           // with more, one new pack is better than many small ones
-	keyFile   = "key"        // makes directory names that tell nothing of credentials
+	keyFile   = "key"        // hides credentials in directory names
 	largeFrom = 2 << 20      // objects from this size on are read in parts
 )
 
-// openStore finds the store of a remote, per URL and credentials.
+// openStore opens the store of a remote, per URL and credentials.
 func openStore(cacheDir string, r Remote) (*store, error) {
 	if cacheDir == "" {
 		return &store{Storer: memory.NewStorage()}, nil
@@ -61,8 +60,8 @@ func openStore(cacheDir string, r Remote) (*store, error) {
 	return s, s.use(generation)
 }
 
-// cacheKey reads the key of a cache, or makes one: an old cache whose key is gone
-// is not found again, which is the same as deleted.
+// cacheKey reads the key of a cache, or creates one: without its key, an old cache is not
+// found again.
 func cacheKey(dir string) ([]byte, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -103,7 +102,7 @@ func (s *store) packs(generation int) int {
 
 func (s *store) path(generation int) string { return filepath.Join(s.dir, strconv.Itoa(generation)) }
 
-// use opens a generation. Older ones that nobody reads any more are deleted.
+// use opens a generation. Older ones that are not in use are deleted.
 func (s *store) use(generation int) error {
 	s.close()
 	dir := s.path(generation)
@@ -120,27 +119,27 @@ func (s *store) use(generation int) error {
 	}
 	s.Storer = s.disk
 	for old := generation - 1; old > 0 && old > generation-10; old-- {
-		inUse.unlessUsed(s.path(old), func(dir string) { _ = os.RemoveAll(dir) }) // what is left takes space and does no harm
+		inUse.ifUnused(s.path(old), func(dir string) { _ = os.RemoveAll(dir) }) // it is tried again
 	}
 	return nil
 }
 
-// readers are the directories that sessions of this process read in: the cache is
-// this process's own.
-type readers struct {
+// directoryUsers counts the sessions of this process per directory of the cache, which no
+// other process uses.
+type directoryUsers struct {
 	mu    sync.Mutex
 	count map[string]int
 }
 
-var inUse = readers{count: map[string]int{}}
+var inUse = directoryUsers{count: map[string]int{}}
 
-func (r *readers) enter(dir string) {
+func (r *directoryUsers) enter(dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[dir]++
 }
 
-func (r *readers) leave(dir string) {
+func (r *directoryUsers) leave(dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count[dir]--; r.count[dir] <= 0 {
@@ -148,8 +147,8 @@ func (r *readers) leave(dir string) {
 	}
 }
 
-// unlessUsed does something with a directory that nobody reads, and is about to.
-func (r *readers) unlessUsed(dir string, do func(dir string)) {
+// ifUnused calls do for a directory that no session uses, and none can begin to meanwhile.
+func (r *directoryUsers) ifUnused(dir string, do func(dir string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count[dir] == 0 {
@@ -157,8 +156,8 @@ func (r *readers) unlessUsed(dir string, do func(dir string)) {
 	}
 }
 
-// renew goes on with an empty store.
-func (s *store) renew() error {
+// replace switches to an empty store.
+func (s *store) replace() error {
 	if s.dir == "" {
 		s.Storer = memory.NewStorage()
 		return nil
@@ -179,7 +178,7 @@ func (s *store) close() {
 // has reports whether a commit or tag is here, with its history.
 func (s *store) has(id plumbing.Hash) bool { return s.HasEncodedObject(id) == nil }
 
-// heads returns the commits that earlier fetches ended with.
+// heads returns the commits that earlier fetches asked for.
 func (s *store) heads() (all []plumbing.Hash) {
 	refs, err := s.IterReferences()
 	if err != nil {
@@ -195,8 +194,8 @@ func (s *store) heads() (all []plumbing.Hash) {
 	return slices.Compact(all)
 }
 
-// keepHeads remembers what the last fetch ended with, and forgets the rest.
-func (s *store) keepHeads(ids []plumbing.Hash) error {
+// storeHeads stores the heads of the last fetch, and deletes the others.
+func (s *store) storeHeads(ids []plumbing.Hash) error {
 	for _, old := range s.heads() {
 		if !slices.Contains(ids, old) {
 			if err := s.RemoveReference(plumbing.ReferenceName(haves + old.String())); err != nil {

@@ -17,11 +17,11 @@ func TestAGenerationStaysWhileItIsRead(t *testing.T) {
 	first := reader.reading
 	other, err := openStore(cache, remote)
 	require.NoError(t, err)
-	require.NoError(t, other.renew())
+	require.NoError(t, other.replace())
 	require.NotEqual(t, first, other.reading)
 	require.DirExists(t, first)
 	reader.close()
-	require.NoError(t, other.renew())
+	require.NoError(t, other.replace())
 	_, err = os.Stat(first)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	other.close()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -114,7 +115,7 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 			return nil, err
 		}
 	}
-	run, entered, err := r.enter(background(ctx), about)
+	run, entered, err := r.register(background(ctx), about)
 	if err != nil {
 		return nil, err
 	}
@@ -152,13 +153,13 @@ func (r *Runner) Reserve(ctx context.Context, workspaceID, chosen string) (id st
 func (r *Runner) launch(ctx context.Context, run *Run, spec Spec, work Work) error {
 	begun := make(chan error, 2)
 	go func() {
-		defer r.leave(run)
-		begun <- r.hold(ctx, run, func(held context.Context) error {
+		defer r.unregister(run)
+		begun <- r.withLease(ctx, run, func(held context.Context) error {
 			if err := r.begin(held, run, spec); err != nil {
 				return err
 			}
 			begun <- nil
-			r.carryOut(held, run, work)
+			r.execute(held, run, work)
 			return nil
 		})
 	}()
@@ -190,7 +191,7 @@ func (r *Runner) begin(ctx context.Context, run *Run, spec Spec) error {
 	}
 	_, err = commands.Execute(ctx, r.Engine, operation.Decider, run.stream(), operation.Command(operation.Start{About: run.about}))
 	if err != nil {
-		settling, cancel := aside(ctx)
+		settling, cancel := detached(ctx)
 		defer cancel()
 		r.release(settling, run, "failed")
 	}
@@ -215,24 +216,24 @@ func (r *Runner) lock(ctx context.Context, run *Run, spec Spec) error {
 		}
 		// A repeated request may meet the lock that it took before it was broken off,
 		// and that was given back since.
-		if ours(locked.State.Lock, run.about.ID) {
+		if isLockOf(locked.State.Lock, run.about.ID) {
 			run.about.Epoch, run.about.CreatedAt, run.lockSeq = locked.State.Lock.Epoch, now, locked.Seq
 		}
 	}
 	return nil
 }
 
-// ours reports whether an operation holds a lock.
-func ours(l *workspace.Lock, id string) bool {
+// isLockOf reports whether an operation holds a lock.
+func isLockOf(l *workspace.Lock, id string) bool {
 	return l != nil && l.Operation != nil && l.Operation.ID == id
 }
 
-// hold does something while nobody else can be at the operation. The wait for
+// withLease does something while nobody else can be at the operation. The wait for
 // that ends with ctx, or when the run is stopped.
-func (r *Runner) hold(ctx context.Context, run *Run, do func(context.Context) error) error {
+func (r *Runner) withLease(ctx context.Context, run *Run, do func(context.Context) error) error {
 	waiting, giveUp := context.WithCancelCause(run.base)
 	defer giveUp(nil)
-	run.heed(giveUp)
+	run.setCancel(giveUp)
 	patient := context.AfterFunc(ctx, func() { giveUp(context.Cause(ctx)) })
 	return r.Leases.Hold(waiting, "operation/"+run.about.ID, func(held context.Context) error {
 		patient()
@@ -289,4 +290,120 @@ func (r *Runner) log(run *Run) *slog.Logger {
 // Cancelled is the answer of an operation that somebody stopped.
 func Cancelled() *domain.Error {
 	return domain.Refuse(domain.CodeConflict, "the operation was cancelled").Reason("cancelled")
+}
+
+// Close stops the operations of this node, and waits until they have ended, or ctx does.
+func (r *Runner) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	for _, run := range r.runs {
+		run.stop(errStopping)
+	}
+	r.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.working.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.runs) > 0 {
+			return fmt.Errorf("%d operations were still running: %w", len(r.runs), context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// Runs reports whether this node runs an operation, or waits to take it over.
+func (r *Runner) Runs(id string) bool { return r.find(id) != nil }
+
+func (r *Runner) find(id string) *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.runs[id]
+}
+
+// register notes a run; entered is false when there is one already.
+func (r *Runner) register(base context.Context, about operation.About) (run *Run, entered bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, false, commands.Refused(errStopping)
+	}
+	if known := r.runs[about.ID]; known != nil {
+		return known, false, nil
+	}
+	if r.runs == nil {
+		r.runs = map[string]*Run{}
+	}
+	run = &Run{runner: r, about: about, base: base, request: commands.RequestFrom(base), done: make(chan struct{})}
+	r.runs[about.ID] = run
+	r.working.Add(1)
+	return run, true, nil
+}
+
+func (r *Runner) unregister(run *Run) {
+	r.mu.Lock()
+	delete(r.runs, run.about.ID)
+	r.mu.Unlock()
+	close(run.done)
+	r.working.Done()
+}
+
+// now is the time on the log's clock, as answers tell it.
+func (r *Runner) now() time.Time { return r.Workspaces.Now().UTC().Truncate(time.Millisecond) }
+
+// Handle is an operation that somebody waits for.
+type Handle struct {
+	runner      *Runner
+	workspaceID string
+	id          string
+	run         *Run // nil: it runs elsewhere, or has ended
+}
+
+// Follow is the handle of an operation that was started before.
+func (r *Runner) Follow(workspaceID, id string) *Handle {
+	return &Handle{runner: r, workspaceID: workspaceID, id: id, run: r.find(id)}
+}
+
+// ID is the id of the operation.
+func (h *Handle) ID() string { return h.id }
+
+// poll is how often the log is asked about an operation that runs elsewhere.
+const poll = 250 * time.Millisecond
+
+// Wait waits until the operation has ended, for d at most. The request of ctx has
+// then written what the operation has.
+func (h *Handle) Wait(ctx context.Context, d time.Duration) (end operation.State, ended bool) {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	if h.run != nil {
+		select {
+		case <-h.run.done:
+		case <-limit.C:
+			return end, false
+		case <-ctx.Done():
+			return end, false
+		}
+		commands.RequestFrom(ctx).Saw(h.run.request.Position())
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		now, err := commands.Current(ctx, h.runner.Engine, operation.Decider, operation.Stream(h.workspaceID, h.id))
+		if err == nil && now.State.Status.Ended() {
+			commands.RequestFrom(ctx).Saw(domain.At(domain.State, now.Seq))
+			return now.State, true
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return now.State, false
+		case <-ctx.Done():
+			return now.State, false
+		}
+	}
 }

@@ -32,22 +32,22 @@ var errTemplateConfig = automation.Invalid("the config of this instance is a tem
 // config has of secrets.
 func (c Configs) Change(ctx context.Context, scope *Scope, op variable.Op, secrets *redact.Set) error {
 	id := scope.ProgramSet.Workspace.ID
-	untold := func(config any) workspace.Untold { return secrets.Paths(value.From(config)) }
+	hidden := func(config any) workspace.HiddenPaths { return secrets.Paths(value.From(config)) }
 	if scope.Parent == nil {
-		return c.Workspaces.Configure(ctx, id, "", func(config *document.Map) (*document.Map, workspace.Untold, error) {
+		return c.Workspaces.Configure(ctx, id, "", func(config *document.Map) (*document.Map, workspace.HiddenPaths, error) {
 			next, err := c.changed(config.Object("value"), op)
 			if err != nil {
 				return nil, nil, err
 			}
 			changed := config.Copy()
 			changed.Set("value", next)
-			return changed, untold(next), nil
+			return changed, hidden(next), nil
 		})
 	}
 	if scope.Parent.Parent != nil {
 		return errNested
 	}
-	_, err := c.Content.Amend(ctx, id, scope.Slug, content.Amendment{Untold: untold, Change: func(doc *document.Map) (*document.Map, error) {
+	_, err := c.Content.Amend(ctx, id, scope.Slug, content.Amendment{HiddenPaths: hidden, Change: func(doc *document.Map) (*document.Map, error) {
 		if given, _ := doc.Get("config"); isText(given) {
 			return nil, errTemplateConfig
 		}

@@ -142,7 +142,7 @@ type Runtime struct {
 
 	runs         runRegistry
 	lifecycle    *lifecycle
-	turnSlots    *fair.Places // in which runs compute
+	turnSlots    *fair.Slots // in which runs compute
 	parsedEvents eventCache
 	effects      map[machine.Kind]effect
 }

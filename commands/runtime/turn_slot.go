@@ -43,6 +43,6 @@ const (
 
 // newTurnSlots returns turn slots for a number of cores. One workspace can keep all cores busy
 // and still leaves slots to others: one instruction may compute for seconds.
-func newTurnSlots(cores int) *fair.Places {
+func newTurnSlots(cores int) *fair.Slots {
 	return fair.New(slotsPerCore*cores, workspaceSlotsPerCore*cores)
 }

@@ -54,8 +54,8 @@ const (
 // Sandbox runs custom code.
 type Sandbox struct {
 	options Options
-	places  *fair.Places // one for each call under way
-	refused error        // why no code is run; nil: it is
+	places  *fair.Slots // one for each call under way
+	refused error       // why no code is run; nil: it is
 	warm    warmPool
 }
 

@@ -28,7 +28,7 @@ func Over(n int, do func(i int)) {
 	var broken atomic.Value
 	for range workers {
 		all.Go(func() {
-			defer commands.Recover(func(fell *commands.PanicError) { broken.CompareAndSwap(nil, fell) })
+			defer commands.Recover(func(panicked *commands.PanicError) { broken.CompareAndSwap(nil, panicked) })
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}

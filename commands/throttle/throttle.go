@@ -79,7 +79,7 @@ func (t *Throttle) Wait(ctx context.Context, workspaceID string, what What, n in
 		return t.now().Sub(began), fmt.Errorf("wait for a turn: %w", context.Cause(ctx))
 	}
 	for {
-		missing := t.take(id, b, float64(n))
+		missing := t.takeTokens(id, b, float64(n))
 		if missing <= 0 {
 			return t.now().Sub(began), nil
 		}
@@ -93,8 +93,8 @@ func (t *Throttle) Wait(ctx context.Context, workspaceID string, what What, n in
 	}
 }
 
-// take takes n tokens, or returns how long it takes until there are enough.
-func (t *Throttle) take(id key, b *bucket, n float64) (missing time.Duration) {
+// takeTokens takes n tokens, or returns how long it takes until there are enough.
+func (t *Throttle) takeTokens(id key, b *bucket, n float64) (missing time.Duration) {
 	rate := t.Rate(id.workspaceID, id.what)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *Throttle) enter(id key) *bucket {
 	if t.buckets == nil {
 		t.buckets = map[key]*bucket{}
 	}
-	t.forget()
+	t.deleteIdle()
 	b := t.buckets[id]
 	if b == nil {
 		b = &bucket{turn: make(chan struct{}, 1)}
@@ -142,9 +142,9 @@ func (t *Throttle) leave(b *bucket) {
 	b.here--
 }
 
-// forget drops the buckets that are full again and that nobody waits at: a new one
+// deleteIdle drops the buckets that are full again and that nobody waits at: a new one
 // is the same.
-func (t *Throttle) forget() {
+func (t *Throttle) deleteIdle() {
 	now := t.now()
 	if now.Sub(t.looked) < forgetEvery {
 		return

@@ -73,7 +73,7 @@ func New(box Box, bucket Bucket) *Vault {
 
 // Seal returns plain sealed for one purpose of a workspace.
 func (v *Vault) Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error) {
-	key, err := v.obtain(ctx, workspaceID)
+	key, err := v.findOrCreate(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (v *Vault) Open(ctx context.Context, workspaceID string, sealed []byte, pur
 // MAC returns what proves that message comes from here, for one purpose of a
 // workspace: nobody else can make it.
 func (v *Vault) MAC(ctx context.Context, workspaceID, purpose string, message []byte) ([]byte, error) {
-	key, err := v.obtain(ctx, workspaceID)
+	key, err := v.findOrCreate(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -140,15 +140,15 @@ type record struct {
 }
 
 // place is where the key of a workspace is kept.
-func place(workspaceID string) string { return shelf + "/" + workspaceID }
+func place(workspaceID string) string { return keyFolder + "/" + workspaceID }
 
-const shelf = "workspaces"
+const keyFolder = "workspaces"
 
 // boxPurpose is what the key of a workspace is sealed for.
 func boxPurpose(workspaceID string) string { return "workspace/" + workspaceID }
 
-// obtain returns the key of a workspace, and makes it on first use.
-func (v *Vault) obtain(ctx context.Context, workspaceID string) (*dataKey, error) {
+// findOrCreate returns the key of a workspace, and makes it on first use.
+func (v *Vault) findOrCreate(ctx context.Context, workspaceID string) (*dataKey, error) {
 	for attempt := 1; ; attempt++ {
 		key, err := v.find(ctx, workspaceID)
 		if !errors.Is(err, ErrNoKey) {
@@ -243,4 +243,63 @@ func derive(secret []byte, use string) []byte {
 		panic("vault: " + err.Error()) // only for a size that nobody asks for
 	}
 	return key
+}
+
+// Reseal puts every data key under the active master key. The data keys stay the
+// same, and with them what they sealed.
+func (v *Vault) Reseal(ctx context.Context) error {
+	all, err := v.bucket.List(ctx, keyFolder)
+	if err != nil {
+		return fmt.Errorf("list the keys of workspaces: %w", err)
+	}
+	for _, body := range all {
+		var rec record
+		if err := json.Unmarshal(body, &rec); err != nil {
+			return fmt.Errorf("read the key of a workspace: %w", err)
+		}
+		if v.box.Current(rec.Sealed) {
+			continue
+		}
+		if err := v.reseal(ctx, rec.WorkspaceID); err != nil {
+			return fmt.Errorf("seal the key of workspace %s anew: %w", rec.WorkspaceID, err)
+		}
+	}
+	return nil
+}
+
+// reseal puts one data key under the active master key, again when another node
+// was faster.
+func (v *Vault) reseal(ctx context.Context, workspaceID string) error {
+	for attempt := 1; ; attempt++ {
+		rec, revision, err := v.read(ctx, workspaceID)
+		if errors.Is(err, ErrNoKey) {
+			return nil // destroyed meanwhile
+		}
+		if err != nil || v.box.Current(rec.Sealed) {
+			return err
+		}
+		err = v.replace(ctx, rec, revision)
+		if !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
+			return err
+		}
+		if err := commands.Backoff(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+func (v *Vault) replace(ctx context.Context, rec record, revision uint64) error {
+	secret, err := v.box.Open(rec.Sealed, boxPurpose(rec.WorkspaceID))
+	if err != nil {
+		return err
+	}
+	if rec.Sealed, err = v.box.Seal(secret, boxPurpose(rec.WorkspaceID)); err != nil {
+		return err
+	}
+	body, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	_, err = v.bucket.Update(ctx, place(rec.WorkspaceID), body, revision)
+	return err
 }

@@ -12,8 +12,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// pushNative saves a version in the platform's own store: the history has what it
-// holds already, the version names it.
+// pushNative saves a native version: a name for content that the history has already.
 func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in PushRequest) (any, error) {
 	version := workspace.Version{Name: in.Name, Description: in.Description, OperationID: run.ID(), CreatedBy: commands.RequestFrom(ctx).Meta.UserID}
 	var changes *workspace.Changes
@@ -26,7 +25,7 @@ func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in Pus
 		}
 		now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
 		if err == nil {
-			err = now.State.CheckVersion(in.Name, in.RepositoryID) // somebody may have taken it before the lock was ours
+			err = now.State.CheckVersion(in.Name, in.RepositoryID) // the name may be taken since
 		}
 		if err != nil {
 			return err
@@ -36,15 +35,15 @@ func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in Pus
 		if err != nil {
 			return err
 		}
-		changes = told(gitsync.Compare(was, is))
+		changes = changesOf(gitsync.Compare(was, is))
 		version.CreatedAt = v.Workspaces.Now()
 		_, err = v.Workspaces.Execute(ctx, run.WorkspaceID(), workspace.Push{Epoch: run.Epoch(), Version: version, Changes: changes})
 		return err
 	})
-	return Show(version, changes), err
+	return NewVersionResponse(version, changes), err
 }
 
-// nativeVersion finds a version in the platform's own store.
+// nativeVersion returns a native version.
 func (v *Versioning) nativeVersion(ctx context.Context, workspaceID, name string) (workspace.Version, error) {
 	if name == "current" {
 		return workspace.Version{}, domain.Refuse(domain.CodeInvalidParameter, "current is what the workspace has already").With("parameter", "version")
@@ -73,7 +72,7 @@ func newestNative(s workspace.State, name string) (found workspace.Version, ther
 	return found, found.Name != ""
 }
 
-// pullNative brings what a version of the platform's own store holds.
+// pullNative imports the content of a native version.
 func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, version workspace.Version, in PullRequest, may content.ImportOptions) (any, error) {
 	tree, err := v.Content.Export(ctx, run.WorkspaceID(), version.ContentRevision, nil)
 	if err != nil {
@@ -88,5 +87,5 @@ func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, versio
 			return &workspace.Integration{Pulled: &workspace.Pulled{Version: version.Name}}, nil
 		},
 	}
-	return v.bring(ctx, run, tree, held, may, in.Strict)
+	return v.importPruned(ctx, run, tree, held, may, in.Strict)
 }

@@ -92,7 +92,7 @@ func TestTheImportFileNeverConflicts(t *testing.T) {
 	require.NotContains(t, own.repo.Git("ls-tree", "-r", "--name-only", "main"), ".import.yml")
 }
 
-func TestWhichRepositoryIsMeant(t *testing.T) {
+func TestRepositoryOfAPush(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	p := e.workspace("billing")

@@ -1,7 +1,10 @@
 package versioning
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"svc/commands/archive"
 	"svc/commands/repositories"
 	"svc/domain"
+	"svc/domain/document"
 	"svc/domain/operation"
 	"svc/domain/workspace"
 )
@@ -25,7 +29,7 @@ const (
 	InConflict  = "conflicted"
 )
 
-// RepositoryStatus is how a workspace stands with one repository.
+// RepositoryStatus is the state of a workspace towards one repository.
 type RepositoryStatus struct {
 	ID        string             `json:"id"`
 	Type      string             `json:"type"`
@@ -42,8 +46,7 @@ type RepositoryStatus struct {
 	Error     *operation.Failure `json:"error"`
 }
 
-// Drifted is an object that is not the same here, there, and in what was integrated
-// last.
+// Drifted is an object that differs between the workspace, the remote and the base.
 type Drifted struct {
 	Type     string `json:"type"`
 	Slug     string `json:"slug"`
@@ -75,20 +78,20 @@ func (v *Versioning) Status(ctx context.Context, workspaceID, named string, last
 		_, err := v.Repositories.Find(ctx, now.State, named)
 		return nil, nil, err
 	}
-	answers := v.askAll(ctx, now.State, list, refresh)
+	answers := v.observeAll(ctx, now.State, list, refresh)
 	if now, err = v.Workspaces.Get(ctx, workspaceID); err != nil { // asking may have settled a push
 		return nil, nil, err
 	}
 	var all []RepositoryStatus
 	var changes []Drifted
 	for _, listed := range list {
-		c, err := v.standing(ctx, now.State, now.Seq, listed, answers[listed.ID])
+		c, err := v.compareRepository(ctx, now.State, now.Seq, listed, answers[listed.ID])
 		if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, c.status)
 		if listed.ID == named || named == "" && listed.ID == last.RepositoryID {
-			changes = c.drifted()
+			changes = c.driftedObjects()
 		}
 	}
 	if version, there := newestNative(now.State, last.Native); there && named == "" && last.RepositoryID == "" {
@@ -106,20 +109,20 @@ func (v *Versioning) sinceVersion(ctx context.Context, s workspace.State, seq ui
 	limits := v.limits().Document
 	c := comparison{ours: is, base: was, here: meaningsOf(is, limits), then: meaningsOf(was, limits)}
 	c.have = c.then
-	return c.drifted(), nil
+	return c.driftedObjects(), nil
 }
 
-// askAll asks remotes, a few at a time.
-func (v *Versioning) askAll(ctx context.Context, s workspace.State, list []repositories.Listed, refresh bool) map[string]seen {
+// observeAll observes remotes, a few at a time.
+func (v *Versioning) observeAll(ctx context.Context, s workspace.State, list []repositories.Listed, refresh bool) map[string]observation {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, 4)
-	answers := map[string]seen{}
+	answers := map[string]observation{}
 	for _, one := range list {
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answer := v.ask(ctx, s, one.ID, refresh)
+			answer := v.observeCached(ctx, s, one.ID, refresh)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[one.ID] = answer
@@ -129,54 +132,54 @@ func (v *Versioning) askAll(ctx context.Context, s workspace.State, list []repos
 	return answers
 }
 
-// comparison is a workspace, a repository, and what both had in common last.
+// comparison is a workspace, a repository and their base.
 type comparison struct {
 	status           RepositoryStatus
 	ours, base       archive.Tree
 	here, then, have meanings
-	knows            bool // whether the remote was ever seen
+	observed         bool // whether the remote was ever seen
 }
 
-func (v *Versioning) standing(ctx context.Context, s workspace.State, seq uint64, listed repositories.Listed, answer seen) (c comparison, err error) {
-	known := s.Sync[listed.ID]
+func (v *Versioning) compareRepository(ctx context.Context, s workspace.State, seq uint64, listed repositories.Listed, answer observation) (c comparison, err error) {
+	sync := s.Sync[listed.ID]
 	if repo, err := v.Repositories.Find(ctx, s, listed.ID); err == nil {
-		known = s.SyncWith(listed.ID, PlaceOf(repo))
+		sync = s.SyncWith(listed.ID, PlaceOf(repo))
 	}
 	c.status = RepositoryStatus{
 		ID: listed.ID, Type: listed.Type, Mode: listed.Mode, Branch: listed.Branch, Ahead: answer.ahead, Behind: answer.behind,
 		Rewritten: answer.rewritten, Remote: answer.head, Stale: answer.err != nil, Error: failureOf(answer.err),
 	}
-	if known.Base != nil {
-		c.status.Base = known.Base.Commit
+	if sync.Base != nil {
+		c.status.Base = sync.Base.Commit
 	}
-	if c.knows = !answer.at.IsZero(); c.knows {
+	if c.observed = !answer.at.IsZero(); c.observed {
 		at := answer.at.UTC().Truncate(time.Millisecond)
 		c.status.CheckedAt = &at
 	}
-	if c.base, err = v.base(ctx, known); err != nil {
+	if c.base, err = v.baseTree(ctx, sync); err != nil {
 		return c, err
 	}
-	if c.ours, err = v.ours(ctx, s.ID, seq, known, c.base); err != nil {
+	if c.ours, err = v.workspaceTree(ctx, s.ID, seq, sync, c.base); err != nil {
 		return c, err
 	}
-	c.ours = overlay(c.ours, c.base, stillHeld(s, known))
+	c.ours = overlay(c.ours, c.base, heldPlaces(s, sync))
 	limits := v.limits().Document
 	c.here, c.then, c.have = meaningsOf(c.ours, limits), meaningsOf(c.base, limits), answer.has
-	if !c.knows {
+	if !c.observed {
 		c.have = c.then
 	}
-	if known.Base == nil && maps.Equal(c.here, c.have) {
-		c.then = c.here // they are the same, however that came
+	if sync.Base == nil && maps.Equal(c.here, c.have) {
+		c.then = c.here // both sides are the same
 	}
-	c.judge(s, answer)
+	c.setState(s, answer)
 	return c, nil
 }
 
-// judge is the table of contract 13.
-func (c *comparison) judge(s workspace.State, answer seen) {
+// setState sets the state by the table of contract 13.
+func (c *comparison) setState(s workspace.State, answer observation) {
 	local, remote := !maps.Equal(c.here, c.then), answer.other || !maps.Equal(c.have, c.then)
 	if remote && maps.Equal(c.here, c.have) && !answer.other {
-		local, remote = false, false // somebody else made the same of it
+		local, remote = false, false // both sides made the same change
 	}
 	if local && (answer.ahead == 0 || !maps.Equal(c.here, answer.saved)) {
 		c.status.Ahead++ // in no commit yet
@@ -201,7 +204,7 @@ func (c *comparison) judge(s workspace.State, answer seen) {
 	}
 }
 
-// differences counts the places that mean something else, if any is to count.
+// differences counts the places with different meanings, if count is set.
 func differences(a, b meanings, count bool) (n int) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -213,8 +216,8 @@ func differences(a, b meanings, count bool) (n int) {
 	return n
 }
 
-// drifted lists what differs from what was integrated last.
-func (c *comparison) drifted() []Drifted {
+// driftedObjects lists what differs from the base.
+func (c *comparison) driftedObjects() []Drifted {
 	all := maps.Clone(c.here)
 	maps.Copy(all, c.then)
 	maps.Copy(all, c.have)
@@ -259,4 +262,196 @@ func failureOf(err error) *operation.Failure {
 		return operation.FailureOf(refusal)
 	}
 	return &operation.Failure{Code: domain.CodeUnavailable, Message: "the repository did not answer in time"}
+}
+
+// meanings are what the objects of a tree mean, by place: a hash each.
+type meanings map[string]string
+
+func meaningsOf(tree archive.Tree, limits document.Limits) meanings {
+	all := meanings{}
+	for place, o := range objects(tree) {
+		text := o.canonical(limits)
+		if text == nil || len(o.more) > 0 {
+			text = append([]byte("unreadable\x00"), o.text...)
+		}
+		sum := sha256.Sum256(text)
+		all[place] = hex.EncodeToString(sum[:])
+	}
+	return all
+}
+
+// observation is the state of a remote when it was last asked.
+type observation struct {
+	place     workspace.Place
+	base      string    // what was integrated then
+	at        time.Time // when it answered; zero: never
+	head      string    // of T; "": there is none
+	has       meanings
+	other     bool     // files have changed, also such as are no content
+	ahead     int      // commits on I that are not in T
+	saved     meanings // what this workspace has put on I; nil: nothing
+	behind    int      // commits on T since what was integrated, or files
+	rewritten bool
+	files     bool // there are no commits: files are counted
+
+	asked time.Time // when it was asked last
+	err   error     // of that time
+}
+
+// observations caches the last observation of each remote.
+type observations struct {
+	mu           sync.Mutex
+	byRepository map[[2]string]observation // by workspace and repository
+}
+
+// maxObservations is the size of that cache.
+const maxObservations = 1000
+
+func (d *observations) last(workspaceID, repositoryID string) observation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byRepository[[2]string{workspaceID, repositoryID}]
+}
+
+func (d *observations) store(workspaceID, repositoryID string, s observation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byRepository == nil || len(d.byRepository) >= maxObservations {
+		d.byRepository = map[[2]string]observation{}
+	}
+	d.byRepository[[2]string{workspaceID, repositoryID}] = s
+}
+
+func (d *observations) delete(workspaceID, repositoryID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byRepository, [2]string{workspaceID, repositoryID})
+}
+
+// How long an observation is used, and the timeout of one.
+const (
+	observationAge = time.Minute
+	observeTimeout = 5 * time.Second
+)
+
+// observeCached returns the last observation of a remote, or a new one when that is too old
+// or now is set. When the remote does not answer, the last observation is returned.
+func (v *Versioning) observeCached(ctx context.Context, s workspace.State, id string, now bool) observation {
+	leave, err := v.observeTurns.Take(ctx, [2]string{s.ID, id})
+	if err != nil {
+		return observation{err: err}
+	}
+	defer leave()
+	repo, err := v.Repositories.Find(ctx, s, id)
+	if err != nil {
+		return observation{err: err}
+	}
+	known := v.observations.last(s.ID, id)
+	if known.place != PlaceOf(repo) {
+		known = observation{place: PlaceOf(repo)} // of another place
+	}
+	now = now || known.base != baseID(s.SyncWith(id, known.place))
+	if !now && time.Since(known.asked) < observationAge {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	answer, err := v.observe(ctx, s, repo)
+	if err == nil {
+		known = answer
+	}
+	known.asked, known.err = time.Now(), err
+	v.observations.store(s.ID, id, known)
+	return known
+}
+
+// baseID is the commit that was integrated last, or the files where there are no
+// commits; "" for none.
+func baseID(sync workspace.Sync) string {
+	if sync.Base == nil {
+		return ""
+	}
+	return cmp.Or(sync.Base.Commit, sync.Base.Files)
+}
+
+// observe asks a remote for its state. A lost push that is found there is recorded.
+func (v *Versioning) observe(ctx context.Context, s workspace.State, repo repositories.Repository) (observation, error) {
+	if repo.Type == repositories.Filesystem {
+		return v.observeFiles(ctx, s, repo)
+	}
+	r, err := v.connect(repo, s.Settings.Slug)
+	if err != nil {
+		return observation{}, err
+	}
+	defer r.Close()
+	if err := r.listRefs(ctx); err != nil {
+		return observation{}, err
+	}
+	recorded, err := v.settleLostPush(ctx, r, s, runningPush(s))
+	if s, err = v.reloadAfterPush(ctx, s, recorded, err); err != nil {
+		return observation{}, err
+	}
+	found := observation{at: time.Now(), head: r.head(), has: meanings{}, place: r.place, base: baseID(s.SyncWith(repo.ID, r.place))}
+	if found.head == "" {
+		return found, nil
+	}
+	if err := r.fetch(ctx); err != nil {
+		return observation{}, err
+	}
+	return found, v.compareGit(r, s.SyncWith(repo.ID, r.place), &found)
+}
+
+// reloadAfterPush loads a workspace again after an earlier push was recorded.
+func (v *Versioning) reloadAfterPush(ctx context.Context, s workspace.State, recorded bool, err error) (workspace.State, error) {
+	if err != nil || !recorded {
+		return s, err
+	}
+	now, err := v.Workspaces.Get(ctx, s.ID)
+	return now.State, err
+}
+
+// runningPush is the running operation, which settles its push itself.
+func runningPush(s workspace.State) string {
+	if s.Lock != nil && s.Lock.Operation != nil {
+		return s.Lock.Operation.ID
+	}
+	return ""
+}
+
+// compareGit counts the commits of a remote since the base.
+func (v *Versioning) compareGit(r *remote, sync workspace.Sync, found *observation) error {
+	there, err := r.Objects().ReadTree(r.head(), r.repo.Root)
+	if err != nil {
+		return err
+	}
+	found.has = meaningsOf(there.Managed, v.limits().Document)
+	if found.rewritten, err = r.isRewritten(sync); err != nil {
+		return err
+	}
+	since := ""
+	if sync.Base != nil && !found.rewritten {
+		since = sync.Base.Commit
+		found.other = !r.repo.Platform && sync.Base.Unmanaged != digestUnmanaged(there.Unmanaged)
+	}
+	if found.behind, err = r.Objects().CountCommits(since, r.head(), r.repo.Root); err != nil {
+		return err
+	}
+	return v.compareOwn(r, sync, found)
+}
+
+// compareOwn counts the commits on I that are not in T.
+func (v *Versioning) compareOwn(r *remote, sync workspace.Sync, found *observation) (err error) {
+	own := r.ownHead()
+	if own == "" {
+		return nil
+	}
+	if found.ahead, err = r.Objects().CountCommits(r.head(), own, r.repo.Root); err != nil || !sync.Recorded(own) {
+		return err
+	}
+	saved, err := r.Objects().ReadTree(own, r.repo.Root)
+	if err != nil {
+		return err
+	}
+	found.saved = meaningsOf(saved.Managed, v.limits().Document)
+	return nil
 }

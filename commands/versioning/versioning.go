@@ -1,10 +1,9 @@
-// Package versioning saves workspaces to repositories and brings them back
+// Package versioning saves workspaces to repositories and imports them from there
 // (contract/versioning.md 8 to 13): push, pull, merge, conflicts and drift.
 //
-// Every push, pull and resolution is an operation that holds the write lock. What
-// it is about to send is on the log before it is sent, and what came of it is
-// recorded in one event; who takes over after a crash finds out the rest from the
-// remote.
+// Every push, pull and resolution is an operation that holds the write lock. The intent
+// of a push is on the log before anything is sent, and its outcome is one event. A node
+// that takes over after a crash asks the remote for the outcome.
 package versioning
 
 import (
@@ -34,31 +33,31 @@ type Versioning struct {
 	Committer    func() (name, email string) // GIT_COMMITTER_*
 	Host         func() string               // of the API, for the addresses of people who have none
 
-	sends   commands.Turns[workspace.Place]
-	convoys convoys
-	asks    commands.Turns[[2]string]
-	drift   drift
+	branchTurns  commands.Turns[workspace.Place]
+	batches      pushBatches
+	observeTurns commands.Turns[[2]string]
+	observations observations
 }
 
-// Blobs keeps files. It is a *jetstream.Blobs.
+// Blobs stores files. It is a *jetstream.Blobs.
 type Blobs interface {
 	Put(ctx context.Context, content []byte) (name string, err error)
 	Get(ctx context.Context, name string) ([]byte, error)
 }
 
-// People tells who commits.
+// People knows the authors of commits.
 type People interface {
 	// Person returns the name and the mail address of a user, as far as they are
 	// known.
 	Person(ctx context.Context, userID string) (name, email string, err error)
 }
 
-// Log is what was recorded. It is an eventstore.Store.
+// Log loads events. It is an eventstore.Store.
 type Log interface {
 	Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error)
 }
 
-// Revisions tells when content changed. It is filled by the read models.
+// Revisions knows when content changed. It is filled by the read models.
 type Revisions interface {
 	// Revision returns the sequence of the last change of a workspace's content at,
 	// or before, a sequence.
@@ -68,7 +67,7 @@ type Revisions interface {
 	RolledBack(ctx context.Context, workspaceID string, seq uint64, paths []string) ([]string, error)
 }
 
-// Apps tells what workspaces publish. It is filled by the read models.
+// Apps knows what workspaces publish. It is filled by the read models.
 type Apps interface {
 	// AppOf returns the slug and the name of the app that a workspace publishes; ""
 	// when it publishes none.

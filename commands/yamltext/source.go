@@ -3,6 +3,9 @@ package yamltext
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -147,4 +150,119 @@ func (y yamlPlaces) members(in *inside, n *yaml.Node) {
 			}
 		}
 	}
+}
+
+// step is one part of a path: a key, or a position in a list.
+type step struct {
+	key    string
+	item   int
+	isItem bool
+}
+
+// stepsOf takes a path apart that shape.Path, or the parser of automations, put
+// together. Of one that was cut off, what is whole counts.
+func stepsOf(path string) []step {
+	var steps []step
+	for path != "" {
+		s, rest, ok := firstStep(path)
+		if !ok {
+			break
+		}
+		steps, path = append(steps, s), rest
+	}
+	return steps
+}
+
+func firstStep(path string) (s step, rest string, ok bool) {
+	switch {
+	case strings.HasPrefix(path, `["`):
+		return quotedStep(path[1:])
+	case path[0] == '[':
+		digits, rest, closed := strings.Cut(path[1:], "]")
+		n, err := strconv.Atoi(digits)
+		return step{item: n, isItem: true}, rest, closed && err == nil && n >= 0
+	}
+	path = strings.TrimPrefix(path, ".")
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	return step{key: path[:end]}, path[end:], true
+}
+
+// quotedStep reads a key in quotes and the bracket after it.
+func quotedStep(path string) (s step, rest string, ok bool) {
+	end := 1
+	for end < len(path) && path[end] != '"' {
+		if path[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(path) || !strings.HasPrefix(path[end+1:], "]") {
+		return step{}, "", false
+	}
+	err := json.Unmarshal([]byte(path[:end+1]), &s.key)
+	return s, path[end+2:], err == nil
+}
+
+// jsonPlaces walks through a JSON text that is known to be one.
+type jsonPlaces struct {
+	text   []byte
+	tokens *json.Decoder
+	here   Place // of the byte at
+	at     int
+}
+
+// next returns the next token and where it begins.
+func (j *jsonPlaces) next() (json.Token, Place) {
+	begin := int(j.tokens.InputOffset())
+	for begin < len(j.text) && isBetween(j.text[begin]) {
+		begin++
+	}
+	for j.at < begin {
+		r, size := utf8.DecodeRune(j.text[j.at:])
+		j.at += size
+		if j.here.Column++; r == '\n' {
+			j.here = Place{j.here.Line + 1, 1}
+		}
+	}
+	token, err := j.tokens.Token()
+	if err != nil {
+		return nil, j.here // Read has seen it to its end
+	}
+	return token, j.here
+}
+
+// isBetween reports whether a byte stands between tokens.
+func isBetween(b byte) bool {
+	return b == ' ' || b == '\t' || b == '\r' || b == '\n' || b == ',' || b == ':'
+}
+
+func (j *jsonPlaces) value() part {
+	token, place := j.next()
+	return part{place, j.inside(token)}
+}
+
+// inside reads on to the end of the list or mapping that token begins.
+func (j *jsonPlaces) inside(token json.Token) *inside {
+	switch token {
+	case json.Delim('['):
+		in := &inside{}
+		for j.tokens.More() {
+			in.items = append(in.items, j.value())
+		}
+		j.next()
+		return in
+	case json.Delim('{'):
+		in := &inside{members: map[string]part{}}
+		for j.tokens.More() {
+			key, place := j.next()
+			name, _ := key.(string)
+			in.members[name] = part{place, j.value().in}
+		}
+		j.next()
+		return in
+	}
+	return nil
 }

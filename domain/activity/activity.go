@@ -4,10 +4,18 @@
 package activity
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"svc/domain"
+	"svc/domain/automation"
 )
 
 // Bounded is an event of the platform whose size is not: Within returns it with its
@@ -39,7 +47,7 @@ func within[E domain.Event](e E, limit int, fit func(payload map[string]any, lim
 	if body == nil || utf8.RuneCount(body) <= limit {
 		return e // what no JSON can hold is refused by who records it
 	}
-	fitting, _ := fit(plain(body), limit)
+	fitting, _ := fit(decodeObject(body), limit)
 	var cut E
 	if json.Unmarshal(encode(fitting), &cut) != nil {
 		return e
@@ -57,3 +65,475 @@ type Dropped struct {
 
 // EventType implements domain.Event.
 func (Dropped) EventType() string { return "events.dropped" }
+
+// The types of the platform that others may emit as well.
+const (
+	failure = "error"
+	usage   = "usage"
+)
+
+// Bounds of what is emitted.
+const (
+	MaxEmissions = 100 // at once
+	MaxTarget    = 256 // characters of whom an event is for
+)
+
+// Emission is an event under a name of its sender's choice, before it is recorded.
+type Emission struct {
+	Type    string
+	Payload json.RawMessage // an object; nothing and null stand for an empty one
+	Target  *domain.Target
+	Options domain.EventOptions
+	Actor   *domain.Actor // for whom acts what it starts; nil: for whom the source names
+}
+
+// Terms are what emissions are held to.
+type Terms struct {
+	Limit int // characters of the compact JSON of a payload
+}
+
+var eventType = regexp.MustCompile(automation.EventName)
+
+// Settle returns a batch as it is recorded, its payloads compact. It refuses all of it
+// when one event is not acceptable.
+func (t Terms) Settle(batch []Emission) ([]Emission, error) {
+	if len(batch) == 0 || len(batch) > MaxEmissions {
+		return nil, domain.Invalid(domain.FieldError{Field: "events", Message: fmt.Sprintf("must be 1 to %d events", MaxEmissions)})
+	}
+	settled := make([]Emission, len(batch))
+	var faults []domain.FieldError
+	forged := false
+	for i, e := range batch {
+		e.Payload = compact(e.Payload)
+		settled[i] = e
+		for _, fault := range faultsOf(e) {
+			fault.Field = fmt.Sprintf("events[%d].%s", i, fault.Field)
+			faults = append(faults, fault)
+		}
+		forged = forged || automation.Native(e.Type)
+	}
+	if forged {
+		return nil, domain.Invalid(faults...).Reason("native_type")
+	}
+	if len(faults) > 0 {
+		return nil, domain.Invalid(faults...)
+	}
+	for _, e := range settled {
+		if err := t.checkSize(e); err != nil {
+			return nil, err
+		}
+	}
+	return settled, nil
+}
+
+// compact returns a payload without blanks, and {} for none. What is no JSON stays as it
+// is.
+func compact(payload json.RawMessage) json.RawMessage {
+	if trimmed := bytes.TrimSpace(payload); len(trimmed) == 0 || string(trimmed) == "null" {
+		return json.RawMessage("{}")
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, payload) != nil {
+		return payload
+	}
+	return b.Bytes()
+}
+
+// checkSize refuses a payload that is longer than events may be.
+func (t Terms) checkSize(e Emission) error {
+	size := utf8.RuneCount(e.Payload)
+	if size <= t.Limit {
+		return nil
+	}
+	return domain.Refuse(domain.CodeInvalidRequest, "the payload of %s has more than %d characters", e.Type, t.Limit).
+		Reason("event_too_large").With("eventType", e.Type).With("length", size).With("limit", t.Limit)
+}
+
+// faultsOf lists what is wrong with an emission.
+func faultsOf(e Emission) (all []domain.FieldError) {
+	fault := func(field, message string) {
+		all = append(all, domain.FieldError{Field: field, Message: message})
+	}
+	switch {
+	case !eventType.MatchString(e.Type):
+		fault("type", "must be 1 to 200 letters, digits, blanks, dots, - and _")
+	case automation.Native(e.Type):
+		fault("type", fmt.Sprintf("%q is an event of the platform itself", e.Type))
+	}
+	var payload map[string]any
+	if err := json.Unmarshal(e.Payload, &payload); err != nil {
+		fault("payload", "must be an object whose numbers are in range")
+	} else if field, message := wrongShape(e, payload); message != "" {
+		fault(field, message)
+	}
+	for _, field := range Misdirected(e.Target) {
+		fault("target."+field, fmt.Sprintf("must be one line of at most %d characters", MaxTarget))
+	}
+	return all
+}
+
+// Misdirected names the fields of a target that nobody can be called.
+func Misdirected(target *domain.Target) (fields []string) {
+	if target == nil {
+		return nil
+	}
+	for _, of := range [...]struct{ field, value string }{
+		{"userId", target.UserID}, {"sessionId", target.SessionID}, {"userTopic", target.UserTopic},
+	} {
+		if !domain.IsLine(of.value, MaxTarget) {
+			fields = append(fields, of.field)
+		}
+	}
+	return fields
+}
+
+// wrongShape says what is wrong with the payload of a type that the platform reads
+// itself: sums are made of usage, and a failure must open again as one.
+func wrongShape(e Emission, payload map[string]any) (field, message string) {
+	switch {
+	case e.Type == usage || strings.HasSuffix(e.Type, "."+usage):
+		return misshapenUsage(payload)
+	case e.Type != failure:
+		return "", ""
+	}
+	for _, name := range []string{"error", "message"} {
+		if _, ok := payload[name].(string); !ok {
+			return "payload." + name, "must be a text"
+		}
+	}
+	if json.Unmarshal(e.Payload, &Failure{}) != nil {
+		return "payload", "must be {error, message, details}, details an object"
+	}
+	return "", ""
+}
+
+// misshapenUsage says what is wrong with {metrics {name: {value, action}}}.
+func misshapenUsage(payload map[string]any) (field, message string) {
+	metrics, ok := payload["metrics"].(map[string]any)
+	if !ok {
+		return "payload.metrics", "must be an object"
+	}
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		metric, _ := metrics[name].(map[string]any)
+		if _, ok := metric["value"].(float64); !ok {
+			return "payload.metrics", fmt.Sprintf("%.60q has no value that is a number", name)
+		}
+		if action := metric["action"]; action != "set" && action != "increment" {
+			return "payload.metrics", fmt.Sprintf("%.60q has another action than set and increment", name)
+		}
+	}
+	return "", ""
+}
+
+// Interaction says that something made an automation run: the beginning of everything
+// that happens under one correlation id.
+type Interaction struct {
+	WorkspaceID              string  `json:"workspaceId"`
+	SourceWorkspaceID        string  `json:"sourceWorkspaceId,omitempty"`        // where it was called from, when that is another
+	AuthenticatedWorkspaceID string  `json:"authenticatedWorkspaceId,omitempty"` // that called by itself
+	Automation               string  `json:"automation"`
+	Trigger                  Trigger `json:"trigger"`
+	StartedAt                string  `json:"startedAt"`
+}
+
+// EventType implements domain.Event.
+func (Interaction) EventType() string { return "runtime.interactions.triggered" }
+
+// Trigger is what made an automation run.
+type Trigger struct {
+	Type            string `json:"type"` // one of those below
+	Value           string `json:"value"`
+	ID              string `json:"id,omitempty"`
+	AppInstanceSlug string `json:"appInstanceSlug,omitempty"`
+}
+
+// The types of triggers.
+const (
+	ByEvent      = "event"
+	ByEndpoint   = "endpoint"
+	BySchedule   = "schedule"
+	ByAutomation = "automation"
+	ByTest       = "test"
+	ByPage       = "page"
+)
+
+// EndpointCalled says that somebody called the endpoint of an automation.
+type EndpointCalled struct {
+	AutomationSlug string `json:"automationSlug"`
+	Method         string `json:"method"`
+	Endpoint       string `json:"endpoint"`
+}
+
+// EventType implements domain.Event.
+func (EndpointCalled) EventType() string { return "runtime.webhooks.triggered" }
+
+// ScheduleFired says that the time of a schedule came. Its id is made of workspace,
+// automation, cron and time, so that a time fires once.
+type ScheduleFired struct {
+	Interaction
+
+	ScheduledAt string `json:"scheduledAt"`
+	Late        bool   `json:"late,omitempty"` // the service was down when its time came
+}
+
+// EventType implements domain.Event.
+func (ScheduleFired) EventType() string { return "runtime.schedules.triggered" }
+
+// Scheduled says when an automation will fire.
+type Scheduled struct {
+	Slug      string       `json:"slug"`
+	Schedules []string     `json:"schedules"`
+	Details   []NextFiring `json:"details"`
+}
+
+// NextFiring is when a schedule fires next.
+type NextFiring struct {
+	Cron string `json:"cron"`
+	Next string `json:"next,omitempty"` // absent: not for years
+}
+
+// EventType implements domain.Event.
+func (Scheduled) EventType() string { return "runtime.schedules.created" }
+
+// Executed says that an automation was executed. What it was given and what it gave
+// may be kept apart, so that both can be erased before the event is.
+type Executed struct {
+	Slug              string          `json:"slug"`
+	ExecutionID       string          `json:"executionId"`
+	ParentExecutionID string          `json:"parentExecutionId,omitempty"`
+	Trigger           json.RawMessage `json:"trigger,omitempty"`
+	Input             json.RawMessage `json:"payload"`
+	Output            json.RawMessage `json:"output"`
+	Duration          int64           `json:"duration"` // ms
+	Throttled         int64           `json:"throttled,omitempty"`
+	StartedAt         string          `json:"startedAt"`
+	Break             bool            `json:"break"`
+	Error             *Failure        `json:"error,omitempty"`
+	Truncated         bool            `json:"truncated,omitempty"`
+	Recorded          any             `json:"recorded,omitempty"` // true, or "truncated"
+	Apart             bool            `json:"apart,omitempty"`    // payload, output and logs are kept apart; not shown
+	Logged            bool            `json:"logged,omitempty"`   // there are logs
+}
+
+// EventType implements domain.Event.
+func (Executed) EventType() string { return "runtime.automations.executed" }
+
+// UnmarshalJSON implements json.Unmarshaler: null, which says that something was left
+// out, is nothing.
+func (e *Executed) UnmarshalJSON(body []byte) error {
+	type plainly Executed
+	if err := json.Unmarshal(body, (*plainly)(e)); err != nil {
+		return err
+	}
+	for _, part := range []*json.RawMessage{&e.Trigger, &e.Input, &e.Output} {
+		if string(*part) == "null" {
+			*part = nil
+		}
+	}
+	return nil
+}
+
+// Within implements Bounded: what went in and what came out are left out before
+// anything else is cut.
+func (e Executed) Within(limit int) domain.Event { return within(e, limit, FitExecuted) }
+
+// TreeStarted says that a tree began, or begins again because the node that ran it is
+// gone. It is for the runtime alone: a tree ends with the event of its first execution,
+// and what has no such event was interrupted. A tree that is over at once has no start
+// of its own, and of one that is not the cleanup says again how it began before it erases
+// what said so first.
+type TreeStarted struct {
+	ExecutionID string  `json:"executionId"` // of its first execution
+	Automation  string  `json:"automation"`
+	Trigger     Trigger `json:"trigger"`
+	Attempt     int     `json:"attempt"`
+	Replica     string  `json:"replica"` // the node, as it is since its last start
+	StartedAt   string  `json:"startedAt"`
+}
+
+// EventType implements domain.Event.
+func (TreeStarted) EventType() string { return "runtime.trees.started" }
+
+// WaitPending says that a tree stands in a wait. Where it stands is kept apart, sealed.
+type WaitPending struct {
+	ID          string          `json:"id"`
+	ExecutionID string          `json:"executionId"`
+	ExpiresAt   string          `json:"expiresAt"`
+	Wait        json.RawMessage `json:"wait,omitempty"` // as the instruction has it
+	Since       time.Time       `json:"since,omitzero"` // when the wait began; zero: with this event
+}
+
+// EventType implements domain.Event.
+func (WaitPending) EventType() string { return "runtime.waits.pending" }
+
+// WaitKept says again that a tree stands in a wait, before the cleanup erases what said so
+// first. It is for the runtime alone: nothing has happened.
+type WaitKept WaitPending
+
+// EventType implements domain.Event.
+func (WaitKept) EventType() string { return "runtime.waits.kept" }
+
+// WaitFulfilled says that the event that a wait is for came.
+type WaitFulfilled struct {
+	ID    string      `json:"id"`
+	Event AwaitedName `json:"event"`
+}
+
+// AwaitedName names the event that ended a wait.
+type AwaitedName struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+// EventType implements domain.Event.
+func (WaitFulfilled) EventType() string { return "runtime.waits.fulfilled" }
+
+// WaitExpired says that the time of a wait is over.
+type WaitExpired struct {
+	ID string `json:"id"`
+}
+
+// EventType implements domain.Event.
+func (WaitExpired) EventType() string { return "runtime.waits.expired" }
+
+// FetchFailed says that a request of an automation was answered with an error, or not
+// at all. Credentials in it are left out.
+type FetchFailed struct {
+	Request  json.RawMessage `json:"request,omitempty"`
+	Response json.RawMessage `json:"response,omitempty"`
+	Error    json.RawMessage `json:"error,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (FetchFailed) EventType() string { return "runtime.fetch.failed" }
+
+// Within implements Bounded.
+func (e FetchFailed) Within(limit int) domain.Event { return within(e, limit, Fit) }
+
+// Replayed says that a recorded run was executed again, with nothing leaving.
+type Replayed struct {
+	CorrelationID string `json:"correlationId"`
+	Document      string `json:"document"`
+	Status        string `json:"status"`
+	Differences   int    `json:"differences"`
+}
+
+// EventType implements domain.Event.
+func (Replayed) EventType() string { return "runtime.runs.replayed" }
+
+// CollectionUpdated says that a collection was declared or altered.
+type CollectionUpdated struct {
+	Collection    string          `json:"collection"`
+	OldCollection string          `json:"oldCollection,omitempty"`
+	Schema        string          `json:"schema"`
+	Properties    json.RawMessage `json:"properties,omitempty"`
+	Indexes       json.RawMessage `json:"indexes,omitempty"`
+	Uniques       json.RawMessage `json:"uniques,omitempty"`
+	AppSlug       string          `json:"appSlug,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (CollectionUpdated) EventType() string { return "workspaces.collections.updated" }
+
+// Within implements Bounded.
+func (e CollectionUpdated) Within(limit int) domain.Event { return within(e, limit, Fit) }
+
+// The jobs that erase what is old.
+const (
+	JobIndices    = "indices"
+	JobExecutions = "executions"
+)
+
+// Cleaned says what a run of a cleanup job erased, or would erase. It is the answer
+// to who asked for the run, and, with Job, the `events.cleaned` event. The parts of
+// the other job are left out.
+type Cleaned struct {
+	Job       string `json:"job,omitempty"`
+	DryRun    bool   `json:"dryRun"`
+	StartedAt string `json:"startedAt"`
+	Duration  int64  `json:"duration"` // ms
+
+	Expired  *Expired  `json:"expiredEvents,omitempty"`
+	Inactive *Inactive `json:"inactiveWorkspaces,omitempty"`
+	Deleted  *Deleted  `json:"deletedWorkspaces,omitempty"`
+	Blobs    *Blobs    `json:"blobs,omitempty"`
+
+	*Stripped
+
+	Errors    []Fault `json:"errors"`
+	Truncated bool    `json:"truncated,omitempty"` // it was larger than events may be
+}
+
+type (
+	// Expired are the events that were older than the retention.
+	Expired struct {
+		Before *string `json:"before"` // null: no event is too old
+		Total  uint64  `json:"total"`
+	}
+	// Inactive are the workspaces that are small and had no event for long.
+	Inactive struct {
+		Found         []Idle `json:"found"`
+		DeletedEvents uint64 `json:"deletedEvents"`
+	}
+	// Idle is one of them.
+	Idle struct {
+		WorkspaceID    string `json:"workspaceId"`
+		InactivityDays int    `json:"inactivityDays"`
+		EventsCount    int    `json:"eventsCount"`
+	}
+	// Deleted are the workspaces that cannot come back any more.
+	Deleted struct {
+		Found         []Gone `json:"found"`
+		DeletedEvents uint64 `json:"deletedEvents"`
+	}
+	// Gone is one of them.
+	Gone struct {
+		WorkspaceID string `json:"workspaceId"`
+		DeletedAt   string `json:"deletedAt"`
+	}
+	// Blobs are the contents that nothing referred to.
+	Blobs struct {
+		Deleted    uint64 `json:"deleted"`
+		FreedBytes uint64 `json:"freedBytes"`
+	}
+	// Stripped are the executions whose payload and output were erased.
+	Stripped struct {
+		Before     *string `json:"before"` // null: none is too old
+		Count      uint64  `json:"stripped"`
+		FreedBytes uint64  `json:"freedBytes"`
+	}
+	// Fault says which part of a run was not done, and why.
+	Fault struct {
+		Part        string `json:"part"`
+		WorkspaceID string `json:"workspaceId,omitempty"`
+		Message     string `json:"message"`
+	}
+)
+
+// EventType implements domain.Event.
+func (Cleaned) EventType() string { return "events.cleaned" }
+
+// Within implements Bounded.
+func (c Cleaned) Within(limit int) domain.Event {
+	fields := map[string]any{}
+	body, err := json.Marshal(c)
+	if err != nil || json.Unmarshal(body, &fields) != nil {
+		return c // what no JSON can hold is refused by who records it
+	}
+	fitting, cut := Fit(fields, limit)
+	if !cut {
+		return c
+	}
+	short := Cleaned{}
+	if body, err = json.Marshal(fitting); err != nil || json.Unmarshal(body, &short) != nil {
+		return c
+	}
+	return short
+}
+
+// DeliveriesDropped says that the records of deliveries of a workspace within a range
+// of sequences are erased; other events of the range are not.
+type DeliveriesDropped Dropped
+
+// EventType implements domain.Event.
+func (DeliveriesDropped) EventType() string { return "events.deliveries.dropped" }

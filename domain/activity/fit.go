@@ -35,16 +35,16 @@ func Fit(payload map[string]any, limit int) (fitting map[string]any, truncated b
 	if length(payload) <= limit {
 		return payload, false
 	}
-	whole := plain(encode(payload))
+	whole := decodeObject(encode(payload))
 	delete(whole, truncation)
 	fitting = shortenMap(whole, limit-len(`"":true,`)-len(truncation))
 	fitting[truncation] = true
 	return fitting, true
 }
 
-// plain returns what was encoded as an object that is made of what JSON knows. Numbers
+// decodeObject returns what was encoded as an object that is made of what JSON knows. Numbers
 // stay as they are written.
-func plain(encoded []byte) map[string]any {
+func decodeObject(encoded []byte) map[string]any {
 	copied := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()

@@ -4,12 +4,16 @@
 package app
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/slug"
 )
 
 // Decider is the rule of the app aggregate.
@@ -147,4 +151,130 @@ func newestFirst(made, before []Version) []Version {
 		}
 	}
 	return all
+}
+
+func decide(s State, cmd Command) ([]domain.Event, error) {
+	switch c := cmd.(type) {
+	case Publish:
+		return publish(s, c)
+	case Delete:
+		if s.Slug == "" {
+			return nil, domain.Refuse(domain.CodeNotFound, "there is no such app").With("resource", "app")
+		}
+		return []domain.Event{Deleted{AppSlug: s.Slug}}, nil
+	default:
+		return nil, domain.Refuse(domain.CodeInternal, "app: unknown command %T", cmd)
+	}
+}
+
+func publish(s State, c Publish) ([]domain.Event, error) {
+	if s.Slug != "" && s.WorkspaceID != c.WorkspaceID {
+		return nil, domain.Refuse(domain.CodeAlreadyExists, "the app %s belongs to another workspace", s.Slug).
+			With("field", "slug").With("value", s.Slug)
+	}
+	if c.KeepName && s.Slug != "" {
+		c.Name = s.Name
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	next := c.app()
+	if s.isNewest(next, c) {
+		return nil, nil
+	}
+	made := c.version()
+	if old, used := s.Find(made.Name); used && old.Revision != c.Revision {
+		return nil, domain.Refuse(domain.CodeAlreadyExists, "the version %s of this app has other content", old.Name).
+			With("field", "workspaceVersion").With("value", old.Name)
+	}
+	next.Versions = []Version{made}
+	return []domain.Event{Published{App: next}}, nil
+}
+
+// app returns what c publishes, but its version.
+func (c Publish) app() App {
+	labels := slices.Compact(slices.Sorted(slices.Values(c.Labels)))
+	return App{
+		Slug: c.Slug, WorkspaceID: c.WorkspaceID, Name: c.Name, Description: c.Description, Photo: c.Photo,
+		Labels: labels, Documentation: c.Documentation,
+	}
+}
+
+// isNewest reports whether what c publishes is what the app is already.
+func (s State) isNewest(next App, c Publish) bool {
+	newest, published := s.Find("")
+	if !published || newest.Revision != c.Revision || c.Version != "" && c.Version != newest.Name {
+		return false
+	}
+	now := s.App
+	now.Versions = nil
+	return domain.Same(now, next)
+}
+
+// version returns the version that c makes. A name that nobody chose tells the
+// time and the revision, so that it is like no other.
+func (c Publish) version() Version {
+	now := c.Now.UTC().Truncate(time.Millisecond)
+	v := Version{Name: c.Version, Revision: c.Revision, CreatedAt: now, CreatedBy: c.By}
+	if v.Name == "" {
+		revision := strconv.FormatUint(c.Revision, 36)
+		v.Name = now.Format("20060102-150405-") + strings.Repeat("0", max(0, 6-len(revision))) + revision
+	}
+	return v
+}
+
+// Bounds of the texts of an app, in characters.
+const (
+	maxName        = 60
+	maxDescription = 10000
+)
+
+// validate lists everything that the contract does not allow.
+func (c Publish) validate() error {
+	var errs []domain.FieldError
+	check := func(ok bool, field, message string) {
+		if !ok {
+			errs = append(errs, domain.FieldError{Field: field, Message: message})
+		}
+	}
+	check(document.Import.HasSlug(c.Slug), "slug", "must be 1 to 60 characters of 0-9 A-Z a-z _ - and blanks, none of them at an end")
+	check(c.Version == "" || slug.IsVersion(c.Version), "workspaceVersion", "must be 1 to 63 characters of 0-9 A-Z a-z _ . -, not current or latest")
+	check(all(c.Name, func(s string) bool { return domain.IsTitle(s, maxName) }), "name", "must be 1 to 60 characters without control characters")
+	check(says(c.Description), "description", "is required to publish the workspace")
+	check(all(c.Description, isDescription), "description", "must be at most 10000 characters of UTF-8")
+	check(c.Photo != "", "photo", "is required to publish the workspace")
+	check(c.Photo == "" || domain.IsPicture(c.Photo), "photo", "must be an http or https URL or a path that begins with /, of at most 2048 characters")
+	check(!slices.ContainsFunc(c.Labels, func(l string) bool { return !slug.IsLabel(l) }), "labels", "a label is 2 to 60 characters of 0-9 A-Z a-z . _ : -")
+	check(c.Documentation.valid(), "documentation", "must name a page by workspaceSlug and slug")
+	if len(errs) > 0 {
+		return domain.Invalid(errs...)
+	}
+	return nil
+}
+
+// version is what a text looks like that says a version rather than a name: 1.2.0, v3,
+// 2.0.0-rc.1, or one that was made for a publication.
+var version = regexp.MustCompile(`^([vV]?\d+(\.\d+)*|[vV]?\d+(\.\d+)+[-+][0-9A-Za-z.+-]+|\d{8}-\d{6}-\w+)$`)
+
+// IsVersionLike reports whether a name says a version, in every language that it is in.
+func IsVersionLike(name document.Localized) bool {
+	return !name.IsZero() && all(name, func(s string) bool { return version.MatchString(strings.TrimSpace(s)) })
+}
+
+func isDescription(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxDescription
+}
+
+// all reports whether a text is fine in each of its languages.
+func all(text document.Localized, fine func(string) bool) bool {
+	return !slices.ContainsFunc(text.Texts(), func(s string) bool { return !fine(s) })
+}
+
+// says reports whether a text says something in some language.
+func says(text document.Localized) bool {
+	return slices.ContainsFunc(text.Texts(), func(s string) bool { return strings.TrimSpace(s) != "" })
+}
+
+func (d *Documentation) valid() bool {
+	return d == nil || (d.WorkspaceSlug == domain.Platform || slug.CheckWorkspace(d.WorkspaceSlug) == "") && document.Page.HasSlug(d.Slug)
 }

@@ -1,9 +1,13 @@
 package feed
 
 import (
+	"encoding/json"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -72,8 +76,8 @@ func (e *Event) named() []named {
 	}
 }
 
-// signed reports whether a signature knows of a path.
-func signed(path string) bool {
+// isSigned reports whether a signature knows of a path.
+func isSigned(path string) bool {
 	return strings.HasPrefix(path, "payload.") || slices.ContainsFunc((&Event{}).named(), func(n named) bool { return n.path == path })
 }
 
@@ -115,3 +119,231 @@ func (s Signature) may(h hash) bool {
 }
 
 func pairHash(path, text []byte) hash { return hashStart.bytes(path).add('=').bytes(text) }
+
+// maxDepth is how deep a payload is looked into.
+const maxDepth = 100
+
+// scanner visits the leaves of a JSON value without decoding it: an index looks at
+// every event that is ever recorded.
+type scanner struct {
+	data []byte
+	at   int
+	path []byte // of the leaf, dotted
+	// leaf is called with the path and the text of each text, number, true and
+	// false. Both are valid during the call only.
+	leaf func(path, text []byte)
+	ok   bool // what was seen was JSON, and not too deep
+}
+
+// leaves visits the leaves of data; false when it could not look at all of them.
+func leaves(data []byte, prefix string, leaf func(path, text []byte)) bool {
+	s := scanner{data: data, path: append(make([]byte, 0, 64), prefix...), leaf: leaf, ok: true}
+	s.value(0)
+	return s.ok
+}
+
+func (s *scanner) space() byte {
+	for ; s.at < len(s.data); s.at++ {
+		if c := s.data[s.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c
+		}
+	}
+	s.ok = false
+	return 0
+}
+
+func (s *scanner) value(depth int) {
+	c := s.space()
+	switch {
+	case depth > maxDepth:
+		s.ok = false
+	case c == '{':
+		s.object(depth)
+	case c == '[':
+		s.list(depth)
+	case c == '"':
+		s.leaf(s.path, s.text())
+	case s.ok:
+		s.word()
+	}
+}
+
+func (s *scanner) object(depth int) {
+	s.at++
+	length := len(s.path)
+	for s.ok {
+		switch c := s.space(); c {
+		case '}':
+			s.at++
+			return
+		case ',':
+			s.at++
+		case '"':
+			if key := s.text(); len(s.path) > 0 {
+				s.path = append(append(s.path, '.'), key...)
+			} else {
+				s.path = append(s.path, key...)
+			}
+			if s.space() == ':' {
+				s.at++
+			}
+			s.value(depth + 1)
+			s.path = s.path[:length]
+		default:
+			s.ok = false
+		}
+	}
+}
+
+func (s *scanner) list(depth int) {
+	s.at++
+	for s.ok {
+		switch s.space() {
+		case ']':
+			s.at++
+			return
+		case ',':
+			s.at++
+		default:
+			s.value(depth + 1)
+		}
+	}
+}
+
+// word is a number, true, false or null.
+func (s *scanner) word() {
+	start := s.at
+	for ; s.at < len(s.data); s.at++ {
+		if c := s.data[s.at]; c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+			break
+		}
+	}
+	word := s.data[start:s.at]
+	switch {
+	case len(word) == 0:
+		s.ok = false
+	case word[0] == 't' || word[0] == 'f':
+		s.leaf(s.path, word)
+	case word[0] != 'n':
+		s.leaf(s.path, plainNumber(word))
+	}
+}
+
+// plainNumber returns a number in the one form that it is compared in.
+func plainNumber(word []byte) []byte {
+	for _, c := range word {
+		if c < '0' || c > '9' {
+			return []byte(NumberText(string(word)))
+		}
+	}
+	if len(word) > 15 {
+		return []byte(NumberText(string(word)))
+	}
+	return word
+}
+
+// NumberText returns the text of a number in the one form that it is compared in:
+// 1, 1.0 and 1e0 are the same.
+func NumberText(number string) string {
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return number
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// text returns the string that begins here, and goes behind it.
+func (s *scanner) text() []byte {
+	start := s.at
+	escaped := false
+	for s.at++; s.at < len(s.data); s.at++ {
+		switch s.data[s.at] {
+		case '\\':
+			escaped = true
+			s.at++
+		case '"':
+			s.at++
+			raw := s.data[start:s.at]
+			if !escaped {
+				return raw[1 : len(raw)-1]
+			}
+			var t string
+			if json.Unmarshal(raw, &t) != nil || !utf8.ValidString(t) {
+				s.ok = false
+			}
+			return []byte(t)
+		}
+	}
+	s.ok = false
+	return nil
+}
+
+// Words calls visit with each word of a text, in small letters, until it returns
+// false: a word is a run of letters and digits.
+func Words(text string, visit func(word string) (more bool)) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !inWord(r) }) {
+		if !visit(strings.ToLower(word)) {
+			return
+		}
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// hash is FNV-1a, which can be fed byte by byte.
+type hash uint64
+
+const (
+	hashStart hash = 14695981039346656037
+	hashPrime hash = 1099511628211
+)
+
+func (h hash) add(c byte) hash { return (h ^ hash(c)) * hashPrime }
+
+func (h hash) bytes(b []byte) hash {
+	for _, c := range b {
+		h = h.add(c)
+	}
+	return h
+}
+
+func (h hash) text(s string) hash {
+	for i := range len(s) {
+		h = h.add(s[i])
+	}
+	return h
+}
+
+// wordHashes visits the hashes of the words of a text: those of Words.
+func wordHashes(text []byte, visit func(hash)) {
+	h, open := hashStart, false
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(text[i:])
+			i += size
+			if inWord(r) {
+				h, open = h.text(strings.ToLower(string(r))), true
+				continue
+			}
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			h, open = h.add(c), true
+			i++
+			continue
+		case c >= 'A' && c <= 'Z':
+			h, open = h.add(c+('a'-'A')), true
+			i++
+			continue
+		default:
+			i++
+		}
+		if open {
+			visit(h)
+			h, open = hashStart, false
+		}
+	}
+	if open {
+		visit(h)
+	}
+}

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"svc/domain"
 )
@@ -145,9 +147,9 @@ func (s State) bulk(ev domain.Event) State {
 	case BulkPushProgress:
 		s = s.finished(e.Finished)
 	case BulkImportCompleted:
-		s.Result = told(e)
+		s.Result = payloadOf(e)
 	case BulkPushCompleted:
-		s.Result = told(e)
+		s.Result = payloadOf(e)
 	}
 	return s
 }
@@ -160,3 +162,332 @@ func (s State) finished(f Finished) State {
 	}
 	return s
 }
+
+// ofRun says which run an event is of.
+type ofRun struct {
+	OperationID  string `json:"operationId"`
+	RepositoryID string `json:"repositoryId"`
+}
+
+type (
+	// BulkImportStarted says which workspaces an import is about to bring.
+	BulkImportStarted struct {
+		ofRun
+		Bulk Bulk `json:"bulk"`
+	}
+	// BulkPushStarted says which workspaces a push is about to save.
+	BulkPushStarted struct {
+		ofRun
+		Bulk Bulk `json:"bulk"`
+	}
+	bulkProgress struct {
+		ofRun
+		Finished Finished `json:"finished"`
+		Current  int      `json:"current"`
+		Total    int      `json:"total"`
+	}
+	// BulkImportProgress says what became of one workspace of an import.
+	BulkImportProgress bulkProgress
+	// BulkPushProgress says what became of one workspace of a push.
+	BulkPushProgress bulkProgress
+)
+
+// EventType implements domain.Event.
+func (BulkImportStarted) EventType() string { return "workspaces.bulkImport.started" }
+
+// EventType implements domain.Event.
+func (BulkPushStarted) EventType() string { return "workspaces.bulkPush.started" }
+
+// EventType implements domain.Event.
+func (BulkImportProgress) EventType() string { return "workspaces.bulkImport.progress" }
+
+// EventType implements domain.Event.
+func (BulkPushProgress) EventType() string { return "workspaces.bulkPush.progress" }
+
+// EventType implements domain.Event.
+func (BulkImportCompleted) EventType() string { return "workspaces.bulkImport.completed" }
+
+// EventType implements domain.Event.
+func (BulkPushCompleted) EventType() string { return "workspaces.bulkPush.completed" }
+
+// slugged is a workspace that is yet to be imported.
+type slugged struct {
+	Slug string `json:"slug"`
+}
+
+// Categorised is a workspace that a push has sorted.
+type Categorised struct {
+	Slug        string `json:"slug"`
+	WorkspaceID string `json:"workspaceId"`
+	Name        string `json:"name"`
+	Status      string `json:"status"`
+}
+
+// Sorted returns the workspaces of a push as events and plans tell them.
+func (b Bulk) Sorted() []Categorised {
+	all := make([]Categorised, 0, len(b.Planned))
+	for _, p := range b.Planned {
+		all = append(all, Categorised(p))
+	}
+	return all
+}
+
+// Payload implements domain.Shown.
+func (e BulkImportStarted) Payload() any {
+	workspaces := make([]slugged, 0, len(e.Bulk.Planned))
+	for _, p := range e.Bulk.Planned {
+		workspaces = append(workspaces, slugged{p.Slug})
+	}
+	return struct {
+		ofRun
+		Groups     []string  `json:"groups"`
+		Total      int       `json:"total"`
+		Workspaces []slugged `json:"workspaces"`
+		Warnings   []any     `json:"warnings"`
+	}{e.ofRun, listed(e.Bulk.Groups), len(workspaces), workspaces, listed(e.Bulk.Warnings)}
+}
+
+// Payload implements domain.Shown.
+func (e BulkPushStarted) Payload() any {
+	return struct {
+		ofRun
+		Groups     []string      `json:"groups"`
+		Workspaces []Categorised `json:"workspaces"`
+	}{e.ofRun, listed(e.Bulk.Groups), e.Bulk.Sorted()}
+}
+
+// progressPayload is what both kinds tell of one workspace.
+type progressPayload struct {
+	ofRun
+	Slug        string `json:"workspaceSlug"`
+	WorkspaceID string `json:"workspaceId,omitempty"`
+	Name        string `json:"workspaceName,omitempty"`
+	Status      string `json:"status"`
+	Reason      string `json:"reason,omitempty"`
+	Current     int    `json:"current"`
+	Total       int    `json:"total"`
+	Percentage  int    `json:"percentage"`
+	Duration    int64  `json:"duration"`
+}
+
+func (p bulkProgress) payload() progressPayload {
+	f := p.Finished
+	return progressPayload{p.ofRun, f.Slug, f.WorkspaceID, f.Name, f.Status, f.Reason, p.Current, p.Total, 100 * p.Current / max(p.Total, 1), f.Duration}
+}
+
+// Payload implements domain.Shown.
+func (e BulkImportProgress) Payload() any {
+	return struct {
+		progressPayload
+		Imported int   `json:"importedFilesCount"`
+		Deleted  int   `json:"deletedFilesCount"`
+		Errors   []any `json:"errors"`
+		Warnings []any `json:"warnings"`
+	}{bulkProgress(e).payload(), e.Finished.Imported, e.Finished.Deleted, listed(e.Finished.Errors), listed(e.Finished.Warnings)}
+}
+
+// Payload implements domain.Shown.
+func (e BulkPushProgress) Payload() any {
+	return struct {
+		progressPayload
+		Errors   []any `json:"errors"`
+		Warnings []any `json:"warnings"`
+	}{bulkProgress(e).payload(), listed(e.Finished.Errors), listed(e.Finished.Warnings)}
+}
+
+// listed returns a list that is told as [] when it is empty.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// payloadOf is an event as a result tells it.
+func payloadOf(ev domain.Event) json.RawMessage {
+	body, err := json.Marshal(ev)
+	if err != nil {
+		return nil // what was read of JSON can be written
+	}
+	return body
+}
+
+// What the end of a bulk run may list: so many errors and warnings, which weigh so
+// much together, besides what it says of each workspace. The events of the
+// workspaces have all of them.
+const (
+	maxErrors = 500
+	maxWeight = 128 << 10
+	maxName   = 80 // bytes of the name of a workspace
+)
+
+// itemBudget is what is left for errors and warnings.
+type itemBudget struct {
+	bytes int
+	cut   bool // something was left out
+}
+
+// truncate returns what of a list there is room for.
+func (r *itemBudget) truncate(all, more []any, most int) []any {
+	for _, item := range more {
+		body, err := json.Marshal(item)
+		if err != nil || len(all) >= most || len(body) > r.bytes {
+			r.cut = true
+			return all
+		}
+		r.bytes -= len(body)
+		all = append(all, item)
+	}
+	return all
+}
+
+// truncateName returns a name that is not too long for a list of many.
+func truncateName(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
+}
+
+type (
+	// BulkImportCompleted says what became of an import, all in all.
+	BulkImportCompleted struct {
+		ofRun
+		Groups       []string       `json:"groups"`
+		Duration     int64          `json:"duration"` // milliseconds
+		Created      int            `json:"created"`
+		Updated      int            `json:"updated"`
+		Skipped      int            `json:"skipped"`
+		ErrorsCount  int            `json:"errorsCount"` // workspaces with errors
+		CreatedIDs   []string       `json:"createdWorkspaceIds"`
+		UpdatedIDs   []string       `json:"updatedWorkspaceIds"`
+		SkippedIDs   []string       `json:"skippedWorkspaceIds"`
+		ImportedSum  int            `json:"importedFilesCount"`
+		DeletedSum   int            `json:"deletedFilesCount"`
+		Errors       []any          `json:"errors"`
+		Warnings     []any          `json:"warnings"`
+		WasCancelled bool           `json:"cancelled,omitempty"`
+		Truncated    bool           `json:"truncated,omitempty"` // errors or warnings were left out
+		Workspaces   []ImportedItem `json:"workspaces"`
+	}
+	// ImportedItem is one workspace of an import that has ended.
+	ImportedItem struct {
+		Slug        string `json:"slug"`
+		WorkspaceID string `json:"workspaceId"`
+		Name        string `json:"name"`
+		Version     string `json:"version"`
+		Status      string `json:"status"`
+		Reason      string `json:"reason,omitempty"`
+		Errors      []any  `json:"errors"`
+		Imported    int    `json:"importedFilesCount"`
+		Deleted     int    `json:"deletedFilesCount"`
+		Duration    int64  `json:"duration"`
+		App         string `json:"app,omitempty"`
+	}
+	// BulkPushCompleted says what became of a push, all in all.
+	BulkPushCompleted struct {
+		ofRun
+		Groups           []string     `json:"groups"`
+		Name             string       `json:"name"` // of the version
+		Duration         int64        `json:"duration"`
+		Pushed           int          `json:"pushed"`
+		MergeConflicts   int          `json:"mergeConflicts"`
+		AlreadyPushed    int          `json:"alreadyPushed"`
+		InProgress       int          `json:"inProgress"`
+		ErrorsCount      int          `json:"errorsCount"`
+		Errors           []any        `json:"errors"`
+		PushedIDs        []string     `json:"pushedWorkspaceIds"`
+		MergeConflictIDs []string     `json:"mergeConflictWorkspaceIds"`
+		AlreadyPushedIDs []string     `json:"alreadyPushedWorkspaceIds"`
+		InProgressIDs    []string     `json:"inProgressWorkspaceIds"`
+		WasCancelled     bool         `json:"cancelled,omitempty"`
+		Truncated        bool         `json:"truncated,omitempty"`
+		Workspaces       []PushedItem `json:"workspaces"`
+	}
+	// PushedItem is one workspace of a push that has ended.
+	PushedItem struct {
+		Slug        string `json:"slug"`
+		WorkspaceID string `json:"workspaceId"`
+		Name        string `json:"name"`
+		Status      string `json:"status"`
+		Reason      string `json:"reason,omitempty"`
+		Errors      []any  `json:"errors"`
+		Duration    int64  `json:"duration"`
+	}
+)
+
+func importCompleted(s State, took int64) BulkImportCompleted {
+	all := BulkImportCompleted{
+		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Duration: took, WasCancelled: s.Bulk.stopped(),
+		CreatedIDs: []string{}, UpdatedIDs: []string{}, SkippedIDs: []string{}, Errors: []any{}, Warnings: []any{}, Workspaces: []ImportedItem{},
+	}
+	lists, each := itemBudget{bytes: maxWeight}, itemBudget{bytes: maxWeight}
+	all.Warnings = lists.truncate(all.Warnings, s.Bulk.Warnings, maxErrors)
+	for _, f := range s.Bulk.Done {
+		switch {
+		case f.Status == Faulty:
+			all.ErrorsCount++
+		case f.Status == Skipped:
+			all.Skipped, all.SkippedIDs = all.Skipped+1, appendID(all.SkippedIDs, f)
+		case f.Created:
+			all.Created, all.CreatedIDs = all.Created+1, appendID(all.CreatedIDs, f)
+		default:
+			all.Updated, all.UpdatedIDs = all.Updated+1, appendID(all.UpdatedIDs, f)
+		}
+		all.ImportedSum, all.DeletedSum = all.ImportedSum+f.Imported, all.DeletedSum+f.Deleted
+		all.Errors, all.Warnings = lists.truncate(all.Errors, f.Errors, maxErrors), lists.truncate(all.Warnings, f.Warnings, maxErrors)
+		all.Workspaces = append(all.Workspaces, ImportedItem{
+			f.Slug, f.WorkspaceID, truncateName(f.Name), f.Version, f.Status, f.Reason, each.truncate([]any{}, f.Errors, perWorkspace), f.Imported, f.Deleted, f.Duration, f.App,
+		})
+	}
+	all.Truncated = lists.cut
+	return all
+}
+
+func pushCompleted(s State, took int64) BulkPushCompleted {
+	all := BulkPushCompleted{
+		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Name: s.Bulk.Version, Duration: took, WasCancelled: s.Bulk.stopped(),
+		PushedIDs: []string{}, MergeConflictIDs: []string{}, AlreadyPushedIDs: []string{}, InProgressIDs: []string{}, Errors: []any{}, Workspaces: []PushedItem{},
+	}
+	lists, each := itemBudget{bytes: maxWeight}, itemBudget{bytes: maxWeight}
+	done := map[string]Finished{}
+	for _, f := range s.Bulk.Done {
+		done[f.Slug] = f
+	}
+	for _, p := range s.Bulk.Planned {
+		f, ran := done[p.Slug]
+		if !ran {
+			f = Finished{Slug: p.Slug, WorkspaceID: p.WorkspaceID, Name: p.Name, Status: p.Status}
+		}
+		all.count(f)
+		all.Errors = lists.truncate(all.Errors, f.Errors, maxErrors)
+		all.Workspaces = append(all.Workspaces, PushedItem{f.Slug, f.WorkspaceID, truncateName(f.Name), f.Status, f.Reason, each.truncate([]any{}, f.Errors, perWorkspace), f.Duration})
+	}
+	all.Truncated = lists.cut
+	return all
+}
+
+func (c *BulkPushCompleted) count(f Finished) {
+	switch f.Status {
+	case Pushed:
+		c.Pushed, c.PushedIDs = c.Pushed+1, appendID(c.PushedIDs, f)
+	case InConflict:
+		c.MergeConflicts, c.MergeConflictIDs = c.MergeConflicts+1, appendID(c.MergeConflictIDs, f)
+	case AlreadyPushed:
+		c.AlreadyPushed, c.AlreadyPushedIDs = c.AlreadyPushed+1, appendID(c.AlreadyPushedIDs, f)
+	case InProgress:
+		c.InProgress, c.InProgressIDs = c.InProgress+1, appendID(c.InProgressIDs, f)
+	default:
+		c.ErrorsCount++
+	}
+}
+
+func appendID(ids []string, f Finished) []string {
+	if f.WorkspaceID == "" {
+		return ids
+	}
+	return append(ids, f.WorkspaceID)
+}
+
+// perWorkspace is how many errors the end of a bulk run lists for each workspace.
+const perWorkspace = 5

@@ -221,7 +221,7 @@ func evolve(s State, ev domain.Event) State {
 	case Started:
 		s.About, s.Status = e.About, Running
 	case Progress:
-		s.Done = stepped(s.Done, e)
+		s.Done = updateSteps(s.Done, e)
 	case CancelRequested:
 		s.CancelRequested = true
 	case Resumed:
@@ -239,8 +239,8 @@ func evolve(s State, ev domain.Event) State {
 	return s
 }
 
-// stepped returns steps with one that began or ended.
-func stepped(steps []Step, p Progress) []Step {
+// updateSteps returns steps with one that began or ended.
+func updateSteps(steps []Step, p Progress) []Step {
 	steps = append([]Step{}, steps...)
 	now := Step{Step: p.Step, State: p.State, Started: p.StartedAt, Duration: p.Duration}
 	if last := len(steps) - 1; last >= 0 && p.State != StepStarted && steps[last].Step == p.Step && steps[last].State == StepStarted {
@@ -283,4 +283,103 @@ func (s State) Percentage() int {
 		return 0
 	}
 	return min(99, done*100/s.Steps)
+}
+
+type (
+	// Started says that an operation began.
+	Started struct {
+		About About `json:"about"`
+	}
+	// Progress says that a step of an operation began, was done or failed.
+	Progress struct {
+		Operation    string    `json:"operation"` // its kind
+		OperationID  string    `json:"operationId"`
+		Step         string    `json:"step"`
+		State        StepState `json:"state"`
+		Message      string    `json:"message"`
+		StartedAt    time.Time `json:"startedAt"`
+		Duration     int64     `json:"stepDuration,omitempty"` // milliseconds
+		RepositoryID string    `json:"repositoryId,omitempty"`
+		Branch       string    `json:"branch,omitempty"`
+		Failure      *Failure  `json:"error,omitempty"`
+		FailedStep   string    `json:"failedStep,omitempty"`
+	}
+	// CancelRequested says that somebody asked an operation to stop.
+	CancelRequested struct {
+		ID string `json:"operationId"`
+		By string `json:"by"`
+	}
+	// Resumed says that another runner goes on with an operation.
+	Resumed struct {
+		ID    string `json:"operationId"`
+		Epoch uint64 `json:"epoch"`
+	}
+	// Ended says how an operation ended. A result that is too large is kept apart.
+	Ended struct {
+		ID      string          `json:"operationId"`
+		Kind    string          `json:"operation"`
+		Status  Status          `json:"status"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Apart   string          `json:"apart,omitempty"`
+		Failure *Failure        `json:"error,omitempty"`
+		EndedAt time.Time       `json:"endedAt"`
+	}
+)
+
+// EventType implements domain.Event.
+func (Started) EventType() string { return "workspaces.operations.started" }
+
+// EventType implements domain.Event.
+func (Progress) EventType() string { return "workspaces.versions.progress" }
+
+// EventType implements domain.Event.
+func (CancelRequested) EventType() string { return "workspaces.operations.cancelRequested" }
+
+// EventType implements domain.Event.
+func (Resumed) EventType() string { return "workspaces.operations.resumed" }
+
+// EventType implements domain.Event.
+func (Ended) EventType() string { return "workspaces.operations.ended" }
+
+// Payload implements domain.Shown.
+func (e Started) Payload() any { return e.About }
+
+// of returns the progress with what it shares with its operation.
+func (p Progress) of(s State) Progress {
+	p.Operation, p.OperationID, p.RepositoryID, p.Branch = s.Kind, s.ID, s.RepositoryID, s.Branch
+	return p
+}
+
+// Count is how far an operation is that goes through many small things.
+type Count struct {
+	Current int `json:"current"`
+	Total   int `json:"total"`
+}
+
+// Advance says how far an operation is. It is refused when somebody else goes on with
+// the operation: Epoch is that of who reports.
+type Advance struct {
+	Epoch uint64
+	Count Count
+}
+
+func (Advance) operationCommand() {}
+
+// Advanced says how far an operation is.
+type Advanced struct {
+	ID string `json:"operationId"`
+	Count
+}
+
+// EventType implements domain.Event.
+func (Advanced) EventType() string { return "workspaces.operations.advanced" }
+
+func advance(s State, c Advance) ([]domain.Event, error) {
+	if err := s.heldBy(c.Epoch); err != nil {
+		return nil, err
+	}
+	if s.Count != nil && *s.Count == c.Count {
+		return nil, nil
+	}
+	return []domain.Event{Advanced{ID: s.ID, Count: c.Count}}, nil
 }

@@ -74,7 +74,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if err := validate(c.Name, c.UserIDs); err != nil || s.Name != "" {
 		return nil, err
 	}
-	return []domain.Event{Created{Topic: c.Name, UserIDs: newcomers(s, c.UserIDs)}}, nil
+	return []domain.Event{Created{Topic: c.Name, UserIDs: newMembers(s, c.UserIDs)}}, nil
 }
 
 func join(s State, c Join) ([]domain.Event, error) {
@@ -91,7 +91,7 @@ func join(s State, c Join) ([]domain.Event, error) {
 	case s.Name == "":
 		events = append(events, Created{Topic: c.Name, UserIDs: []string{}})
 	}
-	joining := newcomers(s, c.UserIDs)
+	joining := newMembers(s, c.UserIDs)
 	if len(s.Members)+len(joining) > Most {
 		return nil, domain.Refuse(domain.CodeQuota, "a user topic has at most %d members", Most)
 	}
@@ -101,8 +101,8 @@ func join(s State, c Join) ([]domain.Event, error) {
 	return events, nil
 }
 
-// newcomers are those of a list who have not joined, each of them once.
-func newcomers(s State, userIDs []string) []string {
+// newMembers are those of a list who have not joined, each of them once.
+func newMembers(s State, userIDs []string) []string {
 	list := make([]string, 0, len(userIDs))
 	seen := make(map[string]bool, len(userIDs))
 	for _, id := range userIDs {
@@ -146,3 +146,26 @@ func evolve(s State, ev domain.Event) State {
 	}
 	return s
 }
+
+type (
+	// Created says that a topic was made, and who its first members are.
+	Created struct {
+		Topic   string   `json:"topic"`
+		UserIDs []string `json:"userIds"`
+	}
+	// Joined says that one more user receives what is sent to a topic.
+	Joined struct {
+		Topic string `json:"topic"`
+		User  User   `json:"user"`
+	}
+	// User is a member.
+	User struct {
+		ID string `json:"id"`
+	}
+)
+
+// EventType implements domain.Event.
+func (Created) EventType() string { return "events.userTopics.created" }
+
+// EventType implements domain.Event.
+func (Joined) EventType() string { return "events.userTopics.joined" }

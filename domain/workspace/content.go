@@ -30,26 +30,26 @@ type Entry struct {
 	// it uses.
 	Review *automation.Review `json:"review,omitempty"`
 
-	ID       string            `json:"id,omitempty"`       // of a page
-	Public   bool              `json:"public,omitempty"`   // of a page: shared with everyone
-	Endpoint string            `json:"endpoint,omitempty"` // of an automation: the path it answers
-	App      string            `json:"app,omitempty"`      // of an app instance
-	Events   *document.Map     `json:"events,omitempty"`   // computed: emit, listen, autocomplete
-	Sealed   map[string][]byte `json:"sealed,omitempty"`   // settings that are secret, by name
-	Untold   Untold            `json:"untold,omitempty"`   // in the config of an app instance
+	ID          string            `json:"id,omitempty"`       // of a page
+	Public      bool              `json:"public,omitempty"`   // of a page: shared with everyone
+	Endpoint    string            `json:"endpoint,omitempty"` // of an automation: the path it answers
+	App         string            `json:"app,omitempty"`      // of an app instance
+	Events      *document.Map     `json:"events,omitempty"`   // computed: emit, listen, autocomplete
+	Sealed      map[string][]byte `json:"sealed,omitempty"`   // settings that are secret, by name
+	HiddenPaths HiddenPaths       `json:"untold,omitempty"`   // in the config of an app instance
 }
 
 // Item is what decisions know of a document.
 type Item struct {
-	Hash     string            `json:"hash"`
-	Revision uint64            `json:"revision"` // its ETag names it; no two documents of a workspace share one
-	ID       string            `json:"id,omitempty"`
-	Public   bool              `json:"public,omitempty"`
-	Endpoint string            `json:"endpoint,omitempty"`
-	App      string            `json:"app,omitempty"`
-	Sealed   map[string][]byte `json:"sealed,omitempty"`
-	Untold   Untold            `json:"untold,omitempty"`
-	Shares   []access.Share    `json:"shares,omitempty"` // of a page, but for the public one
+	Hash        string            `json:"hash"`
+	Revision    uint64            `json:"revision"` // its ETag names it; no two documents of a workspace share one
+	ID          string            `json:"id,omitempty"`
+	Public      bool              `json:"public,omitempty"`
+	Endpoint    string            `json:"endpoint,omitempty"`
+	App         string            `json:"app,omitempty"`
+	Sealed      map[string][]byte `json:"sealed,omitempty"`
+	HiddenPaths HiddenPaths       `json:"untold,omitempty"`
+	Shares      []access.Share    `json:"shares,omitempty"` // of a page, but for the public one
 }
 
 // HashOf names a document by the SHA-256 of its JSON.
@@ -93,18 +93,18 @@ func save(s State, c Save) ([]domain.Event, error) {
 	if c.Entry.From != "" && c.Entry.From != path {
 		var found bool
 		if before, found = s.Items[c.Entry.From]; !found {
-			return nil, noDocument(c.Entry.From)
+			return nil, documentNotFound(c.Entry.From)
 		}
 	} else {
 		c.Entry.From = ""
 		if !c.Create && !exists {
-			return nil, noDocument(path)
+			return nil, documentNotFound(path)
 		}
 	}
 	if exists && (c.Create || c.Entry.From != "") {
-		return nil, taken("slug", slugOf(path))
+		return nil, takenError("slug", slugOf(path))
 	}
-	if err := s.free(c.Entry); err != nil {
+	if err := s.checkFree(c.Entry); err != nil {
 		return nil, err
 	}
 	if !c.Create {
@@ -116,25 +116,25 @@ func save(s State, c Save) ([]domain.Event, error) {
 			return nil, nil
 		}
 	}
-	if err := s.roomFor([]Entry{c.Entry}, nil); err != nil {
+	if err := s.checkLimits([]Entry{c.Entry}, nil); err != nil {
 		return nil, err
 	}
 	return []domain.Event{saved(folder, c)}, nil
 }
 
-// free refuses an entry that would clash with another document: by a slug that
+// checkFree refuses an entry that would clash with another document: by a slug that
 // some file systems take for the same, or by its endpoint.
-func (s State) free(e Entry) error {
+func (s State) checkFree(e Entry) error {
 	folder, _ := Folder(e.Path)
 	for path, item := range s.Items {
 		if path == e.Path || path == e.From {
 			continue
 		}
 		if strings.EqualFold(path, e.Path) {
-			return taken("slug", slugOf(e.Path)).With("message", "differs from "+slugOf(path)+" in case only")
+			return takenError("slug", slugOf(e.Path)).With("message", "differs from "+slugOf(path)+" in case only")
 		}
 		if folder == "automations" && e.Endpoint != "" && item.Endpoint == e.Endpoint {
-			return taken("when.endpoint", e.Endpoint).With("usedBy", slugOf(path))
+			return takenError("when.endpoint", e.Endpoint).With("usedBy", slugOf(path))
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (s State) free(e Entry) error {
 
 func remove(s State, c Remove) ([]domain.Event, error) {
 	if _, ok := s.Items[c.Path]; !ok {
-		return nil, noDocument(c.Path)
+		return nil, documentNotFound(c.Path)
 	}
 	return []domain.Event{removed(c.Path)}, nil
 }
@@ -152,14 +152,14 @@ func slugOf(path string) string {
 	return slug
 }
 
-func taken(field, value string) *domain.Error {
+func takenError(field, value string) *domain.Error {
 	return domain.Refuse(domain.CodeAlreadyExists, "%s %q is used already", field, value).With("field", field).With("value", value)
 }
 
 // resources are what the documents of a folder are called in errors.
 var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance"}
 
-func noDocument(path string) *domain.Error {
+func documentNotFound(path string) *domain.Error {
 	folder, slug := Folder(path)
 	return domain.Refuse(domain.CodeNotFound, "there is no such %s", resources[folder]).
 		With("resource", resources[folder]).With("id", slug)
@@ -199,8 +199,528 @@ func (s State) apply(d Delta) State {
 		}
 		s.Items[e.Path] = Item{
 			Hash: e.Hash, Revision: s.Changes, ID: e.ID, Public: e.Public,
-			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, Untold: e.Untold, Shares: kept,
+			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: kept,
 		}
 	}
 	return s
+}
+
+// The events of single documents. Each carries its entry; what the feed shows is
+// the payload of the catalogue.
+type (
+	// AutomationCreated says that an automation came into being.
+	AutomationCreated struct{ Entry }
+	// AutomationUpdated says that an automation was replaced, or renamed.
+	AutomationUpdated struct{ Entry }
+	// AutomationDeleted says that an automation is gone.
+	AutomationDeleted struct {
+		Slug string `json:"automationSlug"`
+	}
+	// PageCreated says that a page came into being.
+	PageCreated struct{ Entry }
+	// PageUpdated says that a page was replaced, or renamed.
+	PageUpdated struct{ Entry }
+	// PageDeleted says that a page is gone.
+	PageDeleted struct {
+		Slug string `json:"pageSlug"`
+	}
+	// Installed says that an app was installed.
+	Installed struct{ Entry }
+	// InstanceConfigured says that an app instance was changed, or renamed.
+	InstanceConfigured struct{ Entry }
+	// Uninstalled says that an app instance is gone.
+	Uninstalled struct {
+		Slug string `json:"slug"`
+	}
+)
+
+// EventType implements domain.Event.
+func (AutomationCreated) EventType() string { return "workspaces.automations.created" }
+
+// EventType implements domain.Event.
+func (AutomationUpdated) EventType() string { return "workspaces.automations.updated" }
+
+// EventType implements domain.Event.
+func (AutomationDeleted) EventType() string { return "workspaces.automations.deleted" }
+
+// EventType implements domain.Event.
+func (PageCreated) EventType() string { return "workspaces.pages.created" }
+
+// EventType implements domain.Event.
+func (PageUpdated) EventType() string { return "workspaces.pages.updated" }
+
+// EventType implements domain.Event.
+func (PageDeleted) EventType() string { return "workspaces.pages.deleted" }
+
+// EventType implements domain.Event.
+func (Installed) EventType() string { return "workspaces.apps.installed" }
+
+// EventType implements domain.Event.
+func (InstanceConfigured) EventType() string { return "workspaces.apps.configured" }
+
+// EventType implements domain.Event.
+func (Uninstalled) EventType() string { return "workspaces.apps.uninstalled" }
+
+// saved is the event of a Save.
+func saved(folder string, c Save) domain.Event {
+	switch {
+	case folder == "pages" && c.Create:
+		return PageCreated{c.Entry}
+	case folder == "pages":
+		return PageUpdated{c.Entry}
+	case folder == "imports" && c.Create:
+		return Installed{c.Entry}
+	case folder == "imports":
+		return InstanceConfigured{c.Entry}
+	case c.Create:
+		return AutomationCreated{c.Entry}
+	}
+	return AutomationUpdated{c.Entry}
+}
+
+// removed is the event of a Remove.
+func removed(path string) domain.Event {
+	folder, slug := Folder(path)
+	switch folder {
+	case "pages":
+		return PageDeleted{slug}
+	case "imports":
+		return Uninstalled{slug}
+	}
+	return AutomationDeleted{slug}
+}
+
+// unlisted are the fields of documents that lists do not show.
+var unlisted = map[string][]string{
+	"automations": {"do", "output", "authorizations"},
+	"pages":       {"styles", "onInit", "updateOn", "notifyOn", "automation"},
+	"imports":     {"config"},
+}
+
+// Describe returns what lists show of a document.
+func (e Entry) Describe() *document.Map {
+	if e.About != nil {
+		return e.About
+	}
+	var doc document.Map
+	if json.Unmarshal(e.Body, &doc) != nil {
+		return document.MapOf()
+	}
+	return Describe(e.Path, &doc)
+}
+
+// Describe returns what lists show of the document at a path.
+func Describe(path string, doc *document.Map) *document.Map {
+	folder, _ := Folder(path)
+	short := doc.Copy()
+	for _, key := range unlisted[folder] {
+		short.Delete(key)
+	}
+	if blocks, ok := short.Get("blocks"); ok && folder == "pages" {
+		short.Set("blocks", blockNames(blocks))
+	}
+	return short
+}
+
+// blockNames returns which blocks a page has, without their settings.
+func blockNames(blocks any) any {
+	list, _ := blocks.([]any)
+	names := make([]any, 0, len(list))
+	for _, item := range list {
+		block, _ := item.(*document.Map)
+		short := document.MapOf()
+		for _, key := range []string{"slug", "appInstance"} {
+			if v, ok := block.Get(key); ok {
+				short.Set(key, v)
+			}
+		}
+		names = append(names, short)
+	}
+	return names
+}
+
+// Stage puts documents down that a later command takes up by name: an import
+// too large for one event. Nothing shows them until then.
+type Stage struct {
+	Name    string
+	More    bool // it adds to what is put down under the name
+	Entries []Entry
+}
+
+// Replace switches the content to what an import or a restoration brought, in
+// one step.
+type Replace struct {
+	Switch
+	// Lock, when set, is taken and given back in the same step; Epoch, when set,
+	// is that of the lock that the operation holds.
+	Lock  *TakeLock
+	Epoch uint64
+	// Sync is what a pull says about its repository.
+	Sync *Integration
+	// One of them says why.
+	Import  *Import
+	Restore *Restore
+}
+
+func (Stage) workspaceCommand()   {}
+func (Replace) workspaceCommand() {}
+
+// Switch is what changes of the content.
+type Switch struct {
+	Settings *Settings       `json:"settings,omitempty"` // nil: they stay
+	OldSlug  string          `json:"oldSlug,omitempty"`
+	Security *SecurityChange `json:"security,omitempty"` // nil: it stays
+	Entries  []Entry         `json:"entries,omitempty"`
+	Stage    string          `json:"stage,omitempty"` // what was staged under this name belongs to it
+	Deleted  []string        `json:"deleted,omitempty"`
+}
+
+func (s Switch) delta() Delta {
+	return Delta{Settings: s.Settings, Security: s.Security, Entries: s.Entries, Stage: s.Stage, Deleted: s.Deleted}
+}
+
+func (s Switch) empty() bool {
+	return s.Settings == nil && s.Security == nil && len(s.Entries) == 0 && s.Stage == "" && len(s.Deleted) == 0
+}
+
+// Import is what an import tells about itself.
+type Import struct {
+	Workspace    Named            `json:"workspace"`
+	Files        []string         `json:"files"`
+	FilesCount   int              `json:"filesCount"`
+	Deleted      []string         `json:"deleted"`
+	DeletedCount int              `json:"deletedCount"`
+	Version      *ImportedVersion `json:"version,omitempty"`
+	Errors       []any            `json:"errors"`
+	Warnings     []any            `json:"warnings"`
+	PublishedApp string           `json:"publishedAppSlug,omitempty"`
+	OperationID  string           `json:"operationId"`
+	Truncated    bool             `json:"truncated,omitempty"`
+}
+
+// Named is a workspace, as other workspaces and events name it.
+type Named struct {
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+	Name string `json:"name"`
+}
+
+// ImportedVersion is the version that an import brought.
+type ImportedVersion struct {
+	Name       string         `json:"name"`
+	Repository *RepositoryRef `json:"repository,omitempty"`
+}
+
+// Restore is what a restoration tells about itself.
+type Restore struct {
+	From    From     `json:"from"`
+	Files   []string `json:"files"`
+	Deleted []string `json:"deleted"`
+	// Counts are told when the lists are cut.
+	Truncated    bool `json:"truncated,omitempty"`
+	FilesCount   int  `json:"filesCount,omitempty"`
+	DeletedCount int  `json:"deletedCount,omitempty"`
+}
+
+// From is the moment that was restored, or the change that was undone.
+type From struct {
+	Seq     string `json:"seq,omitempty"`
+	At      string `json:"at,omitempty"`
+	Version string `json:"version,omitempty"`
+	Undo    string `json:"undo,omitempty"`
+}
+
+type (
+	// Staged says that documents were put down for a later step.
+	Staged struct {
+		Name    string  `json:"name"`
+		Entries []Entry `json:"entries"`
+	}
+	// Imported says that an import switched the content, or that it found nothing
+	// to change.
+	Imported struct {
+		Import Import       `json:"import"`
+		Switch Switch       `json:"switch,omitzero"`
+		Sync   *Integration `json:"sync,omitempty"`
+	}
+	// Restored says that an earlier content was put back.
+	Restored struct {
+		Restore Restore `json:"restore"`
+		Switch  Switch  `json:"switch"`
+	}
+)
+
+// EventType implements domain.Event.
+func (Staged) EventType() string { return "workspaces.staged" }
+
+// EventType implements domain.Event.
+func (Imported) EventType() string { return "workspaces.imported" }
+
+// EventType implements domain.Event.
+func (Restored) EventType() string { return "workspaces.restored" }
+
+// Payload implements domain.Shown.
+func (e Imported) Payload() any { return e.Import }
+
+// Payload implements domain.Shown.
+func (e Restored) Payload() any { return e.Restore }
+
+// stage refuses to add to what somebody else has put down anew meanwhile: half of
+// an import would be taken for the whole.
+func stage(s State, c Stage) ([]domain.Event, error) {
+	if c.More && s.Stage != c.Name {
+		return nil, superseded()
+	}
+	all := c.Entries
+	if c.More {
+		all = slices.Concat(s.Staged, all)
+	}
+	instances := 0
+	for _, e := range all {
+		if isInstance(e.Path) {
+			instances++
+		}
+	}
+	switch { // what a step cannot take is not put down either
+	case len(all) > MaxDocuments+1: // the index
+		return nil, limitExceeded("documents", MaxDocuments)
+	case instances > MaxInstances:
+		return nil, limitExceeded("app instances", MaxInstances)
+	}
+	return []domain.Event{Staged{c.Name, c.Entries}}, nil
+}
+
+func superseded() error {
+	return domain.Refuse(domain.CodeConflict, "another import of this workspace came first: start it again").Reason(Superseded)
+}
+
+// Superseded is the reason of a refusal by which what was staged is lost: it can
+// be staged again.
+const Superseded = "superseded"
+
+func replace(s State, c Replace) ([]domain.Event, error) {
+	if c.Epoch != 0 {
+		if err := s.heldAt(c.Epoch); err != nil {
+			return nil, err
+		}
+	}
+	if c.Switch.Stage != "" && s.Stage != c.Switch.Stage {
+		return nil, superseded()
+	}
+	entries := c.Entries
+	if c.Switch.Stage != "" {
+		entries = append(slices.Clone(s.Staged), entries...)
+	}
+	if err := s.checkLimits(entries, c.Deleted); err != nil {
+		return nil, err
+	}
+	if c.Settings != nil {
+		if err := c.Settings.validate(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Security != nil {
+		c.Security.Security.Authentication.ClientID = ClientID(s.ID)
+		if err := c.Security.Security.Validate(s.Shares); err != nil {
+			return nil, err
+		}
+	}
+	if c.Restore != nil {
+		if c.empty() {
+			return nil, nil
+		}
+		return []domain.Event{Restored{*c.Restore, c.Switch}}, nil
+	}
+	imported := Imported{*c.Import, c.Switch, c.Sync}
+	if c.Lock == nil {
+		return append([]domain.Event{imported}, s.resolved(c.Epoch)...), nil
+	}
+	events, err := takeLock(s, *c.Lock)
+	if err != nil {
+		return nil, err
+	}
+	locked := events[len(events)-1].(Locked)
+	return append(events, imported, Unlocked{Reason: locked.Reason, Epoch: locked.Epoch, Cause: "completed"}), nil
+}
+
+// resolved is how the lock of an import that ends well goes.
+func (s State) resolved(epoch uint64) []domain.Event {
+	switch {
+	case epoch == 0 || s.Lock.ofRun():
+		return nil
+	case s.Conflict != nil:
+		return []domain.Event{s.unlock("resolved")}
+	}
+	return []domain.Event{s.unlock("completed")}
+}
+
+// staged keeps what was put down, until it is taken up or put down anew under
+// another name.
+func (s State) staged(e Staged) State {
+	if s.Stage != e.Name {
+		s.Stage, s.Staged = e.Name, nil
+	}
+	s.Staged = slices.Clone(s.Staged)
+	for _, entry := range e.Entries {
+		entry.Body, entry.About, entry.Review = nil, nil, nil // decisions need the rest
+		s.Staged = append(s.Staged, entry)
+	}
+	return s
+}
+
+// SecurityChange is a new security document: as rules read it, and as it was
+// written, whose order of keys is content.
+type SecurityChange struct {
+	Security access.Security `json:"security"`
+	Source   *document.Map   `json:"source,omitempty"`
+}
+
+// ReadSecurity returns what rules read in a security document whose shape was
+// checked.
+func ReadSecurity(doc *document.Map) (s access.Security, err error) {
+	body, err := document.JSON(doc)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, domain.Refuse(domain.CodeInvalidRequest, "the security document has values of another type")
+	}
+	return s, nil
+}
+
+// Document returns the document as files have it.
+func (c SecurityChange) Document() *document.Map {
+	if c.Source != nil {
+		return document.Security.Canonical(c.Source)
+	}
+	return securityDocument(c.Security)
+}
+
+type (
+	// SharePage shares a page with a target. To share it with everyone is
+	// content: Entry is the page that says so.
+	SharePage struct {
+		PageID string
+		Share  access.Share
+		Entry  *Entry
+	}
+	// UnsharePage takes the share of a target away, named as paths name it. When
+	// that is everyone, Entry is the page that does not say so any more.
+	UnsharePage struct {
+		PageID string
+		Target string
+		Entry  *Entry
+	}
+)
+
+func (SharePage) workspaceCommand()   {}
+func (UnsharePage) workspaceCommand() {}
+
+type (
+	// PageShared says with whom a page is shared, and how, from now on.
+	PageShared struct {
+		SubjectID   string             `json:"subjectId"`
+		Path        string             `json:"path"`
+		Target      access.Target      `json:"target"`
+		Permissions access.Permissions `json:"permissions"`
+		Entry       *Entry             `json:"entry,omitempty"`
+	}
+	// PageUnshared says that a page is shared with somebody no more.
+	PageUnshared struct {
+		SubjectID string        `json:"subjectId"`
+		Path      string        `json:"path"`
+		Target    access.Target `json:"target"`
+		Entry     *Entry        `json:"entry,omitempty"`
+	}
+)
+
+// EventType implements domain.Event.
+func (PageShared) EventType() string { return "workspaces.pages.permissions.shared" }
+
+// EventType implements domain.Event.
+func (PageUnshared) EventType() string { return "workspaces.pages.permissions.deleted" }
+
+// Everyone is the share of a public page.
+func Everyone() access.Share {
+	return access.Share{Target: access.Target{Public: true}, Permissions: access.Permissions{Policies: map[string]bool{"read": true}}}
+}
+
+// SharesOf returns all shares of a page.
+func (i Item) SharesOf() []access.Share {
+	if !i.Public {
+		return i.Shares
+	}
+	return append([]access.Share{Everyone()}, i.Shares...)
+}
+
+// PageOf returns the path of the page with an id, "" when there is none.
+func (s State) PageOf(id string) string {
+	for path, item := range s.Items {
+		if item.ID == id && id != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func sharePage(s State, c SharePage) ([]domain.Event, error) {
+	path := s.PageOf(c.PageID)
+	if path == "" {
+		return nil, pageNotFound(c.PageID)
+	}
+	policy, err := access.Compile(s.ID, s.Security)
+	if err != nil {
+		return nil, err
+	}
+	if err := policy.CheckShare(c.Share); err != nil {
+		return nil, err
+	}
+	if c.Share.Target.Public && !domain.Same(c.Share, Everyone()) {
+		return nil, domain.Invalid(domain.FieldError{Field: "permissions.policies", Message: "a page is shared with everyone for reading, and for nothing else"})
+	}
+	before := s.Items[path].SharesOf()
+	if i := indexOf(before, c.Share.Target.String()); i >= 0 && domain.Same(before[i], c.Share) {
+		return nil, nil
+	}
+	return []domain.Event{PageShared{c.PageID, path, c.Share.Target, c.Share.Permissions, c.Entry}}, nil
+}
+
+func unsharePage(s State, c UnsharePage) ([]domain.Event, error) {
+	path := s.PageOf(c.PageID)
+	if path == "" {
+		return nil, pageNotFound(c.PageID)
+	}
+	before := s.Items[path].SharesOf()
+	i := indexOf(before, c.Target)
+	if i < 0 {
+		return nil, notShared(c.Target)
+	}
+	return []domain.Event{PageUnshared{c.PageID, path, before[i].Target, c.Entry}}, nil
+}
+
+func pageNotFound(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", id)
+}
+
+// withShares returns s with other shares of a page.
+func (s State) withShares(path string, shares []access.Share) State {
+	item := s.Items[path]
+	item.Shares = shares
+	s.Items = maps.Clone(s.Items)
+	s.Items[path] = item
+	return s
+}
+
+func (s State) pageShared(e PageShared) State {
+	if e.Target.Public {
+		return s
+	}
+	return s.withShares(e.Path, access.PutShare(s.Items[e.Path].Shares, access.Share{Target: e.Target, Permissions: e.Permissions}))
+}
+
+func (s State) pageUnshared(e PageUnshared) State {
+	if e.Target.Public {
+		return s
+	}
+	return s.withShares(e.Path, access.DropShare(s.Items[e.Path].Shares, e.Target.String()))
 }

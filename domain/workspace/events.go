@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -106,14 +108,14 @@ func (Shared) EventType() string { return "workspaces.permissions.shared" }
 // EventType implements domain.Event.
 func (Unshared) EventType() string { return "workspaces.permissions.deleted" }
 
-// fitting returns doc without its mappings and lists when it is too long to be
+// truncateDocument returns doc without its mappings and lists when it is too long to be
 // told in the payload of an event.
-func fitting(doc *document.Map) *document.Map {
+func truncateDocument(doc *document.Map) *document.Map {
 	if doc == nil {
 		return document.MapOf()
 	}
 	body, err := document.JSON(doc)
-	if err == nil && len(body) <= maxShown {
+	if err == nil && len(body) <= maxPayload {
 		return doc
 	}
 	short := document.MapOf()
@@ -192,4 +194,334 @@ func securityDocument(s access.Security) *document.Map {
 		_ = json.Unmarshal(body, doc) // what was just written is an object
 	}
 	return document.Security.Canonical(doc)
+}
+
+// What the catalogue shows of events that carry more than that.
+type (
+	workspacePayload struct {
+		Workspace *document.Map `json:"workspace"`
+		OldSlug   string        `json:"oldSlug,omitempty"`
+	}
+	configPayload struct {
+		Config    *document.Map `json:"config"`
+		OldConfig *document.Map `json:"oldConfig,omitempty"`
+	}
+	blocksPayload struct {
+		Blocks        *document.Map `json:"blocks"`
+		WorkspaceSlug string        `json:"workspaceSlug"`
+	}
+	typesPayload struct {
+		Events *document.Map `json:"events"`
+	}
+	copyPayload struct {
+		Workspace *document.Map `json:"workspace"`
+		From      Named         `json:"fromWorkspace"`
+	}
+	securityPayload struct {
+		Security access.Security `json:"security"`
+	}
+	sharePayload struct {
+		SubjectID   string              `json:"subjectId"`
+		Target      access.Target       `json:"target"`
+		Permissions *access.Permissions `json:"permissions,omitempty"`
+	}
+	secretsPayload struct {
+		Created []string `json:"created"`
+		Updated []string `json:"updated"`
+		Deleted []string `json:"deleted"`
+	}
+	undeletedPayload struct {
+		ID   string `json:"workspaceId"`
+		Slug string `json:"workspaceSlug"`
+		Name string `json:"name"`
+	}
+	lockPayload struct {
+		Reason      string     `json:"reason"`
+		Epoch       uint64     `json:"epoch"`
+		LockedBy    string     `json:"lockedBy"`
+		OperationID string     `json:"operationId,omitempty"`
+		ExpiresAt   *time.Time `json:"expiresAt,omitempty"`
+	}
+	versionPayload struct {
+		Version Version  `json:"version"`
+		Changes *Changes `json:"changes,omitempty"`
+	}
+	markPayload struct {
+		RepositoryID string `json:"repositoryId"`
+		Commit       string `json:"commit"`
+	}
+	stagePayload struct {
+		Count int `json:"count"`
+	}
+	documentPayload struct {
+		Slug        string          `json:"slug"`
+		Automation  json.RawMessage `json:"automation,omitempty"`
+		Page        json.RawMessage `json:"page,omitempty"`
+		AppInstance json.RawMessage `json:"appInstance,omitempty"`
+		Events      *document.Map   `json:"events,omitempty"`
+		OldSlug     string          `json:"oldSlug,omitempty"`
+		Truncated   bool            `json:"truncated,omitempty"`
+	}
+)
+
+// Payload implements domain.Shown.
+func (e Created) Payload() any {
+	return workspacePayload{Workspace: truncateDocument(e.Workspace.publicDocument())}
+}
+
+// Payload implements domain.Shown.
+func (e Updated) Payload() any {
+	return workspacePayload{Workspace: truncateDocument(e.Workspace.publicDocument()), OldSlug: e.OldSlug}
+}
+
+// Payload implements domain.Shown.
+func (e Configured) Payload() any {
+	payload := configPayload{Config: truncateDocument(e.Workspace.Settings.publicConfig())}
+	if e.OldConfig != nil {
+		payload.OldConfig = truncateDocument(HideSecrets(e.OldConfig))
+	}
+	return payload
+}
+
+// Payload implements domain.Shown.
+func (e BlocksUpdated) Payload() any {
+	return blocksPayload{truncateDocument(e.Workspace.Settings.Blocks), e.Workspace.Settings.Slug}
+}
+
+// Payload implements domain.Shown.
+func (e EventsUpdated) Payload() any {
+	return typesPayload{truncateDocument(e.Workspace.Settings.Events)}
+}
+
+// Payload implements domain.Shown.
+func (e Duplicated) Payload() any {
+	return copyPayload{truncateDocument(e.Workspace.publicDocument()), e.From}
+}
+
+// Payload implements domain.Shown.
+func (e Secured) Payload() any { return securityPayload{e.Security} }
+
+// Payload implements domain.Shown.
+func (e PageShared) Payload() any { return sharePayload{e.SubjectID, e.Target, &e.Permissions} }
+
+// Payload implements domain.Shown.
+func (e PageUnshared) Payload() any { return sharePayload{SubjectID: e.SubjectID, Target: e.Target} }
+
+// Payload implements domain.Shown.
+func (e SecretsUpdated) Payload() any {
+	return secretsPayload{names(e.Created), names(e.Updated), names(e.Deleted)}
+}
+
+func names(list []string) []string { return append([]string{}, list...) }
+
+// Payload implements domain.Shown.
+func (e Undeleted) Payload() any { return undeletedPayload{e.ID, e.Slug, e.Name} }
+
+// Payload implements domain.Shown.
+func (e Locked) Payload() any {
+	payload := lockPayload{Reason: e.Reason, Epoch: e.Epoch, LockedBy: e.LockedBy, ExpiresAt: e.ExpiresAt}
+	if e.Operation != nil {
+		payload.OperationID = e.Operation.ID
+	} else if e.Conflict != nil {
+		payload.OperationID = e.Conflict.OperationID
+	}
+	return payload
+}
+
+// Payload implements domain.Shown.
+func (e Published) Payload() any { return versionPayload{e.Version, e.Changes} }
+
+// Payload implements domain.Shown.
+func (e Marked) Payload() any { return markPayload{e.RepositoryID, e.Commit} }
+
+// Payload implements domain.Shown.
+func (e Intended) Payload() any { return markPayload{e.RepositoryID, e.Intent.Commit} }
+
+// Payload implements domain.Shown.
+func (e Staged) Payload() any { return stagePayload{len(e.Entries)} }
+
+// Payload implements domain.Shown.
+func (e AutomationCreated) Payload() any { return e.payload() }
+
+// Payload implements domain.Shown.
+func (e AutomationUpdated) Payload() any { return e.payload() }
+
+// Payload implements domain.Shown.
+func (e PageCreated) Payload() any { return e.payload() }
+
+// Payload implements domain.Shown.
+func (e PageUpdated) Payload() any { return e.payload() }
+
+// Payload implements domain.Shown.
+func (e Installed) Payload() any { return e.payload() }
+
+// Payload implements domain.Shown.
+func (e InstanceConfigured) Payload() any { return e.payload() }
+
+// maxPayload is how long a document may be to be told in the payload of an event;
+// of a longer one the payload tells what lists show.
+const maxPayload = 100 << 10
+
+// payload is the payload of the catalogue: {slug, <kind>, events, oldSlug?}.
+func (e Entry) payload() documentPayload {
+	payload := documentPayload{Slug: slugOf(e.Path), Events: e.Events}
+	body := e.publicBody()
+	if len(body) == 0 || len(body) > maxPayload {
+		body, _ = document.JSON(e.Describe()) // it was read from JSON
+		payload.Truncated = true
+	}
+	switch folder, _ := Folder(e.Path); folder {
+	case "pages":
+		payload.Page = body
+	case "imports":
+		payload.AppInstance = body
+	default:
+		payload.Automation = body
+	}
+	if e.From != "" {
+		payload.OldSlug = slugOf(e.From)
+	}
+	return payload
+}
+
+// importPayload is what the catalogue shows of an import that has its place in the log.
+type importPayload struct {
+	Import
+	Revision uint64 `json:"contentRevision"`
+}
+
+// restorePayload is the same of a restoration.
+type restorePayload struct {
+	Restore
+	Revision uint64 `json:"contentRevision"`
+}
+
+// PayloadAt implements domain.Revised. An import that changed nothing tells the
+// revision of before.
+func (e Imported) PayloadAt(contentRevision uint64) any {
+	return importPayload{e.Import, contentRevision}
+}
+
+// PayloadAt implements domain.Revised.
+func (e Restored) PayloadAt(contentRevision uint64) any {
+	return restorePayload{e.Restore, contentRevision}
+}
+
+// nouns are what the documents of a folder are called in sentences.
+var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance"}
+
+// Summarise tells in a sentence what an event did to a workspace; "" for an event
+// that is nobody's business, or not of a workspace.
+func Summarise(ev domain.Event) string {
+	switch e := ev.(type) {
+	case Created:
+		return fmt.Sprintf("Workspace %s created", e.Workspace.Settings.Name)
+	case Duplicated:
+		return fmt.Sprintf("Copied from workspace %s", e.From.Name)
+	case Updated:
+		return "Settings changed"
+	case Configured:
+		return "Config changed"
+	case BlocksUpdated:
+		return "Blocks changed"
+	case EventsUpdated:
+		return "Event types changed"
+	case Secured:
+		return "Security document replaced"
+	case SecretsUpdated:
+		return fmt.Sprintf("Secrets changed: %d set, %d removed", len(e.Values), len(e.Deleted))
+	case Shared:
+		return fmt.Sprintf("Shared with %s", e.Target)
+	case Unshared:
+		return fmt.Sprintf("No longer shared with %s", e.Target)
+	case PageShared:
+		return fmt.Sprintf("Page %s shared with %s", slugOf(e.Path), e.Target)
+	case PageUnshared:
+		return fmt.Sprintf("Page %s no longer shared with %s", slugOf(e.Path), e.Target)
+	case Imported:
+		return fmt.Sprintf("Imported: %d changed, %d deleted, %d errors", e.Import.FilesCount, e.Import.DeletedCount, len(e.Import.Errors))
+	case Restored:
+		return fmt.Sprintf("Restored: %d changed, %d deleted", max(len(e.Restore.Files), e.Restore.FilesCount), max(len(e.Restore.Deleted), e.Restore.DeletedCount))
+	case Locked:
+		return fmt.Sprintf("Locked: %s", e.Reason)
+	case Unlocked:
+		return fmt.Sprintf("Unlocked: %s", e.Cause)
+	case Deleted:
+		return "Workspace deleted"
+	case Undeleted:
+		return "Workspace brought back"
+	case Published:
+		return fmt.Sprintf("Version %s saved", e.Version.Name)
+	case VersionDeleted:
+		return fmt.Sprintf("Version %s deleted", e.Version.Name)
+	}
+	return summariseDocument(ev)
+}
+
+func summariseDocument(ev domain.Event) string {
+	d, ok := DeltaOf(ev)
+	if !ok {
+		return ""
+	}
+	if len(d.Deleted) > 0 {
+		folder, slug := Folder(d.Deleted[0])
+		return fmt.Sprintf("%s %s deleted", nouns[folder], slug)
+	}
+	if len(d.Entries) == 0 {
+		return ""
+	}
+	e := d.Entries[0]
+	folder, slug := Folder(e.Path)
+	switch ev.(type) {
+	case AutomationCreated, PageCreated, Installed:
+		return fmt.Sprintf("%s %s created", nouns[folder], slug)
+	}
+	if e.From != "" {
+		return fmt.Sprintf("%s %s renamed to %s", nouns[folder], slugOf(e.From), slug)
+	}
+	return fmt.Sprintf("%s %s changed", nouns[folder], slug)
+}
+
+// IndexPart is what the names of parts begin with that are in the index.
+const IndexPart = "index#"
+
+// Parts names what a new index changes of the one before: index#name, and
+// index#blocks/hero for a single block.
+func Parts(before, after *document.Map) []string {
+	var parts []string
+	for _, key := range keysOf(before, after) {
+		a, inA := before.Get(key)
+		b, inB := after.Get(key)
+		if inA == inB && document.Equal(a, b) {
+			continue
+		}
+		was, is := asMap(a), asMap(b)
+		if key != "blocks" {
+			parts = append(parts, IndexPart+key)
+			continue
+		}
+		for _, slug := range keysOf(was, is) {
+			x, inX := was.Get(slug)
+			y, inY := is.Get(slug)
+			if inX != inY || !document.Equal(x, y) {
+				parts = append(parts, IndexPart+"blocks/"+slug)
+			}
+		}
+	}
+	return parts
+}
+
+func asMap(v any) *document.Map {
+	m, _ := v.(*document.Map)
+	return m
+}
+
+func keysOf(a, b *document.Map) []string {
+	keys := a.Keys()
+	for _, key := range b.Keys() {
+		if _, known := a.Get(key); !known {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

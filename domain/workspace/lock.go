@@ -40,9 +40,9 @@ func (l *Lock) Held(now time.Time) bool {
 	return l != nil && (l.ExpiresAt == nil || now.Before(*l.ExpiresAt))
 }
 
-// letsContentThrough reports whether content may be written under the lock: a
+// allowsContent reports whether content may be written under the lock: a
 // push has its snapshot already.
-func (l *Lock) letsContentThrough() bool {
+func (l *Lock) allowsContent() bool {
 	return l.Operation != nil && (l.Reason == PushInProgress || l.Reason == BulkPushInProgress)
 }
 
@@ -86,7 +86,7 @@ func (l *Lock) Refusal() error {
 
 // CheckContent refuses content writes while a lock forbids them.
 func CheckContent(s State, now time.Time) error {
-	if s.Lock.Held(now) && !s.Lock.letsContentThrough() {
+	if s.Lock.Held(now) && !s.Lock.allowsContent() {
 		return s.Lock.Refusal()
 	}
 	return nil
@@ -177,13 +177,13 @@ func takeLock(s State, c TakeLock) ([]domain.Event, error) {
 	}
 	var events []domain.Event
 	if s.Lock != nil && !s.Lock.Held(c.Now) {
-		events = s.freed("expired")
+		events = s.unlockEvents("expired")
 		for _, ev := range events {
 			s = evolve(s, ev)
 		}
 	}
 	renews := c.Operation == nil && s.Lock != nil && s.Lock.Operation == nil && s.Lock.Reason != MergeConflict
-	if s.Lock != nil && !renews && !s.goesOn(c) {
+	if s.Lock != nil && !renews && !s.continuesLock(c) {
 		return nil, s.Lock.Refusal()
 	}
 	locked := Locked{Reason: c.Reason, Epoch: s.Epoch + 1, LockedBy: c.By, LockedAt: c.Now, Operation: c.Operation}
@@ -198,12 +198,12 @@ func release(s State, c Release) ([]domain.Event, error) {
 	if err := s.heldAt(c.Epoch); err != nil {
 		return nil, err
 	}
-	return s.freed(c.Cause), nil
+	return s.unlockEvents(c.Cause), nil
 }
 
-// goesOn reports whether an operation goes on with the conflict that holds the
+// continuesLock reports whether an operation goes on with the conflict that holds the
 // lock.
-func (s State) goesOn(c TakeLock) bool {
+func (s State) continuesLock(c TakeLock) bool {
 	return c.Over != "" && c.Operation != nil && s.Lock.Reason == MergeConflict && s.Conflict != nil && s.Conflict.RepositoryID == c.Over
 }
 
@@ -230,9 +230,9 @@ func renew(s State, c Renew) ([]domain.Event, error) {
 	}}, nil
 }
 
-// freed ends the lock of an operation. A conflict that is still there is held as
+// unlockEvents ends the lock of an operation. A conflict that is still there is held as
 // before.
-func (s State) freed(cause string) []domain.Event {
+func (s State) unlockEvents(cause string) []domain.Event {
 	if s.Conflict != nil && cause != "resolved" {
 		return []domain.Event{s.conflictLock(*s.Conflict)}
 	}
@@ -255,7 +255,7 @@ func expire(s State, c Expire) ([]domain.Event, error) {
 	if s.Lock == nil || s.Lock.Held(c.Now) {
 		return nil, nil
 	}
-	return s.freed("expired"), nil
+	return s.unlockEvents("expired"), nil
 }
 
 func (s State) unlock(cause string) Unlocked {

@@ -48,7 +48,7 @@ func share(s State, c Share) ([]domain.Event, error) {
 	if err := policy.CheckShare(c.Entry); err != nil {
 		return nil, err
 	}
-	if err := keepsOwner(s, access.PutShare(s.Shares, c.Entry)); err != nil {
+	if err := checkOwner(s, access.PutShare(s.Shares, c.Entry)); err != nil {
 		return nil, err
 	}
 	if i := indexOf(s.Shares, c.Entry.Target.String()); i >= 0 && domain.Same(s.Shares[i], c.Entry) {
@@ -62,14 +62,14 @@ func unshare(s State, c Unshare) ([]domain.Event, error) {
 	if i < 0 {
 		return nil, notShared(c.Target)
 	}
-	if err := keepsOwner(s, access.DropShare(s.Shares, c.Target)); err != nil {
+	if err := checkOwner(s, access.DropShare(s.Shares, c.Target)); err != nil {
 		return nil, err
 	}
 	return []domain.Event{Unshared{s.ID, s.Shares[i].Target}}, nil
 }
 
-// keepsOwner refuses to take the last owner away. The platform may have none.
-func keepsOwner(s State, next []access.Share) error {
+// checkOwner refuses to take the last owner away. The platform may have none.
+func checkOwner(s State, next []access.Share) error {
 	if s.ID == domain.Platform || len(access.Owners(s.Shares)) == 0 || len(access.Owners(next)) > 0 {
 		return nil
 	}

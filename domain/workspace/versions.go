@@ -112,15 +112,15 @@ func (s State) CheckVersion(name, repositoryID string) error {
 		return err
 	}
 	if _, known := s.Versions[name]; known {
-		return taken("name", name)
+		return takenError("name", name)
 	}
 	for id, sync := range s.Sync {
 		if id != repositoryID && sync.Intent != nil && sync.Intent.Version.Name == name {
-			return taken("name", name)
+			return takenError("name", name)
 		}
 	}
 	if len(s.Versions) >= MaxVersions {
-		return exceeds("versions", MaxVersions)
+		return limitExceeded("versions", MaxVersions)
 	}
 	return nil
 }

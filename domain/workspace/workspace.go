@@ -4,7 +4,10 @@
 package workspace
 
 import (
+	"net/url"
 	"slices"
+	"strings"
+	"time"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -64,12 +67,12 @@ type (
 		Sync     *Integration // what it says about its repository
 	}
 	// Update replaces the settings that Patch names; null removes one. Credentials,
-	// when the patch has repositories, are theirs; Untold is what is not to be told of the
+	// when the patch has repositories, are theirs; HiddenPaths is what is not to be told of the
 	// value of the config that it has.
 	Update struct {
 		Patch       *document.Map
 		Credentials map[string][]byte
-		Untold      Untold
+		HiddenPaths HiddenPaths
 	}
 	// PutBlock sets one block; nil removes it. With Merge it changes the fields that Block
 	// names of one that is there, and null removes a field.
@@ -142,7 +145,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 	case DeleteVersion:
 		return deleteVersion(s, c)
 	case Delete:
-		return deleteIt(s, c)
+		return deleteWorkspace(s, c)
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "workspace: unknown command %T", cmd)
 	}
@@ -165,7 +168,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 			return nil, err
 		}
 	}
-	if err := (State{}).roomFor(append(slices.Clone(s.Staged), c.Entries...), nil); c.Stage != "" && err != nil {
+	if err := (State{}).checkLimits(append(slices.Clone(s.Staged), c.Entries...), nil); c.Stage != "" && err != nil {
 		return nil, err
 	}
 	made := Created{
@@ -206,7 +209,7 @@ func update(s State, c Update) ([]domain.Event, error) {
 		if next.Config, err = keepSecrets(s.Settings.Config, next.Config); err != nil {
 			return nil, err
 		}
-		next = next.Follow(s.Settings, c.Untold)
+		next = next.WithHiddenOf(s.Settings, c.HiddenPaths)
 	}
 	if _, given := c.Patch.Get("repositories"); given {
 		next.Credentials = c.Credentials
@@ -231,8 +234,8 @@ func settle(s State, next Settings) ([]domain.Event, error) {
 		return a.equal(b)
 	}
 	switch {
-	case but(func(x *Settings) { x.Config, x.Untold = nil, nil }):
-		return []domain.Event{Configured{now, s.Settings.told()}}, nil
+	case but(func(x *Settings) { x.Config, x.HiddenPaths = nil, nil }):
+		return []domain.Event{Configured{now, s.Settings.publicConfig()}}, nil
 	case but(func(x *Settings) { x.Blocks = nil }):
 		return []domain.Event{BlocksUpdated{now}}, nil
 	case but(func(x *Settings) { x.Events = nil }):
@@ -307,4 +310,186 @@ func evolve(s State, ev domain.Event) State {
 	_, isNew := ev.(Created)
 	s.Edited = s.Edited || content && (!isNew || len(d.Entries) > 0 || d.Stage != "")
 	return s.synced(ev).apply(d)
+}
+
+type (
+	// Delete deletes the workspace; it can be brought back until a time.
+	Delete struct {
+		Now   time.Time
+		Keeps time.Duration // EVENTS_SCHEDULED_DELETION_DAYS
+	}
+	// Undelete brings a deleted workspace back.
+	Undelete struct {
+		Slug string // "": the one it had
+		Now  time.Time
+	}
+)
+
+func (Delete) workspaceCommand()   {}
+func (Undelete) workspaceCommand() {}
+
+type (
+	// Deleted says that the workspace is gone, and until when it can come back.
+	Deleted struct {
+		ID              string    `json:"workspaceId"`
+		Slug            string    `json:"workspaceSlug"`
+		Name            string    `json:"name"`
+		DeletedAt       time.Time `json:"deletedAt"`
+		RestorableUntil time.Time `json:"restorableUntil"`
+	}
+	// Undeleted says that it came back, under which slug.
+	Undeleted struct {
+		ID   string `json:"workspaceId"`
+		Slug string `json:"workspaceSlug"`
+		Name string `json:"name"`
+		// Settings are those with another slug, when it came back under one.
+		Settings *Settings `json:"settings,omitempty"`
+	}
+)
+
+// EventType implements domain.Event.
+func (Deleted) EventType() string { return "workspaces.deleted" }
+
+// EventType implements domain.Event.
+func (Undeleted) EventType() string { return "workspaces.undeleted" }
+
+func deleteWorkspace(s State, c Delete) ([]domain.Event, error) {
+	if s.ID == domain.Platform {
+		return nil, domain.Refuse(domain.CodeConflict, "the platform workspace cannot be deleted").Reason("protected")
+	}
+	return []domain.Event{Deleted{
+		ID: s.ID, Slug: s.Settings.Slug, Name: s.Settings.Name,
+		DeletedAt: c.Now, RestorableUntil: c.Now.Add(c.Keeps),
+	}}, nil
+}
+
+func undelete(s State, c Undelete) ([]domain.Event, error) {
+	switch {
+	case s.ID == "" || s.Deleted != nil && !c.Now.Before(s.Deleted.Until):
+		return nil, noWorkspace()
+	case s.Deleted == nil:
+		return nil, domain.Refuse(domain.CodeConflict, "the workspace is not deleted").Reason("not_deleted")
+	}
+	ev := Undeleted{ID: s.ID, Slug: s.Settings.Slug, Name: s.Settings.Name}
+	if c.Slug != "" && c.Slug != s.Settings.Slug {
+		next := s.Settings
+		next.Slug, ev.Slug, ev.Settings = c.Slug, c.Slug, &next
+	}
+	return []domain.Event{ev}, nil
+}
+
+// Gone says when a workspace was deleted and until when it can come back.
+type Gone struct {
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"`
+}
+
+// minRunTime is how long a deletion can start automations at least, however soon the
+// workspace may be erased.
+const minRunTime = time.Hour
+
+// RunsUntil returns until when automations that the deletion triggers can be started.
+func (g *Gone) RunsUntil() time.Time {
+	if least := g.At.Add(minRunTime); least.After(g.Until) {
+		return least
+	}
+	return g.Until
+}
+
+// Limits of the content of a workspace.
+const (
+	// MaxDocuments is how many documents a workspace has: what an archive holds.
+	MaxDocuments = 5000
+	// MaxInstances is how many of them are app instances.
+	MaxInstances = 200
+	// maxSwitch bounds what one step changes: it is one step to the read models
+	// too.
+	maxSwitch = 2_000_000
+	// maxKey bounds the fields of an index that mean nothing here.
+	maxKey = 200
+)
+
+// isInstance reports whether a document is an app instance.
+func isInstance(path string) bool { return strings.HasPrefix(path, "imports/") }
+
+// checkLimits refuses content that would be more than a workspace holds.
+func (s State) checkLimits(entries []Entry, deleted []string) error {
+	documents, instances := len(s.Items), 0
+	for path := range s.Items {
+		if isInstance(path) {
+			instances++
+		}
+	}
+	weight := 0
+	for _, path := range deleted {
+		weight += len(path) + 60
+		documents--
+		if isInstance(path) {
+			instances--
+		}
+	}
+	for _, e := range entries {
+		weight += 2*len(e.Path) + 120
+		if _, known := s.Items[e.Path]; known && !slices.Contains(deleted, e.Path) || e.From != "" {
+			continue
+		}
+		documents++
+		if isInstance(e.Path) {
+			instances++
+		}
+	}
+	switch {
+	case documents > MaxDocuments:
+		return limitExceeded("documents", MaxDocuments)
+	case instances > MaxInstances:
+		return limitExceeded("app instances", MaxInstances)
+	case weight > maxSwitch:
+		return domain.Refuse(domain.CodeValidation, "this change is too large: split it into parts").Reason("limit_exceeded").With("limit", "change")
+	}
+	return nil
+}
+
+func limitExceeded(what string, limit int) error {
+	return domain.Refuse(domain.CodeValidation, "a workspace has at most %d %s", limit, what).
+		Reason("limit_exceeded").With("limit", what).With("value", limit)
+}
+
+// credentials are the fields of a repository that must not stand there in clear.
+var credentials = []string{"password", "sshkey", "passphrase"}
+
+// plainCredentials lists what the repositories say in clear that they must not:
+// events and reads show it. A mask stands for what is sealed.
+func plainCredentials(a Settings) (errs []domain.FieldError) {
+	const message = "must not be here in clear: keep it in a secret and refer to it as {{secret.NAME}}"
+	for id, v := range a.Repositories.All() {
+		config := asMap(valueOf(asMap(v), "config"))
+		auth := asMap(valueOf(config, "auth"))
+		for _, field := range credentials {
+			text, _ := valueOf(auth, field).(string)
+			if _, sealed := a.Credentials[id+"/"+field]; text == "" || IsSecretReference(text) || text == Mask && sealed {
+				continue
+			}
+			errs = append(errs, domain.FieldError{Field: "repositories." + id + ".config.auth." + field, Message: message})
+		}
+		if hasCredentials(config.Text("url")) {
+			errs = append(errs, domain.FieldError{Field: "repositories." + id + ".config.url", Message: message})
+		}
+	}
+	return errs
+}
+
+// hasCredentials reports whether an address has some. The user of one for SSH is
+// none.
+func hasCredentials(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return false
+	}
+	_, password := u.User.Password()
+	return u.Scheme != "ssh" || password
+}
+
+func valueOf(m *document.Map, key string) any {
+	v, _ := m.Get(key)
+	return v
 }

@@ -151,7 +151,7 @@ func showContact(d Deps, caller gateway.Caller, u projections.User) contact {
 	shown := contact{ID: u.ID, FirstName: u.FirstName, LastName: u.LastName, Photo: u.Photo, Groups: u.Groups}
 	if caller.Super {
 		shown.contactDetails = &contactDetails{
-			Email: u.Email, Status: u.Status, Language: u.Language, Meta: u.Meta, MFA: u.MFA, Role: d.Accounts.Shown(u.User, u.EmailProven).Role,
+			Email: u.Email, Status: u.Status, Language: u.Language, Meta: u.Meta, MFA: u.MFA, Role: d.Accounts.AccountOf(u.User, u.EmailProven).Role,
 		}
 	}
 	return shown

@@ -66,7 +66,7 @@ func importWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		return d.answerLong(r, started, func(end operation.State) (any, error) {
-			var done versioning.Brought
+			var done versioning.PullResult
 			if err := json.Unmarshal(end.Result, &done); err != nil {
 				return nil, err
 			}

@@ -21,7 +21,7 @@ type shownUser struct {
 }
 
 func showUser(d Deps, u projections.User) shownUser {
-	return shownUser{d.Accounts.Shown(u.User, u.EmailProven), u.CreatedAt, u.CreatedBy, u.UpdatedAt, u.UpdatedBy}
+	return shownUser{d.Accounts.AccountOf(u.User, u.EmailProven), u.CreatedAt, u.CreatedBy, u.UpdatedAt, u.UpdatedBy}
 }
 
 // userAfter is the answer to a write: the account as a read would show it now.

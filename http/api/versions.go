@@ -55,9 +55,9 @@ func listVersions(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		shown := make([]versioning.ShownVersion, len(found))
+		shown := make([]versioning.VersionResponse, len(found))
 		for i, rec := range found {
-			shown[i] = versioning.Show(rec.Version, rec.Changes)
+			shown[i] = versioning.NewVersionResponse(rec.Version, rec.Changes)
 		}
 		return gateway.List(r, shown, total, page), nil
 	}

@@ -1,15 +1,21 @@
 package gateway
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"svc/domain"
 	"svc/domain/timestamps"
@@ -123,7 +129,7 @@ type Replayable interface{ Replayable() any }
 
 const jsonType = "application/json; charset=utf-8"
 
-// reply is an answer ready to be written.
+// reply is a rendered answer.
 type reply struct {
 	status   int
 	header   http.Header
@@ -133,7 +139,7 @@ type reply struct {
 	stream   *Stream
 	again    any // the body of a replay, when it differs
 
-	settle func(last any, err error) // called when a stream has ended
+	onEnd func(last any, err error) // called when a stream has ended
 }
 
 // respond calls h and renders what it returned.
@@ -227,4 +233,212 @@ func IfMatch(r *http.Request, current string) error {
 	}
 	return domain.Refuse(domain.CodeConflict, "it has changed since you read it").
 		Reason("stale").With("etag", quote(current))
+}
+
+// AddHeader adds the headers of a handler to those that the gateway has set. Who may read
+// the answer of another origin the handler says only where the gateway has not.
+func AddHeader(to, more http.Header) {
+	decided := to.Get("Access-Control-Allow-Origin") != ""
+	for key, values := range more {
+		key = http.CanonicalHeaderKey(key)
+		switch {
+		case key == "Link" || key == "Vary": // a version on its way out has set the one, the origin of the request the other
+			values = slices.Concat(to[key], values)
+		case decided && strings.HasPrefix(key, "Access-Control-"):
+			continue
+		}
+		to[key] = values
+	}
+}
+
+// send writes the reply. It is the only place that writes a body, streams and
+// handlers that are no HandlerFunc excepted.
+// An error means that a stream failed before it wrote anything.
+func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	AddHeader(h, rp.header)
+	switch {
+	case rp.stream != nil:
+		return rp.serveStream(w, r)
+	case rp.reader != nil:
+		rp.copy(w, r)
+	default:
+		if rp.status != http.StatusNotModified && rp.status != http.StatusNoContent {
+			h.Set("Content-Length", strconv.Itoa(len(rp.body)))
+		}
+		w.WriteHeader(rp.status)
+		_, _ = w.Write(rp.body) // the client left: nobody to tell
+	}
+	return nil
+}
+
+// copy sends a reader, with ranges when it can seek.
+func (rp *reply) copy(w http.ResponseWriter, r *http.Request) {
+	if closer, ok := rp.reader.(io.Closer); ok {
+		defer closer.Close()
+	}
+	if seeker, ok := rp.reader.(io.ReadSeeker); ok && rp.status == http.StatusOK {
+		http.ServeContent(w, r, "", rp.modified, seeker)
+		return
+	}
+	w.WriteHeader(rp.status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if _, err := io.Copy(w, rp.reader); err != nil {
+		panic(http.ErrAbortHandler) // a short answer must not look whole
+	}
+}
+
+// serveStream hands the connection over to a stream.
+func (rp *reply) serveStream(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set(gzhttp.HeaderNoCompression, "1")
+	rec := &recorder{ResponseWriter: w}
+	err := errStreamCut
+	var last any
+	defer func() { rp.end(last, err) }()
+	if last, err = rp.stream.Serve(rec, r); rec.wrote() {
+		return nil
+	}
+	return err
+}
+
+// errStreamCut is the error of a stream that ended without a result.
+var errStreamCut = errors.New("gateway: stream cut off")
+
+// end calls onEnd when a stream is over.
+func (rp *reply) end(last any, err error) {
+	if rp.onEnd != nil {
+		rp.onEnd(last, err)
+	}
+}
+
+// abandon closes a reply that will not be sent.
+func (rp *reply) abandon() {
+	rp.end(nil, errStreamCut)
+	if closer, ok := rp.reader.(io.Closer); ok {
+		_ = closer.Close()
+	}
+}
+
+// recorder records the status and size of an answer for metrics and logs, and finishes an unread body
+// when the answer begins.
+type recorder struct {
+	http.ResponseWriter
+	incoming *requestBody // the request's body; nil: none to look after
+	status   int
+	bytes    int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 || w.status == http.StatusContinue || w.status == http.StatusEarlyHints {
+		w.status = status
+	}
+	if status >= http.StatusOK {
+		w.incoming.finish(w.Header())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(b []byte) (int, error) {
+	w.start()
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// start records an answer without an explicit status.
+func (w *recorder) start() {
+	if w.status == 0 {
+		w.status = http.StatusOK
+		w.incoming.finish(w.Header())
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *recorder) Flush() {
+	w.start()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // a writer that cannot has nothing to flush
+}
+
+// Hijack implements http.Hijacker, for WebSockets.
+func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func (w *recorder) wrote() bool { return w.status != 0 }
+
+// AcceptsEncoding reports whether the client of a request with these headers takes an
+// answer in a content coding, such as gzip: named, or meant by *, and not with a weight
+// of zero.
+func AcceptsEncoding(h http.Header, coding string) bool {
+	named, star := -1.0, -1.0
+	for item := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		name, params, _ := strings.Cut(item, ";")
+		name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "x-") // x-gzip is gzip
+		switch name {
+		case coding:
+			named = parseWeight(params)
+		case "*":
+			star = parseWeight(params)
+		}
+	}
+	if named >= 0 {
+		return named > 0
+	}
+	return star > 0
+}
+
+// PrefersHTML reports whether the client of a request with these headers asks for a page
+// by name, as browsers do, and does not like JSON better.
+func PrefersHTML(h http.Header) bool {
+	html, json := 0.0, 0.0
+	for item := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
+		name, params, _ := strings.Cut(item, ";")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "text/html":
+			html = parseWeight(params)
+		case "application/json":
+			json = parseWeight(params)
+		}
+	}
+	return html > 0 && html >= json
+}
+
+// parseWeight reads q=0.5 among the parameters of an item; without it, or when it is no
+// number, the weight is one.
+func parseWeight(params string) float64 {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+		if q, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && strings.EqualFold(strings.TrimSpace(name), "q") {
+			return q
+		}
+	}
+	return 1
+}
+
+// DecodeFrame is Decode for a message of a socket.
+func DecodeFrame(body []byte, v any) error { return decodeJSON(body, v) }
+
+// ErrorFrame is an error as the last word of a stream: what its answer would have
+// been, in the shape of the API version of r.
+func ErrorFrame(r *http.Request, err error) []byte {
+	_ = Explain(r, err) // for the operator
+	return failure(exchangeOf(r), err).body
+}
+
+// Explain returns what the caller of r may know of an error that is told within a
+// stream. What is the operator's business is logged.
+func Explain(r *http.Request, err error) *domain.Error {
+	_, refusal, known := explain(err)
+	if g := exchangeOf(r).gateway; !known && g != nil {
+		g.logFailure(r, err)
+	}
+	return refusal
 }

@@ -1,11 +1,28 @@
 package gateway
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
+	"os"
+	"reflect"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"svc/domain"
 )
 
 // The shape of multipart bodies.
@@ -14,8 +31,7 @@ const (
 	maxTextPart = megabyte
 )
 
-// limitBody is the step that bounds the body: by what the client announces,
-// before anything is read, and again while it is read.
+// limitBody is the step that limits the body: by its announced length, and again while it is read.
 func (g *Gateway) limitBody(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	if ex.route.Body == NoBody {
@@ -54,8 +70,8 @@ func (ex *exchange) bodyLimit(r *http.Request) int64 {
 	return ex.settings.RequestMaxSize
 }
 
-// readBody reads a body to its end. Whatever stops it is the client's fault:
-// too much, too little, too late, or a connection that broke.
+// readBody reads a body to its end. Every error is one of the client: too much, too little, too late,
+// or a lost connection.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -67,8 +83,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// BodyReader returns the body of r to be read bit by bit. What stops it is a refusal, as
-// that of ReadBody.
+// BodyReader returns a reader of the body of r. Its errors are refusals, as those of ReadBody.
 func BodyReader(r *http.Request) io.Reader {
 	if r.Body == nil {
 		return http.NoBody
@@ -95,3 +110,622 @@ func (b bodyReader) Read(p []byte) (int, error) {
 
 // ReadBody returns the body of r, bounded as its route says.
 func ReadBody(r *http.Request) ([]byte, error) { return readBody(r) }
+
+// maxNesting is how deep a JSON body may be.
+const maxNesting = 64
+
+// Decode reads the JSON body of r into v. Bodies are closed: a field that v
+// does not have, a key given twice or a value of another type is refused and
+// named by its dotted path. Maps, interfaces, json.RawMessage and types that
+// decode themselves are open parts, in which only doubled keys and texts with half
+// a surrogate pair are refused. No body is an empty object. A body without a
+// Content-Type is taken for JSON; one that is nested too deeply is refused with
+// 400, like any other shape that is not acceptable.
+func Decode(r *http.Request, v any) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	} else if err := checkJSONType(r.Header); err != nil {
+		return err
+	}
+	return decodeJSON(body, v)
+}
+
+// checkJSONType refuses other content types.
+func checkJSONType(h http.Header) error {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return RefuseStatus(http.StatusUnsupportedMediaType, "bodies must not be encoded")
+	}
+	declared := h.Get("Content-Type")
+	if declared == "" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(declared)
+	charset := params["charset"]
+	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return RefuseStatus(http.StatusUnsupportedMediaType, "the body must be application/json in UTF-8")
+	}
+	return nil
+}
+
+// decodeJSON is Decode for bytes.
+func decodeJSON(body []byte, v any) error {
+	if err := walkJSON(body, reflect.TypeOf(v)); err != nil {
+		return err
+	}
+	err := json.Unmarshal(body, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wrongType(wrong, reflect.TypeOf(v))
+	}
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		return refusal // a type that decodes itself knows better
+	}
+	if err != nil {
+		return badBody("the body is not acceptable")
+	}
+	return nil
+}
+
+// walkJSON refuses a body that is not JSON, or in which a walker finds faults.
+func walkJSON(body []byte, t reflect.Type) error {
+	if !utf8.Valid(body) {
+		return badBody("the body is not UTF-8")
+	}
+	if !json.Valid(body) {
+		var whole json.RawMessage
+		if err := json.Unmarshal(body, &whole); err != nil && !tooDeep(body, err) {
+			return badBody("the body is not JSON: " + err.Error())
+		}
+	}
+	w := walker{data: body}
+	w.value(t, "", 0)
+	if len(w.faults) > 0 {
+		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
+	}
+	return nil
+}
+
+// tooDeep reports whether a body that is no JSON is nested too deeply before the place
+// where it ceases to be: a walker stops there, and names it.
+func tooDeep(body []byte, err error) bool {
+	wrong, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < min(int(wrong.Offset), len(body))-1 && depth <= maxNesting; i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '{' || c == '['):
+			depth++
+		case !quoted && (c == '}' || c == ']'):
+			depth--
+		}
+	}
+	return depth > maxNesting
+}
+
+// CheckJSON refuses a text that is no JSON object, and one with a key given twice,
+// half a surrogate pair or nested too deeply, as Decode does.
+func CheckJSON(body []byte) error {
+	var open map[string]json.RawMessage
+	err := walkJSON(body, reflect.TypeOf(&open))
+	if err != nil || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return err
+	}
+	return decodeJSON(body, &open)
+}
+
+// CheckAnyJSON is CheckJSON for a text that may be any value, not an object alone.
+func CheckAnyJSON(body []byte) error { return walkJSON(body, nil) }
+
+// badBody is the refusal of a body's shape.
+func badBody(message string, faults ...domain.FieldError) error {
+	e := domain.Refuse(domain.CodeInvalidRequest, "%s", message)
+	if len(faults) > 0 {
+		e.With("errors", faults)
+	}
+	return e
+}
+
+// wrongType names the field of a body of type t and what it should have been.
+func wrongType(e *json.UnmarshalTypeError, t reflect.Type) error {
+	expected := "must be " + jsonName(e.Type)
+	if e.Field == "" {
+		return badBody("the body " + expected)
+	}
+	field := truncateName(withoutEmbedded(e.Field, t))
+	return badBody(field+": "+expected, domain.FieldError{Field: field, Message: expected})
+}
+
+// withoutEmbedded is a path into a type without the names of embedded structs, which are
+// no fields of the body.
+func withoutEmbedded(path string, t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	first, rest, nested := strings.Cut(path, ".")
+	if !nested || t.Kind() != reflect.Struct {
+		return path
+	}
+	if f, ok := t.FieldByName(first); ok && f.Anonymous && f.Tag.Get("json") == "" {
+		return withoutEmbedded(rest, f.Type)
+	}
+	if inner, ok := fieldsOf(t)[first]; ok {
+		return first + "." + withoutEmbedded(rest, inner)
+	}
+	return path
+}
+
+// jsonName names a Go type as a client knows it.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number in range"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number in range, not negative"
+	case reflect.Float32, reflect.Float64:
+		return "a number in range"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "of another type"
+}
+
+// walker walks over valid JSON together with the type that it will be decoded into, and finds
+// unknown and repeated keys. encoding/json would accept the latter, and name the former without
+// its path.
+type walker struct {
+	data    []byte
+	pos     int
+	faults  []domain.FieldError
+	tooDeep bool
+}
+
+// The limits of the faults in one answer.
+const (
+	maxFaults = 20  // listed
+	maxShown  = 100 // characters of a name that the client chose
+)
+
+func (w *walker) fault(path, message string) {
+	if len(w.faults) < maxFaults {
+		w.faults = append(w.faults, domain.FieldError{Field: truncateName(path), Message: message})
+	}
+}
+
+// truncateName truncates a name that the client chose.
+func truncateName(name string) string {
+	if len(name) <= maxShown {
+		return name
+	}
+	n := 0
+	for at := range name {
+		if n++; n > maxShown {
+			return name[:at] + "…"
+		}
+	}
+	return name
+}
+
+// value walks over one value. A nil type is open.
+func (w *walker) value(t reflect.Type, path string, depth int) {
+	t = closedType(t)
+	w.space()
+	opening := w.data[w.pos] == '{' || w.data[w.pos] == '['
+	if w.tooDeep = opening && depth >= maxNesting; w.tooDeep {
+		w.faults = []domain.FieldError{{Field: truncateName(path), Message: "is nested too deeply"}}
+		return
+	}
+	switch w.data[w.pos] {
+	case '{':
+		w.object(t, path, depth)
+	case '[':
+		w.list(t, path, depth)
+	case '"':
+		if _, whole := w.text(); !whole {
+			w.fault(cmp.Or(path, "body"), unpaired)
+		}
+	default:
+		w.scalar(t, depth)
+	}
+}
+
+func (w *walker) object(t reflect.Type, path string, depth int) {
+	seen := map[string]bool{}
+	for w.pos++; w.next() != '}'; {
+		key, whole := w.text()
+		at := joinPath(path, key)
+		if !whole {
+			w.fault(at, unpaired)
+		}
+		if seen[key] {
+			w.fault(at, "given twice")
+		}
+		seen[key] = true
+		w.next() // the colon
+		w.value(w.member(t, key, at), at, depth+1)
+		if w.tooDeep {
+			return
+		}
+	}
+	w.pos++
+}
+
+// member returns the type of a key of an object of type t. An unknown key is a fault.
+func (w *walker) member(t reflect.Type, key, path string) reflect.Type {
+	if t == nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+		field, ok := fieldsOf(t)[key]
+		if !ok {
+			w.fault(path, "unknown field")
+		}
+		return field
+	}
+	return nil
+}
+
+func (w *walker) list(t reflect.Type, path string, depth int) {
+	var element reflect.Type
+	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		element = t.Elem()
+	}
+	w.pos++
+	for i := 0; w.next() != ']'; i++ {
+		w.value(element, path+"["+strconv.Itoa(i)+"]", depth+1)
+		if w.tooDeep {
+			return
+		}
+	}
+	w.pos++
+}
+
+// scalar skips a number, true, false or null. A body that is null is not the
+// object it should be.
+func (w *walker) scalar(t reflect.Type, depth int) {
+	if depth == 0 && t != nil && w.data[w.pos] == 'n' {
+		w.fault("body", "must be "+jsonName(t))
+	}
+	for w.pos < len(w.data) && !strings.ContainsRune(" \t\r\n,]}", rune(w.data[w.pos])) {
+		w.pos++
+	}
+}
+
+// unpaired is the fault of a text that no UTF-8 can hold.
+const unpaired = "has an unpaired surrogate"
+
+// text reads a string and returns it decoded, and whether it can be.
+func (w *walker) text() (s string, whole bool) {
+	start := w.pos
+	for w.pos++; w.data[w.pos] != '"'; w.pos++ {
+		if w.data[w.pos] == '\\' {
+			w.pos++
+		}
+	}
+	w.pos++
+	quoted := w.data[start:w.pos]
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	_ = json.Unmarshal(quoted, &s) // valid: the whole was
+	return s, isPaired(quoted)
+}
+
+// isPaired reports whether each half of a surrogate pair in a quoted string has
+// the other.
+func isPaired(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		if i++; quoted[i] != 'u' {
+			continue
+		}
+		first := escapedUnit(quoted[i-1:])
+		if i += 4; !utf16.IsSurrogate(first) {
+			continue
+		}
+		if utf16.DecodeRune(first, escapedUnit(quoted[i+1:])) == utf8.RuneError {
+			return false
+		}
+		i += 6
+	}
+	return true
+}
+
+// escapedUnit is the number of a \u escape with its four digits at the beginning of b, or -1.
+func escapedUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
+// next skips space, commas and colons and returns what follows.
+func (w *walker) next() byte {
+	for strings.IndexByte(" \t\r\n,:", w.data[w.pos]) >= 0 {
+		w.pos++
+	}
+	return w.data[w.pos]
+}
+
+func (w *walker) space() {
+	for strings.IndexByte(" \t\r\n", w.data[w.pos]) >= 0 {
+		w.pos++
+	}
+}
+
+func joinPath(path, key string) string {
+	if path == "" {
+		return truncateName(key)
+	}
+	return path + "." + truncateName(key)
+}
+
+var (
+	jsonDecoder = reflect.TypeFor[json.Unmarshaler]()
+	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// closedType returns what a value is checked against: t behind its pointers,
+// or nil for what decodes itself or takes anything.
+func closedType(t reflect.Type) reflect.Type {
+	for t != nil {
+		if ptr := reflect.PointerTo(t); ptr.Implements(jsonDecoder) || ptr.Implements(textDecoder) {
+			return nil
+		}
+		if t.Kind() != reflect.Pointer {
+			break
+		}
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() == reflect.Interface {
+		return nil
+	}
+	return t
+}
+
+// knownFields remembers fieldsOf: the types are those of the handlers, few.
+var knownFields sync.Map
+
+// fieldsOf lists the JSON fields of a struct, those of embedded ones included.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
+	fields := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || f.Anonymous && name == "" || !f.IsExported():
+			continue
+		case name == "":
+			name = f.Name
+		}
+		fields[name] = f.Type
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+// Part is one field of a multipart body. Files are read by whoever takes the
+// part; reading past the limit is refused with 413.
+type Part struct {
+	Name     string
+	Filename string // empty: a text field
+	Type     string
+	Text     string    // of a text field
+	File     io.Reader // of a file
+}
+
+// Parts calls take for each part of a multipart body, in order. Files may have
+// maxFile bytes each (zero: UPLOADS_MAX_SIZE), text fields 1 MB, and there may
+// be 50 parts.
+func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
+	end := newBoundaryReader(r)
+	r.Body = end
+	reader, err := r.MultipartReader()
+	if err != nil {
+		return RefuseStatus(http.StatusUnsupportedMediaType, "the body must be multipart/form-data")
+	}
+	if maxFile <= 0 {
+		maxFile = exchangeOf(r).settings.UploadsMaxSize
+	}
+	for n := 0; ; n++ {
+		raw, err := reader.NextPart()
+		if err == io.EOF && end.seen { //nolint:errorlint // a wrapped EOF is a body cut short
+			return nil
+		}
+		if err != nil {
+			return badPart(err)
+		}
+		if n == maxParts {
+			return badBody("the body has too many parts")
+		}
+		part, err := readPart(raw, maxFile)
+		if err != nil {
+			return err
+		}
+		if err := take(part); err != nil {
+			return err
+		}
+	}
+}
+
+// boundaryReader is a multipart body that records whether its last boundary was read: otherwise a
+// body that is cut off within the headers of a part looks complete.
+type boundaryReader struct {
+	io.ReadCloser
+	mark []byte // the boundary at its end, at the beginning of a line
+	last []byte // of what was read, less than a mark
+	seen bool
+}
+
+func newBoundaryReader(r *http.Request) *boundaryReader {
+	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return &boundaryReader{ReadCloser: r.Body, mark: []byte("\n--" + params["boundary"] + "--"), last: []byte("\n")}
+}
+
+// Read implements io.Reader.
+func (c *boundaryReader) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	if !c.seen {
+		c.last = append(c.last, b[:n]...)
+		c.seen = bytes.Contains(c.last, c.mark)
+		c.last = append(c.last[:0], c.last[max(0, len(c.last)-len(c.mark)+1):]...)
+	}
+	return n, err
+}
+
+func readPart(raw *multipart.Part, maxFile int64) (Part, error) {
+	part := Part{Name: raw.FormName(), Filename: raw.FileName(), Type: raw.Header.Get("Content-Type")}
+	if !printable(part.Name) || !printable(part.Filename) {
+		return part, badBody("the name of a part is not acceptable text")
+	}
+	if part.Filename != "" {
+		part.File = partReader{http.MaxBytesReader(nil, raw, maxFile)}
+		return part, nil
+	}
+	text, err := io.ReadAll(partReader{http.MaxBytesReader(nil, raw, maxTextPart)})
+	part.Text = string(text)
+	return part, err
+}
+
+// partReader turns read errors of a part into refusals.
+type partReader struct{ io.Reader }
+
+// Read implements io.Reader.
+func (p partReader) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = badPart(err)
+	}
+	return n, err
+}
+
+func badPart(err error) error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(large.Limit+1, large.Limit)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return badBody("the multipart body is malformed")
+}
+
+// Timeouts and limits for a body that is not used.
+const (
+	drainMost  = 256 << 10              // what is read of it to keep the connection
+	drainWait  = 20 * time.Millisecond  // how long its bytes may take before the answer goes out
+	lingerWait = 500 * time.Millisecond // how long the connection stays open after the answer
+)
+
+// errSlowBody is why the reading of a body ended: its time was up.
+var errSlowBody = fmt.Errorf("the body did not come in time: %w", context.DeadlineExceeded)
+
+// requestBody is the body of a request, with a deadline. Its bytes must arrive within the request
+// timeout; on a streaming route each read has its own. Otherwise a slow client would block the
+// connection and the answer, because net/http reads a body to its end before it answers.
+//
+// Deadlines belong to the socket, so they are of the real clock.
+type requestBody struct {
+	io.ReadCloser
+	conn    *http.ResponseController
+	idle    time.Duration // each read begins it anew; zero: the first deadline stands
+	unasked bool          // the client waits for 100 Continue before it sends
+	length  int64         // -1: not announced
+
+	whole   atomic.Bool // read to its end
+	settled atomic.Bool // the answer has begun: nobody reads on
+}
+
+// watchBody sets the deadline for the body of r, and passes it to rec.
+func watchBody(rec *recorder, r *http.Request, ex *exchange) {
+	if r.Body == nil || r.Body == http.NoBody || r.ProtoMajor != 1 {
+		return
+	}
+	b := &requestBody{
+		ReadCloser: r.Body, conn: http.NewResponseController(rec.ResponseWriter),
+		unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"), length: r.ContentLength,
+	}
+	if ex.route != nil && ex.route.Streaming {
+		b.idle = ex.settings.RequestTimeout
+	}
+	b.extendDeadline(ex.settings.RequestTimeout)
+	r.Body, rec.incoming = b, b
+}
+
+// extendDeadline sets the read deadline. A writer without a connection, in tests, has none.
+func (b *requestBody) extendDeadline(d time.Duration) { _ = b.conn.SetReadDeadline(time.Now().Add(d)) }
+
+// Read implements io.Reader.
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.settled.Load() {
+		return 0, errSlowBody
+	}
+	if b.idle > 0 {
+		b.extendDeadline(b.idle)
+	}
+	n, err := b.readBytes(p)
+	if err != nil && b.settled.Load() {
+		err = errSlowBody // an end that settle may have reached: it would look whole
+	}
+	return n, err
+}
+
+// readBytes reads, and records the end of the body. The deadline ends there: net/http removes it
+// to watch the connection, and would wait for ever if we removed it at another time.
+func (b *requestBody) readBytes(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.whole.Store(true)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errSlowBody
+	}
+	return n, err
+}
+
+// finish is called before an answer is sent. An unread body must not delay the answer: bytes that
+// have arrived are read, so that the connection can be reused; else it is closed after the answer,
+// with a moment for the client to read it.
+func (b *requestBody) finish(h http.Header) {
+	if b == nil || b.whole.Load() || b.settled.Swap(true) {
+		return
+	}
+	if !b.unasked && b.length <= drainMost {
+		b.extendDeadline(drainWait)
+		_, _ = io.CopyN(io.Discard, readerFunc(b.readBytes), drainMost)
+		if b.whole.Load() {
+			return
+		}
+	}
+	h.Set("Connection", "close")
+	b.extendDeadline(lingerWait)
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -11,7 +11,7 @@ import (
 	"svc/domain"
 )
 
-// ReadModel tells how far this node's read model has come.
+// ReadModel waits for positions of the read model of this node.
 type ReadModel interface {
 	// Reach waits until the read model has everything up to pos.
 	Reach(ctx context.Context, pos domain.Position) error
@@ -23,8 +23,7 @@ type ReadModel interface {
 // readWait bounds the wait of a read for the read model.
 const readWait = 2 * time.Second
 
-// catchUp is the step that lets a read see what was written before it, and a run what
-// was saved.
+// catchUp is the step that lets a read see earlier writes, and a run what was saved.
 func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	if ex.route.Surface == Plain || ex.writes(r) && !ex.route.Runs {
@@ -34,7 +33,7 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 	if err != nil || g.opts.ReadModel == nil || ex.route.NoWait {
 		return err
 	}
-	return bounded(r.Context(), func(ctx context.Context) error {
+	return waitBounded(r.Context(), func(ctx context.Context) error {
 		if !pos.IsZero() {
 			if err := g.opts.ReadModel.Reach(ctx, pos); err != nil {
 				return err
@@ -67,19 +66,21 @@ func minPosition(token string) (domain.Position, error) {
 	return pos, nil
 }
 
-func (g *Gateway) waitFresh(ctx context.Context) error { return bounded(ctx, g.opts.ReadModel.Fresh) }
+func (g *Gateway) waitFresh(ctx context.Context) error {
+	return waitBounded(ctx, g.opts.ReadModel.Fresh)
+}
 
-// over is a context in which nothing can be waited for.
-var over = func() context.Context {
+// expiredContext is a cancelled context.
+var expiredContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// bounded waits for the read model, but not for ever. Mostly there is nothing
-// to wait for, and then no timer is made.
-func bounded(ctx context.Context, wait func(context.Context) error) error {
-	if wait(over) == nil {
+// waitBounded waits for the read model with a timeout. Mostly there is nothing to wait for, and then
+// it creates no timer.
+func waitBounded(ctx context.Context, wait func(context.Context) error) error {
+	if wait(expiredContext) == nil {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, readWait)
@@ -92,8 +93,8 @@ func bounded(ctx context.Context, wait func(context.Context) error) error {
 	return err
 }
 
-// gateWrites lets writes pass while the store takes them.
-func (g *Gateway) gateWrites(_ http.ResponseWriter, r *http.Request) error {
+// checkWriteGate refuses writes while the store does not accept them.
+func (g *Gateway) checkWriteGate(_ http.ResponseWriter, r *http.Request) error {
 	if g.opts.WriteGate == nil || !exchangeOf(r).writes(r) {
 		return nil
 	}
@@ -107,8 +108,7 @@ func (g *Gateway) gateWrites(_ http.ResponseWriter, r *http.Request) error {
 	return &closedGate{err}
 }
 
-// closedGate is why writes are refused, for the log; the caller is told when
-// to come back.
+// closedGate says why writes are refused, for the log; the caller gets a Retry-After.
 type closedGate struct{ error }
 
 // Unavailable implements Unavailable.

@@ -58,8 +58,8 @@ func trustingConfig(origins []string) *cors.Config {
 	}
 }
 
-// follow configures the policy anew when the settings name other origins.
-func (c *crossOrigin) follow(origins []string) {
+// reconfigure applies other origins of the settings.
+func (c *crossOrigin) reconfigure(origins []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if sameSlice(c.origins, origins) {
@@ -99,7 +99,7 @@ func (c *crossOrigin) trusts(origin string) bool {
 	return h.Header().Get("Access-Control-Allow-Origin") == origin
 }
 
-// headerOnly is a writer that keeps nothing but headers.
+// headerOnly is a writer that stores only headers.
 type headerOnly http.Header
 
 // Header implements http.ResponseWriter.
@@ -111,19 +111,19 @@ func (h headerOnly) Write(b []byte) (int, error) { return len(b), nil }
 // WriteHeader implements http.ResponseWriter.
 func (h headerOnly) WriteHeader(int) {}
 
-// shareAcrossOrigins is the CORS step. An origin that is not allowed gets no
-// CORS header; its preflight is answered like any OPTIONS.
-func (g *Gateway) shareAcrossOrigins(next http.Handler) http.Handler {
+// applyCORS is the CORS step. An origin that is not allowed gets no CORS header; its preflight is
+// answered like any OPTIONS.
+func (g *Gateway) applyCORS(next http.Handler) http.Handler {
 	trusting, open := g.cors.trusting.Wrap(next), g.cors.open.Wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ex := exchangeOf(r)
-		g.cors.follow(ex.settings.Origins)
+		g.cors.reconfigure(ex.settings.Origins)
 		origin := r.Header.Get("Origin")
 		switch {
 		case origin == "":
 			w.Header().Add("Vary", "Origin")
 			next.ServeHTTP(w, r)
-		case g.cors.trusts(origin) && isVain(r, ex):
+		case g.cors.trusts(origin) && isUnroutedPreflight(r, ex):
 			w.Header().Add("Vary", "Origin")
 			w.WriteHeader(http.StatusNoContent)
 		case g.cors.trusts(origin):
@@ -138,9 +138,9 @@ func (g *Gateway) shareAcrossOrigins(next http.Handler) http.Handler {
 	})
 }
 
-// isVain reports whether r is a preflight for what does not exist. It is told
-// so by what it is not allowed, as browsers expect, not by a status.
-func isVain(r *http.Request, ex *exchange) bool {
+// isUnroutedPreflight reports whether r is a preflight for a route that does not exist. As browsers
+// expect, it is answered without allowed methods, not with a status.
+func isUnroutedPreflight(r *http.Request, ex *exchange) bool {
 	asked := r.Header.Get("Access-Control-Request-Method")
 	return r.Method == http.MethodOptions && asked != "" && (ex.route == nil || !slices.Contains(corsMethods, asked))
 }

@@ -6,13 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 )
 
@@ -118,8 +124,8 @@ type Unavailable interface {
 	Unavailable() (retryAfter time.Duration)
 }
 
-// explain turns any error into what the caller may see of it. The third result
-// is false when err is the operator's business and must be logged.
+// explain turns any error into the refusal that the caller sees. known is false when err is for the
+// operator and must be logged.
 func explain(err error) (status int, refusal *domain.Error, known bool) {
 	if e, ok := errors.AsType[*Refusal](err); ok {
 		return e.Status, e.Err, true
@@ -135,7 +141,7 @@ func explain(err error) (status int, refusal *domain.Error, known bool) {
 	return statuses[refusal.Code], refusal, known
 }
 
-// translate explains the errors that are no refusals.
+// translate explains errors that are not refusals.
 func translate(err error) (refusal *domain.Error, known bool) {
 	if e, ok := errors.AsType[Unavailable](err); ok {
 		return unavailable(e.Unavailable()), false
@@ -207,4 +213,176 @@ func retryAfter(e *domain.Error) string {
 		return wait
 	}
 	return "1"
+}
+
+// ErrorRecorder records the errors of callers in their workspace.
+type ErrorRecorder interface {
+	// RecordFailure records err. ctx carries the request's correlation and
+	// caller, and outlives the request.
+	RecordFailure(ctx context.Context, workspaceID string, err *domain.Error)
+}
+
+const (
+	failureWorkers = 2
+	failureQueue   = 256
+	failureWait    = 10 * time.Second
+)
+
+// failures records errors in the background. When there are too many, they are logged and dropped.
+type failures struct {
+	recorder ErrorRecorder
+	log      *slog.Logger
+	queue    chan failedRequest
+	workers  sync.WaitGroup
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+type failedRequest struct {
+	ctx         context.Context
+	workspaceID string
+	err         *domain.Error
+}
+
+func newFailures(recorder ErrorRecorder, log *slog.Logger) *failures {
+	f := &failures{recorder: recorder, log: log, queue: make(chan failedRequest, failureQueue)}
+	if recorder != nil {
+		for range failureWorkers {
+			f.workers.Go(f.work)
+		}
+	}
+	return f
+}
+
+func (f *failures) work() {
+	for item := range f.queue {
+		f.record(item)
+	}
+}
+
+func (f *failures) record(item failedRequest) {
+	ctx, cancel := context.WithTimeout(item.ctx, failureWait)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			f.log.ErrorContext(ctx, "error recorder panicked", "panic", value)
+		}
+	}()
+	f.recorder.RecordFailure(ctx, item.workspaceID, item.err)
+}
+
+// add queues an error unless the contract leaves it out.
+func (f *failures) add(r *http.Request, ex *exchange, status int, err *domain.Error) {
+	if f.recorder == nil || !ex.grant.InWorkspace || !isRecorded(status) {
+		return
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return
+	}
+	// A request of its own: the handler may go on, and the ids that it draws are those of
+	// its repetition.
+	ctx := commands.WithRequest(context.WithoutCancel(r.Context()), &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address})
+	select {
+	case f.queue <- failedRequest{ctx, ex.workspaceID(), err}:
+	default:
+		f.log.WarnContext(r.Context(), "error not recorded: queue full", "correlationId", ex.id, "code", err.Code)
+	}
+}
+
+func isRecorded(status int) bool {
+	return status != http.StatusUnauthorized && status != http.StatusNotFound && status != http.StatusTooManyRequests
+}
+
+// close records what is queued and waits for the workers.
+func (f *failures) close() {
+	f.mu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.queue)
+	}
+	f.mu.Unlock()
+	f.workers.Wait()
+}
+
+// secretWords anywhere in the name of a query parameter make it a credential; secretNames are whole
+// names.
+var (
+	secretWords = []string{
+		"token", "secret", "password", "passwd", "passphrase", "credential", "authorization", "signature",
+		"session", "cookie", "csrf", "jwt", "code", "key",
+	}
+	secretNames = []string{"assertion", "auth", "nonce", "otp", "pass", "pin", "pw", "pwd", "sid", "sig", "state", "totp"}
+)
+
+// secretValue matches an access token or a JWT.
+var secretValue = regexp.MustCompile(`(?:^|[^0-9A-Za-z])at:.|eyJ[\w-]*\.[\w-]+\.[\w-]*`)
+
+const mask = "***"
+
+// maskedPath returns a path without credentials, for logs and events.
+func (ex *exchange) maskedPath(path string) string {
+	if ex.route != nil && ex.route.SecretPath {
+		return ex.template
+	}
+	if !strings.ContainsAny(path, "%:.") {
+		return path // the usual one
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if secretValue.MatchString(percentDecoded(segment)) {
+			segments[i] = mask
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// logPath returns a path and query for the log, without credentials. Those of calls of automations
+// are left out, because only the run knows which values are secret.
+func (ex *exchange) logPath(u *url.URL) string {
+	if ex.route != nil && ex.route.Rate == RateWebhooks {
+		return ex.template
+	}
+	path := ex.maskedPath(u.EscapedPath())
+	if u.RawQuery == "" {
+		return path
+	}
+	pairs := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
+	for i, pair := range pairs {
+		pairs[i] = maskedPair(pair)
+	}
+	return path + "?" + strings.Join(pairs, "&")
+}
+
+// maskedPair returns one parameter of a query without a credential.
+func maskedPair(pair string) string {
+	name, value, valued := strings.Cut(pair, "=")
+	readable := percentDecoded(name)
+	switch {
+	case secretValue.MatchString(readable):
+		return mask
+	case valued && (isSecretName(readable) || secretValue.MatchString(percentDecoded(value))):
+		return name + "=" + mask
+	}
+	return pair
+}
+
+func isSecretName(name string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(secretNames, name) ||
+		slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// percentDecoded decodes percent-encoding, also when it was applied twice.
+func percentDecoded(s string) string {
+	for range 3 {
+		plain, err := url.PathUnescape(s)
+		if err != nil || plain == s {
+			break
+		}
+		s = plain
+	}
+	return s
 }

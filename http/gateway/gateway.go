@@ -1,11 +1,26 @@
+// Package gateway handles everything between the socket and a handler.
+//
+// A Gateway serves one table of routes. Each route says who may call it, how
+// large its body may be, how often it may be called and who answers; New
+// refuses a table with a row that leaves its permission open. The order in
+// which a request is examined is written once, in Gateway.chain: correlation,
+// CORS, API version, header cleaning, limits by IP, authentication, CSRF,
+// limits by caller, body limit, permission, handler.
+//
+// Handlers are functions from a request to a value or an error, and this
+// package is the only one that writes a body, so every answer has the same
+// shape. What the gateway needs of others (authentication, authorization, counters,
+// stored answers) it gets through the small interfaces declared here.
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -25,7 +40,7 @@ type Options struct {
 	Routes   []Route
 	Settings func() Settings // live values; nil: the defaults
 
-	Authenticator Authenticator // nil: no credential holds
+	Authenticator Authenticator // nil: no credential is valid
 	Authorizer    Authorizer
 	CheckCSRF     func(c Caller, token string) bool // nil: no token holds
 	ReadModel     ReadModel                         // nil: reads never wait
@@ -52,14 +67,14 @@ type Gateway struct {
 	router   *router
 	cors     *crossOrigin
 	limits   *windows
-	once     *onceOnly
+	once     *idempotency
 	failures *failures
 	metrics  *metrics
 	inFlight occupancy // requests
 	live     occupancy // streams
 
 	handler http.Handler
-	crew    *crew          // handlers, also those that outlive their request
+	workers *workerPool    // handlers, also those that outlive their request
 	working sync.WaitGroup // handlers that write by themselves, and who waits for those that outlived their request
 	owned   sync.WaitGroup // the settling goroutine
 
@@ -76,7 +91,7 @@ func New(opts Options) (*Gateway, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.SeedKey, opts.Log, holder{opts.Host.Replica, opts.NewID()})}
+	g := &Gateway{opts: opts, once: newIdempotency(opts.Idempotency, opts.SeedKey, opts.Log, holder{opts.Host.Replica, opts.NewID()})}
 	var errs [4]error
 	var compress func(http.Handler) http.HandlerFunc
 	g.router, errs[0] = newRouter(opts.Routes)
@@ -91,8 +106,8 @@ func New(opts Options) (*Gateway, error) {
 	g.handler = g.chain(compress)
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streaming, g.quit = context.WithCancel(g.life)
-	g.crew = newCrew(g.streaming)
-	g.once.aside = g.aside
+	g.workers = newWorkerPool(g.streaming)
+	g.once.aside = g.runDetached
 	g.owned.Go(func() { g.limits.run(g.streaming) })
 	return g, nil
 }
@@ -128,29 +143,28 @@ func (o Options) check() error {
 	return check(o.Routes)
 }
 
-// chain is the order in which a request is examined: section 2 of the
-// contract, line by line.
+// chain is the order in which a request is processed: section 2 of the contract, line by line.
 func (g *Gateway) chain(compress func(http.Handler) http.HandlerFunc) http.Handler {
 	return inOrder(http.HandlerFunc(g.serve),
-		g.begin, // correlation id, trace context, client address
+		g.openExchange, // correlation id, trace context, client address
 		g.observe,
 		g.recover,
 		g.harden,
-		g.shareAcrossOrigins, // CORS
-		g.step(g.speakVersion),
+		g.applyCORS, // CORS
+		g.step(g.checkVersion),
 		g.answerOptions,
 		g.step(g.clean),
 		g.step(g.mustRoute),
 		g.step(g.limitByIP),
 		g.step(g.authenticate),
 		g.step(g.checkCSRF),
-		g.step(g.introduce), // x-svc-user-id and its kin, for the services
+		g.step(g.setCallerHeaders), // x-svc-user-id and its kin, for the services
 		g.step(g.limitByCaller),
 		g.occupy,
 		g.step(g.limitBody),
 		g.step(g.catchUp),
 		g.step(g.authorize),
-		g.step(g.gateWrites),
+		g.step(g.checkWriteGate),
 		g.compress(compress),
 	)
 }
@@ -163,7 +177,7 @@ func inOrder(last http.Handler, wrappers ...func(http.Handler) http.Handler) htt
 	return last
 }
 
-// step makes a question of the chain: an error ends the request.
+// step makes a step of the chain of a check: an error ends the request.
 func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +194,7 @@ func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	g.handler.ServeHTTP(rec, r)
-	rec.incoming.settle(rec.Header()) // of an answer without a word
+	rec.incoming.finish(rec.Header()) // of an answer without a word
 }
 
 // EndStreams ends every live stream, and those that are still to come: for
@@ -197,7 +211,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.crew.wait()
+		g.workers.wait()
 		g.working.Wait()
 		g.failures.close()
 		g.owned.Wait()
@@ -210,7 +224,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 }
 
-// recover turns a panic into a 500. An answer that has begun is broken off.
+// recover turns a panic into a 500. An answer that has begun is aborted.
 func (g *Gateway) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -221,7 +235,7 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 			if value == http.ErrAbortHandler {
 				panic(value)
 			}
-			err := &panicked{value, debug.Stack()}
+			err := &handlerPanic{value, debug.Stack()}
 			if w.(*recorder).wrote() {
 				g.logFailure(r, err)
 				panic(http.ErrAbortHandler)
@@ -230,4 +244,40 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Settings are the live values of a Gateway: it asks for them once per request.
+// The zero value of every field stands for the contract's default.
+type Settings struct {
+	RequestTimeout time.Duration // GATEWAY_REQUEST_TIMEOUT_SECONDS; default 60s
+	WriteGrace     time.Duration // how long a write may go on after that; default RequestTimeout
+
+	RequestMaxSize int64 // REQUEST_MAX_SIZE in bytes; default 1 MB
+	UploadsMaxSize int64 // UPLOADS_MAX_SIZE in bytes per file; default 10 MB
+	ImportMaxSize  int64 // IMPORT_MAX_SIZE in bytes; default 50 MB
+
+	RateLimits       map[RateClass]int64 // per minute; missing: the table's, 0: off
+	DisableRateLimit bool                // DISABLE_RATE_LIMIT
+	MaxConcurrent    int                 // MAX_CONCURRENT_REQUESTS per caller; default 200
+	MaxLive          int                 // live connections per caller; default 50
+
+	// Origins may call with credentials: patterns such as https://example.com
+	// and https://*.example.com. The slice must not change once returned.
+	Origins        []string
+	TrustedProxies []netip.Prefix // TRUSTED_PROXIES
+	InternalKey    string         // INTERNAL_API_KEY; empty: no request has it
+	HealthLogs     bool           // ENABLE_HEALTHCHECK_LOGS
+}
+
+const megabyte = 1 << 20
+
+func (s Settings) withDefaults() Settings {
+	s.RequestTimeout = cmp.Or(s.RequestTimeout, time.Minute)
+	s.WriteGrace = cmp.Or(s.WriteGrace, s.RequestTimeout)
+	s.RequestMaxSize = cmp.Or(s.RequestMaxSize, megabyte)
+	s.UploadsMaxSize = cmp.Or(s.UploadsMaxSize, 10*megabyte)
+	s.ImportMaxSize = cmp.Or(s.ImportMaxSize, 50*megabyte)
+	s.MaxConcurrent = cmp.Or(s.MaxConcurrent, 200)
+	s.MaxLive = cmp.Or(s.MaxLive, 50)
+	return s
 }

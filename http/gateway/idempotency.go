@@ -20,7 +20,7 @@ import (
 	"svc/domain"
 )
 
-// IdempotencyStore keeps answers for all nodes, durably.
+// IdempotencyStore stores answers for all nodes, durably.
 type IdempotencyStore interface {
 	// Claim keeps record under key for ttl and returns nil, unless something is
 	// kept there already: then it changes nothing and returns that. Of several
@@ -37,10 +37,10 @@ const (
 	twinPoll   = 100 * time.Millisecond // between looks at another node's claim
 	storeWait  = 5 * time.Second
 	maxKeySize = 255
-	maxKept    = 512 << 10 // bytes of a record; a larger answer is not kept
+	maxRecord  = 512 << 10 // bytes of a record; a larger answer is not kept
 )
 
-// record is what the store keeps: first a claim, then the answer.
+// record is the stored value: first a claim, then the answer.
 type record struct {
 	Print  string      `json:"print"` // of method, path and body
 	Holder holder      `json:"holder,omitzero"`
@@ -61,10 +61,9 @@ type holder struct {
 
 func (h holder) outlived(by holder) bool { return h.Node != "" && h.Node == by.Node && h.Run != by.Run }
 
-// onceOnly runs each write with an Idempotency-Key once, and answers repeats
-// with the first successful answer. Keys belong to callers: without a credential there is
-// none, and each request is one of its own.
-type onceOnly struct {
+// idempotency runs each write with an Idempotency-Key once, and answers repeats with the first
+// successful answer. Keys belong to callers: requests without a credential are never repeats.
+type idempotency struct {
 	store IdempotencyStore
 	key   []byte // of seeds
 	log   *slog.Logger
@@ -75,21 +74,21 @@ type onceOnly struct {
 	flights map[string]chan struct{} // keys at work on this node
 }
 
-func newOnceOnly(store IdempotencyStore, key []byte, log *slog.Logger, self holder) *onceOnly {
-	return &onceOnly{store: store, key: key, log: log, self: self, flights: map[string]chan struct{}{}}
+func newIdempotency(store IdempotencyStore, key []byte, log *slog.Logger, self holder) *idempotency {
+	return &idempotency{store: store, key: key, log: log, self: self, flights: map[string]chan struct{}{}}
 }
 
-// claim is one request's hold on its key.
+// claim is the claim of one request on its key.
 type claim struct {
 	key   string // in the store
 	print string
-	lease time.Duration
-	hold  *hold // nil: nothing is claimed yet
+	ttl   time.Duration
+	lease *claimLease // nil: nothing is claimed yet
 }
 
-// wrap lets work run once per key. It belongs inside the request timeout: an
-// answer that came too late for its caller is kept for the repeated request.
-func (o *onceOnly) wrap(work task) task {
+// wrap runs work once per key. It is inside of the request timeout: an answer that is too late for
+// its caller is stored for the repeat.
+func (o *idempotency) wrap(work task) task {
 	return func(r *http.Request) (*reply, error) {
 		ex := exchangeOf(r)
 		keys := r.Header.Values("Idempotency-Key")
@@ -115,9 +114,9 @@ func (o *onceOnly) wrap(work task) task {
 	}
 }
 
-// seed is what the ids of a request are drawn from: the same for its repetition,
-// on any node, and known to nobody outside.
-func (o *onceOnly) seed(c claim) string {
+// seed returns the seed of the ids of a request: the same for its repeat on any node, and unknown to
+// others.
+func (o *idempotency) seed(c claim) string {
 	mac := hmac.New(sha256.New, o.key)
 	mac.Write([]byte(c.key + "/" + c.print))
 	return hex.EncodeToString(mac.Sum(nil))
@@ -150,16 +149,16 @@ func claimOf(r *http.Request, ex *exchange, key string) (claim, error) {
 	if int64(len(head)) == most {
 		fmt.Fprintf(sum, "\n%d", r.ContentLength)
 	}
-	r.Body = rejoined{io.MultiReader(bytes.NewReader(head), orEmpty(r.Body)), orEmpty(r.Body)}
+	r.Body = rejoinedBody{io.MultiReader(bytes.NewReader(head), orEmpty(r.Body)), orEmpty(r.Body)}
 	return claim{
 		key:   digest(ex.callerKey() + "\n" + key),
 		print: hex.EncodeToString(sum.Sum(nil)),
-		lease: ex.settings.RequestTimeout + ex.settings.WriteGrace + storeWait,
+		ttl:   ex.settings.RequestTimeout + ex.settings.WriteGrace + storeWait,
 	}, nil
 }
 
-// rejoined is a body whose beginning was read and put back.
-type rejoined struct {
+// rejoinedBody is a body whose beginning was read before.
+type rejoinedBody struct {
 	io.Reader
 	io.Closer
 }
@@ -171,17 +170,17 @@ func orEmpty(body io.ReadCloser) io.ReadCloser {
 	return body
 }
 
-// run waits for a twin on this node, then asks the store whose turn it is.
-func (o *onceOnly) run(r *http.Request, c claim, work task) (*reply, error) {
+// run waits for a request with the same key on this node, then claims the key in the store.
+func (o *idempotency) run(r *http.Request, c claim, work task) (*reply, error) {
 	for {
-		twin, leave := o.enter(c.key)
+		twin, leave := o.enterKey(c.key)
 		if leave == nil {
 			if err := wait(r.Context(), twin, 0); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		rp, pending, err := o.lead(r, c, work, leave)
+		rp, pending, err := o.claimAndRun(r, c, work, leave)
 		if !pending {
 			return rp, err
 		}
@@ -191,9 +190,9 @@ func (o *onceOnly) run(r *http.Request, c claim, work task) (*reply, error) {
 	}
 }
 
-// enter takes the key on this node. When a twin has it, leave is nil and twin
-// is closed once it is done.
-func (o *onceOnly) enter(key string) (twin <-chan struct{}, leave func()) {
+// enterKey acquires the key on this node. When another request has it, leave is nil, and twin is
+// closed when that is done.
+func (o *idempotency) enterKey(key string) (twin <-chan struct{}, leave func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if flight, busy := o.flights[key]; busy {
@@ -226,16 +225,16 @@ func wait(ctx context.Context, done <-chan struct{}, limit time.Duration) error 
 	return nil
 }
 
-// lead claims the key in the store and runs work, or answers with what is
-// kept. pending tells that another node is at work on it.
-func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *reply, pending bool, err error) {
+// claimAndRun claims the key in the store and runs work, or returns the stored answer. pending says
+// that another node works on it.
+func (o *idempotency) claimAndRun(r *http.Request, c claim, work task, leave func()) (rp *reply, pending bool, err error) {
 	handedOver := false
 	defer func() {
 		if !handedOver {
 			leave()
 		}
 	}()
-	existing, repeated, err := o.take(r.Context(), c)
+	existing, repeated, err := o.claimKey(r.Context(), c)
 	if err != nil {
 		return nil, false, &closedGate{fmt.Errorf("claim idempotency key: %w", err)}
 	}
@@ -243,27 +242,26 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 		rp, pending, err = replay(existing, c.print)
 		return rp, pending, err
 	}
-	c.hold = o.holdOn(r.Context(), c)
-	rp, err = o.first(r, c, work)
+	c.lease = o.startLease(r.Context(), c)
+	rp, err = o.runFirst(r, c, work)
 	if err == nil && repeated {
 		err = rp.markReplayed()
 	}
 	if err == nil && rp.stream != nil {
 		handedOver = true
-		rp.settle = o.settle(r, c, rp.stream, leave)
+		rp.onEnd = o.onStreamEnd(r, c, rp.stream, leave)
 	}
 	return rp, false, err
 }
 
-// take claims the key in the store, also from a run of this node that crashed
-// with it and after an answer that could not be kept (repeated), and returns what
-// is kept there instead when there is anything.
-func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, repeated bool, err error) {
-	mine, err := o.mine(c)
+// claimKey claims the key in the store, also from a crashed process of this node, and after an
+// answer that could not be stored (repeated). It returns the stored record when there is one.
+func (o *idempotency) claimKey(ctx context.Context, c claim) (existing []byte, repeated bool, err error) {
+	mine, err := o.encodeClaim(c)
 	if err != nil {
 		return nil, false, err
 	}
-	existing, err = o.store.Claim(ctx, c.key, mine, c.lease)
+	existing, err = o.store.Claim(ctx, c.key, mine, c.ttl)
 	if err != nil || existing == nil {
 		return nil, false, err
 	}
@@ -272,22 +270,22 @@ func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, repeated
 		return existing, false, nil
 	}
 	if kept.Again || !kept.Done && kept.Holder.outlived(o.self) {
-		return nil, kept.Again, o.store.Put(ctx, c.key, mine, c.lease)
+		return nil, kept.Again, o.store.Put(ctx, c.key, mine, c.ttl)
 	}
 	return existing, false, nil
 }
 
-// first runs work and keeps its answer, or nothing when it failed.
-func (o *onceOnly) first(r *http.Request, c claim, work task) (rp *reply, err error) {
+// runFirst runs work and stores its answer, or nothing when it failed.
+func (o *idempotency) runFirst(r *http.Request, c claim, work task) (rp *reply, err error) {
 	kept := false
 	defer func() {
 		if !kept {
-			o.drop(r, c)
+			o.deleteClaim(r, c)
 		}
 	}()
 	rp, err = work(r)
 	if kept = errors.Is(err, ErrGoesOn); kept {
-		o.keepDone(r, c)
+		o.storeDone(r, c)
 	}
 	if err != nil {
 		return nil, err
@@ -297,7 +295,209 @@ func (o *onceOnly) first(r *http.Request, c claim, work task) (rp *reply, err er
 		return rp, nil
 	}
 	if kept = rp.status < http.StatusMultipleChoices && rp.reader == nil; kept {
-		o.keep(r, c, rp)
+		o.storeAnswer(r, c, rp)
 	}
 	return rp, nil
+}
+
+// replay answers from a stored record.
+func replay(kept []byte, print string) (rp *reply, pending bool, err error) {
+	var rec record
+	if err := json.Unmarshal(kept, &rec); err != nil {
+		return nil, false, fmt.Errorf("read kept answer: %w", err)
+	}
+	if rec.Print != print {
+		return nil, false, domain.Refuse(domain.CodeConflict, "this Idempotency-Key was used for another request").
+			Reason("idempotency_key_reused")
+	}
+	if !rec.Done {
+		return nil, true, nil
+	}
+	if rec.Ran != "" {
+		return nil, false, domain.Refuse(domain.CodeConflict, "it was run for this Idempotency-Key, and its answer could not be kept: it was too large, or the node stopped before").
+			Reason("not_recorded").With("correlationId", rec.Ran)
+	}
+	if rec.Header == nil {
+		rec.Header = http.Header{}
+	}
+	rec.Header.Set("Idempotency-Replayed", "true")
+	return &reply{status: rec.Status, header: rec.Header, body: rec.Body}, false, nil
+}
+
+// markReplayed marks the answer of work that ran again as a replay.
+func (rp *reply) markReplayed() (err error) {
+	rp.header.Set("Idempotency-Replayed", "true")
+	for _, once := range neverReplayed {
+		rp.header.Del(once)
+	}
+	if rp.again != nil {
+		rp.body, err = json.Marshal(rp.again)
+	}
+	return err
+}
+
+// neverReplayed are the headers that a replay does not have.
+var neverReplayed = []string{"Set-Cookie", "X-Svc-Csrf-Token"}
+
+// storeAnswer stores an answer for a day. When that fails, or it is too large, only storeDone is
+// called; the answer is sent in any case.
+func (o *idempotency) storeAnswer(r *http.Request, c claim, rp *reply) {
+	whole, err := recordOf(r, c, rp)
+	if err == nil {
+		err = o.storeRecord(r, c, whole)
+	}
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, errTooLarge) {
+		o.log.ErrorContext(r.Context(), "answer not kept for its idempotency key", "correlationId", exchangeOf(r).id, "err", err)
+	}
+	o.storeDone(r, c)
+}
+
+// storeDone stores that the request was done. A repeat runs again, finds its own events, because its
+// ids are derived from its key, and so answers the same. Automations are not run again.
+func (o *idempotency) storeDone(r *http.Request, c claim) {
+	rec, ex := record{Print: c.print, Done: true}, exchangeOf(r)
+	if ex.route.Runs {
+		rec.Ran = ex.id
+	} else {
+		rec.Again = true
+	}
+	if o.storeRecord(r, c, rec) != nil {
+		o.deleteClaim(r, c)
+	}
+}
+
+// errTooLarge says that an answer is too large to be stored.
+var errTooLarge = errors.New("gateway: answer too large to be kept")
+
+// recordOf returns the record for replays.
+func recordOf(r *http.Request, c claim, rp *reply) (rec record, err error) {
+	rec = record{Print: c.print, Done: true, Status: rp.status, Header: rp.header.Clone(), Body: rp.body}
+	for _, once := range neverReplayed {
+		rec.Header.Del(once)
+	}
+	setPosition(rec.Header, exchangeOf(r).positionOf(r, rp.status))
+	if rp.again != nil {
+		rec.Body, err = json.Marshal(rp.again)
+	}
+	return rec, err
+}
+
+func (o *idempotency) storeRecord(r *http.Request, c claim, rec record) error {
+	c.lease.end()
+	if len(rec.Body) > maxRecord {
+		return errTooLarge
+	}
+	encoded, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if len(encoded) > maxRecord {
+		return errTooLarge
+	}
+	ctx, cancel := storeContext(r.Context())
+	defer cancel()
+	return o.store.Put(ctx, c.key, encoded, keptFor)
+}
+
+// storeLastFrame stores the last frame of a stream, or nothing when it failed.
+func (o *idempotency) storeLastFrame(r *http.Request, c claim, last any, failure error) {
+	body, err := json.Marshal(last)
+	if failure != nil || last == nil || err != nil {
+		o.deleteClaim(r, c)
+		return
+	}
+	o.storeAnswer(r, c, &reply{status: http.StatusOK, header: http.Header{"Content-Type": {jsonType}}, body: body})
+}
+
+func (o *idempotency) deleteClaim(r *http.Request, c claim) {
+	c.lease.end()
+	ctx, cancel := storeContext(r.Context())
+	defer cancel()
+	if err := o.store.Delete(ctx, c.key); err != nil {
+		o.log.WarnContext(r.Context(), "idempotency key not given back", "correlationId", exchangeOf(r).id, "err", err)
+	}
+}
+
+// storeContext outlives the request: its result must be stored.
+func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storeWait)
+}
+
+// ErrGoesOn says that the work of a request continues, and that its answer will not be known here: a
+// repeat with the same Idempotency-Key must not start it again.
+var ErrGoesOn = errors.New("gateway: what was begun goes on")
+
+// claimLease renews a claim while its request is processed.
+type claimLease struct {
+	mu    sync.Mutex
+	timer *time.Timer // nil: it has ended
+}
+
+// startLease renews a claim until the lease ends.
+func (o *idempotency) startLease(ctx context.Context, c claim) *claimLease {
+	h := &claimLease{}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	often := max((c.ttl-storeWait)/2, time.Millisecond)
+	h.timer = time.AfterFunc(often, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.timer == nil {
+			return
+		}
+		if err := o.renew(ctx, c); err != nil {
+			o.log.WarnContext(ctx, "idempotency key not held", "correlationId", CorrelationID(ctx), "err", err)
+		}
+		h.timer.Reset(often)
+	})
+	return h
+}
+
+// end stops renewing, before an answer replaces the claim.
+func (h *claimLease) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
+}
+
+// renew renews a claim, unless it was taken over.
+func (o *idempotency) renew(ctx context.Context, c claim) error {
+	mine, err := o.encodeClaim(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	existing, err := o.store.Claim(ctx, c.key, mine, c.ttl)
+	if err != nil || !bytes.Equal(existing, mine) {
+		return err
+	}
+	return o.store.Put(ctx, c.key, mine, c.ttl)
+}
+
+// encodeClaim returns a claim as a stored record.
+func (o *idempotency) encodeClaim(c claim) ([]byte, error) {
+	return json.Marshal(record{Print: c.print, Holder: o.self})
+}
+
+// onStreamEnd returns the function to call when a stream has ended, or will not be served: it stores
+// the last frame, or the later result. Until then its key is claimed.
+func (o *idempotency) onStreamEnd(r *http.Request, c claim, s *Stream, leave func()) func(last any, failure error) {
+	return func(last any, failure error) {
+		if s.Later == nil {
+			defer leave()
+			o.storeLastFrame(r, c, last, failure)
+			return
+		}
+		o.aside(r, func(r *http.Request) (*reply, error) {
+			defer leave()
+			return o.runFirst(r, c, func(r *http.Request) (*reply, error) { return respond(s.Later, r) })
+		})
+	}
 }

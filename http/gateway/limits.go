@@ -2,8 +2,15 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"svc/domain"
@@ -78,7 +85,7 @@ func findClass(name RateClass) *RateLimit {
 // ratePeriod is the window of every limit.
 const ratePeriod = time.Minute
 
-// rateState is where a caller stands in the current window of one limit.
+// rateState is the use of one limit by a caller in the current window.
 type rateState struct {
 	limit     RateLimit
 	max, used int64
@@ -99,8 +106,8 @@ func (ex *exchange) setRateHeaders(h http.Header) {
 	h.Set("X-Ratelimit-Reset", strconv.FormatInt(ex.rate.reset.Unix(), 10))
 }
 
-// tighten keeps the limit that leaves the least.
-func (ex *exchange) tighten(s *rateState) {
+// setTightest stores the limit with the least remaining uses.
+func (ex *exchange) setTightest(s *rateState) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.rate == nil || s.remaining() < ex.rate.remaining() {
@@ -118,21 +125,21 @@ func (s *rateState) refusal(now time.Time) error {
 		With("resetAt", domain.FormatTime(s.reset))
 }
 
-// Limit counts one more use of a class for a subject that only the handler
-// knows, such as the email of a login. It refuses with 429.
+// Limit counts one more use of a class for a subject that only the handler knows, such as the email
+// of a login. It refuses with 429.
 func Limit(ctx context.Context, class RateClass, subject string) error {
 	ex := exchangeFrom(ctx)
 	if ex == nil || ex.gateway == nil {
 		return nil
 	}
-	return ex.gateway.limits.take(ctx, ex, class, subject)
+	return ex.gateway.limits.use(ctx, ex, class, subject)
 }
 
 // limitByIP is the step for limits that count addresses.
 func (g *Gateway) limitByIP(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	if class := findClass(ex.route.Rate); class != nil && class.Per == PerIP {
-		return g.limits.take(r.Context(), ex, class.Name, addressKey(ex.ip))
+		return g.limits.use(r.Context(), ex, class.Name, addressKey(ex.ip))
 	}
 	return nil
 }
@@ -141,14 +148,14 @@ func (g *Gateway) limitByIP(_ http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) limitByCaller(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	if class := findClass(ex.route.Rate); class != nil && class.Per == PerCaller {
-		if err := g.limits.take(r.Context(), ex, class.Name, ex.callerKey()); err != nil {
+		if err := g.limits.use(r.Context(), ex, class.Name, ex.callerKey()); err != nil {
 			return err
 		}
 	}
 	if ex.route.Surface == Plain {
 		return nil
 	}
-	return g.limits.take(r.Context(), ex, RateRequests, ex.callerKey())
+	return g.limits.use(r.Context(), ex, RateRequests, ex.callerKey())
 }
 
 // unlimited reports whether no limit counts the request: a health check, or the
@@ -161,7 +168,7 @@ func (ex *exchange) unlimited() bool {
 	return ex.route.Probe || own && ex.caller.Kind == KindInternal
 }
 
-// callerKey names whom limits and idempotency keys belong to.
+// callerKey returns the owner of limits and idempotency keys.
 func (ex *exchange) callerKey() string {
 	switch c := ex.caller; {
 	case c.UserID != "":
@@ -172,4 +179,242 @@ func (ex *exchange) callerKey() string {
 		return "internal"
 	}
 	return addressKey(ex.ip)
+}
+
+// Limiter counts for all nodes together.
+type Limiter interface {
+	// Add adds n to the counter at key and returns its new total. A counter may
+	// be forgotten once window has passed since its first Add. Keys hold only
+	// letters, digits, slashes and dashes, and differ from window to window.
+	Add(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error)
+}
+
+const (
+	shareDelay   = 250 * time.Millisecond // a first use that nobody has heard of
+	shareTimeout = 2 * time.Second        // bound on one call of the Limiter
+	maxWindows   = 200_000                // counters kept on this node at once
+)
+
+// windows counts uses in fixed windows. Limits fail open: without its store the service still
+// answers.
+type windows struct {
+	shared Limiter // nil: this node counts alone
+	now    func() time.Time
+	log    *slog.Logger
+
+	unshared chan struct{} // has a value when there are counts to share
+
+	mu     sync.Mutex
+	counts map[string]*count
+}
+
+// count is one busy window on this node.
+type count struct {
+	reset   time.Time
+	shared  int64 // the shared total, as of the last settlement
+	pending int64 // used here since
+}
+
+func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows {
+	return &windows{shared: shared, now: now, log: log, unshared: make(chan struct{}, 1), counts: map[string]*count{}}
+}
+
+// use counts one use of class by subject, stores it in ex, and refuses it when the limit is exceeded.
+func (w *windows) use(ctx context.Context, ex *exchange, class RateClass, subject string) error {
+	return w.useTimes(ctx, ex, class, subject, 1)
+}
+
+// useTimes is use with a multiple of the limit.
+func (w *windows) useTimes(ctx context.Context, ex *exchange, class RateClass, subject string, times int64) error {
+	limit := findClass(class)
+	if limit == nil || ex.settings.DisableRateLimit || ex.unlimited() {
+		return nil
+	}
+	most, set := ex.settings.RateLimits[class]
+	if !set {
+		most = limit.PerMinute
+	}
+	if most <= 0 {
+		return nil
+	}
+	most *= times
+	now := w.now()
+	start := now.Truncate(ratePeriod)
+	state := &rateState{limit: *limit, max: most, reset: start.Add(ratePeriod)}
+	key := fmt.Sprintf("%s/%s/%d", class, digest(subject), start.Unix())
+	state.used = w.add(ctx, *limit, key, state.reset)
+	ex.setTightest(state)
+	if state.used > most {
+		return state.refusal(now)
+	}
+	return nil
+}
+
+// digest makes any subject safe as a part of a key, and unreadable.
+func digest(subject string) string {
+	sum := sha256.Sum256([]byte(subject))
+	return hex.EncodeToString(sum[:16])
+}
+
+// add counts one use and returns the total so far.
+func (w *windows) add(ctx context.Context, limit RateLimit, key string, reset time.Time) int64 {
+	if limit.Exact && w.shared != nil {
+		total, err := w.addShared(ctx, key, 1)
+		if err != nil {
+			w.log.WarnContext(ctx, "rate limit not counted", "limit", limit.Name, "err", err)
+		}
+		return total
+	}
+	defer w.requestSharing()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.counts[key]
+	if c == nil {
+		if len(w.counts) >= maxWindows {
+			return 0
+		}
+		c = &count{reset: reset}
+		w.counts[key] = c
+	}
+	c.pending++
+	return c.shared + c.pending
+}
+
+func (w *windows) addShared(ctx context.Context, key string, n int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, shareTimeout)
+	defer cancel()
+	return w.shared.Add(ctx, key, ratePeriod, n)
+}
+
+// run shares the counts of this node until ctx ends. It waits while nothing is counted.
+func (w *windows) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.unshared:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(shareDelay):
+			w.share(ctx)
+		}
+	}
+}
+
+func (w *windows) requestSharing() {
+	select {
+	case w.unshared <- struct{}{}:
+	default: // asked already
+	}
+}
+
+// share adds the counts of this node to the shared counters and deletes old windows. Failed ones are
+// tried again.
+func (w *windows) share(ctx context.Context) {
+	for key, n := range w.pendingCounts() {
+		total, err := w.addShared(ctx, key, n)
+		if err != nil {
+			w.log.WarnContext(ctx, "rate limits not settled", "err", err)
+			w.requestSharing()
+			return
+		}
+		w.mu.Lock()
+		if c := w.counts[key]; c != nil {
+			c.shared, c.pending = total, c.pending-n
+		}
+		w.mu.Unlock()
+	}
+}
+
+// pendingCounts deletes old windows and returns the counts to share.
+func (w *windows) pendingCounts() map[string]int64 {
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.counts, func(_ string, c *count) bool { return !now.Before(c.reset) })
+	pending := map[string]int64{}
+	for key, c := range w.counts {
+		if w.shared != nil && c.pending > 0 {
+			pending[key] = c.pending
+		}
+	}
+	return pending
+}
+
+// occupancy counts the requests or streams in flight per caller.
+type occupancy struct {
+	mu    sync.Mutex
+	holds map[string]int
+}
+
+// enter acquires a slot for key, or returns false when there is none.
+func (o *occupancy) enter(key string, most int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holds[key] >= most {
+		return false
+	}
+	if o.holds == nil {
+		o.holds = map[string]int{}
+	}
+	o.holds[key]++
+	return true
+}
+
+func (o *occupancy) leave(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holds[key]--; o.holds[key] <= 0 {
+		delete(o.holds, key)
+	}
+}
+
+// slot may have two holders: the request, and a handler that continues after it. The last one
+// releases it.
+type slot struct {
+	holders atomic.Int32
+	free    func()
+}
+
+func (s *slot) retain() {
+	if s != nil {
+		s.holders.Add(1)
+	}
+}
+
+func (s *slot) release() {
+	if s != nil && s.holders.Add(-1) == 0 {
+		s.free()
+	}
+}
+
+// occupy is the step that limits the requests in flight per caller.
+func (g *Gateway) occupy(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ex := exchangeOf(r)
+		if ex.unlimited() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		places, most := &g.inFlight, ex.settings.MaxConcurrent
+		if ex.route.Streaming {
+			places, most = &g.live, ex.settings.MaxLive
+		}
+		key := ex.callerKey()
+		if !places.enter(key, most) {
+			g.refuse(w, r, tooManyError(most))
+			return
+		}
+		ex.slot = &slot{free: func() { places.leave(key) }}
+		ex.slot.retain()
+		defer ex.slot.release()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func tooManyError(most int) error {
+	return domain.Refuse(domain.CodeConcurrency, "more than %d at once", most).
+		With("limit", most).With("retryAfter", 1)
 }

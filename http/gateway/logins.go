@@ -16,7 +16,7 @@ import (
 // faster than some, and by client alone, so that nobody tries one password at every address. Who signed in before is known, and counted apart from everybody who
 // did not: a device by a cookie that it was given then, a client by its IP.
 
-// Devices remembers from which IPs addresses signed in. It is a *jetstream.Records.
+// Devices stores from which IPs mail addresses signed in. It is a *jetstream.Records.
 type Devices interface {
 	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
@@ -53,18 +53,18 @@ func LimitLogin(r *http.Request, email string) (known bool, err error) {
 	}
 	g, ctx := ex.gateway, r.Context()
 	if device := g.knownDevice(ex, email); device != "" {
-		return true, g.limits.takeTimes(ctx, ex, RateLogin, "device\n"+email+"\n"+device, knownLogins)
+		return true, g.limits.useTimes(ctx, ex, RateLogin, "device\n"+email+"\n"+device, knownLogins)
 	}
 	if g.isKnownIP(ctx, ex, email) {
-		return true, g.limits.takeTimes(ctx, ex, RateLogin, "known\n"+email+"\n"+addressKey(ex.ip), knownLogins)
+		return true, g.limits.useTimes(ctx, ex, RateLogin, "known\n"+email+"\n"+addressKey(ex.ip), knownLogins)
 	}
-	if err := g.limits.take(ctx, ex, RateLogin, email+"\n"+addressKey(ex.ip)); err != nil {
+	if err := g.limits.use(ctx, ex, RateLogin, email+"\n"+addressKey(ex.ip)); err != nil {
 		return false, err
 	}
-	if err := g.limits.takeTimes(ctx, ex, RateLogin, "client\n"+addressKey(ex.ip), clientLogins); err != nil {
+	if err := g.limits.useTimes(ctx, ex, RateLogin, "client\n"+addressKey(ex.ip), clientLogins); err != nil {
 		return false, err
 	}
-	return false, g.limits.takeTimes(ctx, ex, RateLogin, email, allLogins)
+	return false, g.limits.useTimes(ctx, ex, RateLogin, email, allLogins)
 }
 
 // LimitAccount counts one more try at the code of an account, or at its password by who is
@@ -74,8 +74,8 @@ func LimitAccount(ctx context.Context, account string) error {
 	return Limit(ctx, RateLogin, "account\n"+account)
 }
 
-// RememberDevice notes that an address signed in, and returns the cookie by which the
-// device is known from now on.
+// RememberDevice stores that a mail address signed in, and returns the cookie that identifies the
+// device.
 func RememberDevice(r *http.Request, email string) *http.Cookie {
 	ex := exchangeFrom(r.Context())
 	if ex == nil || ex.gateway == nil {
@@ -141,8 +141,8 @@ func (g *Gateway) deviceKey(ex *exchange, email string) string {
 	return digest(string(mac.Sum(nil)))
 }
 
-// isKnownIP reports whether an address signed in from the IP of a request lately. A store
-// that does not answer knows nobody.
+// isKnownIP reports whether a mail address signed in from the IP of a request lately; false when the
+// store does not answer.
 func (g *Gateway) isKnownIP(ctx context.Context, ex *exchange, email string) bool {
 	if g.opts.Devices == nil || ex.settings.DisableRateLimit {
 		return false

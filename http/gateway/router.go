@@ -45,7 +45,7 @@ func newRouter(routes []Route) (*router, error) {
 	var errs []error
 	for i := range sorted {
 		for _, t := range rt.tablesOf(&sorted[i]) {
-			for _, part := range t.holding(parseTemplate(sorted[i].Path)) {
+			for _, part := range t.partsFor(parseTemplate(sorted[i].Path)) {
 				errs = append(errs, rt.add(part, &sorted[i]))
 			}
 		}
@@ -105,25 +105,24 @@ func foldKeys(path string) string {
 
 // find fills in the version, route and variables of ex, or why there is none.
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
-	at := probe(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
+	at := probeRequest(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
 	ex.template = unmatched
 	if m, ok := match(rt.conditional, at); ok {
 		ex.version = stable(rt.versions)
-		rt.take(ex, m, "")
+		rt.setRoute(ex, m, "")
 		return
 	}
-	version, t, prefix := rt.place(at)
+	version, t, prefix := rt.tableFor(at)
 	ex.version = version
 	if m, ok := match(t, at); ok {
-		rt.take(ex, m, prefix)
+		rt.setRoute(ex, m, prefix)
 		return
 	}
-	ex.lost = lost(t, at)
+	ex.lost = routeError(t, at)
 }
 
-// place returns the version and the table for a probe, and takes the prefix off
-// its path.
-func (rt *router) place(at *http.Request) (version *Version, found *table, prefix string) {
+// tableFor returns the version and the table for a probe, and removes the prefix of its path.
+func (rt *router) tableFor(at *http.Request) (version *Version, found *table, prefix string) {
 	version, rest, prefixed := splitVersion(rt.versions, at.URL.RawPath)
 	if !prefixed {
 		return version, rt.plain, ""
@@ -134,13 +133,13 @@ func (rt *router) place(at *http.Request) (version *Version, found *table, prefi
 
 // methods lists what the path of r answers.
 func (rt *router) methods(r *http.Request) []string {
-	at := probe(r, r.Method, trimSlash(r.URL.EscapedPath()))
-	_, t, _ := rt.place(at)
-	return allowed(t, at)
+	at := probeRequest(r, r.Method, trimSlash(r.URL.EscapedPath()))
+	_, t, _ := rt.tableFor(at)
+	return allowedMethods(t, at)
 }
 
-// take notes the route that matched and decodes its variables.
-func (rt *router) take(ex *exchange, m mux.RouteMatch, prefix string) {
+// setRoute sets the route that matched and decodes its variables.
+func (rt *router) setRoute(ex *exchange, m mux.RouteMatch, prefix string) {
 	found := rt.rows[m.Route]
 	ex.route, ex.template = found.route, prefix+found.label
 	ex.vars = m.Vars
@@ -163,13 +162,13 @@ func printable(s string) bool {
 
 func match(t *table, r *http.Request) (mux.RouteMatch, bool) {
 	var m mux.RouteMatch
-	ok := t.of(r.URL.RawPath).Match(r, &m) && m.MatchErr == nil
+	ok := t.partFor(r.URL.RawPath).Match(r, &m) && m.MatchErr == nil
 	return m, ok
 }
 
-// probe is r as the tables see it: another method, a path without prefix. Its
+// probeRequest is r as the tables see it: another method, a path without prefix. Its
 // escaped path is always in RawPath.
-func probe(r *http.Request, method, escaped string) *http.Request {
+func probeRequest(r *http.Request, method, escaped string) *http.Request {
 	at := new(http.Request)
 	*at = *r
 	at.Method = method
@@ -182,10 +181,10 @@ func escapedURL(path string) *url.URL {
 	return &url.URL{RawPath: path, Path: plain}
 }
 
-// lost says why a table has no route: the method, or all of it.
-func lost(t *table, at *http.Request) error {
+// routeError is the error of a request without a route: 405 for a known path, else 404.
+func routeError(t *table, at *http.Request) error {
 	method := at.Method
-	if methods := allowed(t, at); len(methods) > 0 {
+	if methods := allowedMethods(t, at); len(methods) > 0 {
 		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", method)
 		e.Header.Set("Allow", strings.Join(methods, ", "))
 		return e
@@ -193,8 +192,8 @@ func lost(t *table, at *http.Request) error {
 	return domain.Refuse(domain.CodeNotFound, "no route has this path: see /docs").With("resource", "route")
 }
 
-// allowed lists the methods that the path answers, OPTIONS included.
-func allowed(t *table, at *http.Request) []string {
+// allowedMethods lists the methods that the path answers, OPTIONS included.
+func allowedMethods(t *table, at *http.Request) []string {
 	var methods []string
 	for _, method := range corsMethods {
 		at.Method = method
@@ -214,4 +213,160 @@ func trimSlash(path string) string {
 		return "/"
 	}
 	return path
+}
+
+// table has the rows in parts, by the number of segments of their paths, so that few rows must be
+// compared with a request.
+type table struct {
+	parts []*mux.Router // the first for one segment; the last for all longer paths as well
+}
+
+// newTable returns a table without rows that can hold all routes.
+func newTable(routes []Route) *table {
+	longest := 1
+	for i := range routes {
+		longest = max(longest, len(parseTemplate(routes[i].Path)))
+	}
+	t := &table{}
+	for range longest + 1 { // what is longer than all templates meets those with slashes only
+		t.parts = append(t.parts, mux.NewRouter().UseEncodedPath())
+	}
+	return t
+}
+
+// partsFor returns the parts whose paths a template may match: those of its own length, and all
+// longer ones if it has a variable for several segments.
+func (t *table) partsFor(segments []segment) []*mux.Router {
+	slashy := slices.IndexFunc(segments, func(s segment) bool { return s.rank == rankSlashy })
+	if slashy < 0 {
+		return t.parts[len(segments)-1 : len(segments)]
+	}
+	return t.parts[max(0, slashy-1):] // it may take none
+}
+
+// partFor returns the part for an escaped path.
+func (t *table) partFor(path string) *mux.Router {
+	return t.parts[min(max(1, strings.Count(path, "/")), len(t.parts))-1]
+}
+
+// segment is one part of a path template between two slashes.
+type segment struct {
+	text string // as written
+	rank int    // the lower, the more specific
+}
+
+// The ranks of segments.
+const (
+	rankWord   = iota // a literal word
+	rankBound         // a variable with a pattern or some literal text
+	rankFree          // a variable that takes any one segment
+	rankSlashy        // a variable that takes several segments
+)
+
+// parseTemplate splits a path template at the slashes outside braces.
+func parseTemplate(path string) []segment {
+	var segments []segment
+	depth, start := 0, 1
+	for i := 1; i <= len(path); i++ {
+		if i == len(path) || path[i] == '/' && depth == 0 {
+			text := path[start:i]
+			segments = append(segments, segment{text, rankOf(text)})
+			start = i + 1
+			continue
+		}
+		switch path[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+	}
+	return segments
+}
+
+func rankOf(text string) int {
+	name, pattern, _ := strings.Cut(text, ":")
+	switch {
+	case !strings.Contains(name, "{"):
+		return rankWord
+	case strings.HasPrefix(pattern, ".+}"), strings.HasPrefix(pattern, ".*}"):
+		return rankSlashy
+	case pattern != "" || !strings.HasPrefix(name, "{") || strings.Index(name, "}") != len(name)-1:
+		return rankBound
+	}
+	return rankFree
+}
+
+// label returns the template without patterns, for metrics and spans.
+func label(segments []segment) string {
+	return "/" + join(segments, func(name, _ string) string { return name })
+}
+
+// shape returns the template without variable names, for finding duplicates.
+func shape(segments []segment) string {
+	return "/" + join(segments, func(_, pattern string) string { return pattern })
+}
+
+// join writes segments with each variable replaced by what keep takes of it.
+func join(segments []segment, keep func(name, pattern string) string) string {
+	words := make([]string, len(segments))
+	for i, s := range segments {
+		words[i] = s.text
+		if s.rank != rankWord {
+			words[i] = replaceVariables(s.text, keep)
+		}
+	}
+	return strings.Join(words, "/")
+}
+
+func replaceVariables(text string, keep func(name, pattern string) string) string {
+	var b strings.Builder
+	depth, start := 0, 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '{':
+			if depth++; depth == 1 {
+				start = i + 1
+			}
+		case text[i] == '}':
+			if depth--; depth == 0 {
+				name, pattern, _ := strings.Cut(text[start:i], ":")
+				b.WriteString("{" + keep(name, pattern) + "}")
+			}
+		case depth == 0:
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String()
+}
+
+// bySpecificity orders templates by precedence: words before variables, more segments before fewer.
+func bySpecificity(a, b []segment) int {
+	for i := range min(len(a), len(b)) {
+		if a[i].rank != b[i].rank {
+			return a[i].rank - b[i].rank
+		}
+	}
+	return len(b) - len(a)
+}
+
+// fits compares the words of a template with an escaped path, before the more expensive regular
+// expression.
+func fits(segments []segment, path string) bool {
+	rest := strings.TrimPrefix(path, "/")
+	for i, s := range segments {
+		if s.rank == rankSlashy {
+			return true
+		}
+		word, tail, more := strings.Cut(rest, "/")
+		if s.rank == rankWord && s.text != word || more != (i < len(segments)-1) && !slashyAhead(segments[i+1:]) {
+			return false
+		}
+		rest = tail
+	}
+	return true
+}
+
+func slashyAhead(segments []segment) bool {
+	return slices.ContainsFunc(segments, func(s segment) bool { return s.rank == rankSlashy })
 }

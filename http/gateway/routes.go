@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"svc/domain"
 )
 
 // Route is one row of the API: a method, a path and how they are served.
@@ -188,4 +190,131 @@ func (rt *Route) places() []string {
 		return []string{"versioned " + shape, "plain " + shape}
 	}
 	return []string{"plain " + shape}
+}
+
+// Permission says who may call a route. It is one of the constants below, or
+// an Action; the nil Permission is refused by New.
+type Permission interface {
+	// String names the permission as the contract does.
+	String() string
+	permission()
+}
+
+// The permissions that the gateway decides by itself.
+const (
+	Public          fixedPermission = "none"            // anyone
+	Auth            fixedPermission = "auth"            // a user: session or access token
+	Session         fixedPermission = "session"         // a user session, no token or key
+	Super           fixedPermission = "super"           // a super admin
+	Internal        fixedPermission = "internal"        // the internal API key
+	SuperOrInternal fixedPermission = "super, internal" // either
+)
+
+type fixedPermission string
+
+// String implements Permission.
+func (s fixedPermission) String() string { return string(s) }
+func (fixedPermission) permission()      {}
+
+// Action is a right in a workspace, decided by the Authorizer. It is met by a
+// user or an API key.
+type Action struct {
+	Action, Subject string
+	// Anyone lets callers without a credential reach the Authorizer as well.
+	Anyone bool
+}
+
+// String implements Permission.
+func (a Action) String() string { return a.Action + " " + a.Subject }
+func (Action) permission()      {}
+
+// checkFixed checks the fixed permissions: a pure function of the caller.
+func checkFixed(c Caller, p Permission) error {
+	if p == Public {
+		return nil
+	}
+	if c.Kind == KindInternal {
+		if p == Internal || p == SuperOrInternal {
+			return nil
+		}
+		return domain.Refuse(domain.CodePermissionDenied, "the internal API key does not open this route")
+	}
+	if action, ok := p.(Action); ok {
+		return checkAsk(c, action)
+	}
+	switch {
+	case c.Kind == KindNone:
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+	case p == Session:
+		return checkSession(c)
+	case p == Auth && c.Kind == KindAPIKey:
+		return domain.Refuse(domain.CodeMissingToken, "a user is required, not an API key alone")
+	case p == Auth, (p == Super || p == SuperOrInternal) && c.Super:
+		return nil
+	}
+	return domain.Refuse(domain.CodePermissionDenied, "this route is not open to you")
+}
+
+// checkAsk refuses a caller without the credential that an action needs.
+func checkAsk(c Caller, a Action) error {
+	if c.Kind == KindNone && !a.Anyone {
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+	}
+	return nil
+}
+
+func checkSession(c Caller) error {
+	if c.Kind != KindUser || c.byAccessToken() {
+		return domain.Refuse(domain.CodeInsufficientScope, "this route needs a user session").Reason("session_required")
+	}
+	return nil
+}
+
+// checkScope refuses a token whose scope claim does not include this route.
+func checkScope(c Caller, rt *Route, method string) error {
+	if c.Kind != KindUser || c.Scopes == nil {
+		return nil
+	}
+	for _, scope := range rt.scopes(method) {
+		if !slices.Contains(c.Scopes, scope) {
+			return domain.Refuse(domain.CodeInsufficientScope, "the token lacks the scope %s", scope).With("scope", scope)
+		}
+	}
+	return nil
+}
+
+// wholeScopes are the scopes of an access token. The routes of administrators need all of them.
+var wholeScopes = []string{
+	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
+}
+
+// WholeScopes returns the scopes of an access token: all but settings. It must
+// not be changed.
+func WholeScopes() []string { return wholeScopes }
+
+// scopes returns the scopes that the route asks for.
+func (rt *Route) scopes(method string) []string {
+	if scope := rt.scope(method); scope != "" {
+		return []string{scope}
+	}
+	if rt.Permission == Super || rt.Permission == SuperOrInternal {
+		return wholeScopes
+	}
+	return nil
+}
+
+// scope returns the scope of contract 3.2 that the route asks for.
+func (rt *Route) scope(method string) string {
+	action, ok := rt.Permission.(Action)
+	if rt.Scope != "" || !ok {
+		return rt.Scope
+	}
+	area, verb := "workspaces", "read"
+	if action.Subject == "events" || action.Subject == "files" {
+		area = action.Subject
+	}
+	if rt.writes(method) {
+		verb = "write"
+	}
+	return strings.Join([]string{area, verb}, ":")
 }

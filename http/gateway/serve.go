@@ -3,11 +3,19 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"svc/domain"
 )
@@ -21,7 +29,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		g.serveRaw(w, r)
 		return
 	}
-	if rp := atHand(ex.route, r); rp != nil {
+	if rp := cachedReply(ex.route, r); rp != nil {
 		g.send(w, r, rp)
 		return
 	}
@@ -43,9 +51,9 @@ func handlerOf(rt *Route) (h HandlerFunc, ok bool) {
 	return h, ok
 }
 
-// atHand returns the answer to a read that needs no waiting, and so neither a
-// goroutine nor a timer of its own; nil when there is none.
-func atHand(rt *Route, r *http.Request) *reply {
+// cachedReply returns the answer to a read without waiting, and so without a goroutine and a
+// timer; nil when there is none.
+func cachedReply(rt *Route, r *http.Request) *reply {
 	prompt, ok := rt.Handler.(Prompt)
 	if !ok || !isRead(r.Method) {
 		return nil
@@ -85,7 +93,7 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 	if rp.stream != nil && !ex.route.Streaming {
 		key := ex.callerKey()
 		if !g.live.enter(key, ex.settings.MaxLive) {
-			err := crowded(ex.settings.MaxLive)
+			err := tooManyError(ex.settings.MaxLive)
 			rp.end(nil, err)
 			g.refuse(w, r, err)
 			return
@@ -97,16 +105,16 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 	}
 	h := w.Header()
 	ex.setRateHeaders(h)
-	setPosition(h, ex.reached(r, rp.status))
+	setPosition(h, ex.positionOf(r, rp.status))
 	g.forbidStoring(h, ex, rp)
 	if err := rp.send(w, r); err != nil {
 		g.refuse(w, r, err)
 	}
 }
 
-// reached is the position that an answer tells: how far the request has written.
-// A write that succeeded without changing anything has met what this node knows.
-func (ex *exchange) reached(r *http.Request, status int) domain.Position {
+// positionOf returns the position of an answer: how far the request has written. For a write
+// without changes it is what this node knows.
+func (ex *exchange) positionOf(r *http.Request, status int) domain.Position {
 	var pos domain.Position
 	if ex.command != nil {
 		pos = ex.command.Position()
@@ -123,7 +131,7 @@ func setPosition(h http.Header, pos domain.Position) {
 	}
 }
 
-// forbidStoring keeps answers to somebody in particular out of caches.
+// forbidStoring keeps personal answers out of caches.
 func (g *Gateway) forbidStoring(h http.Header, ex *exchange, rp *reply) {
 	isJSON := strings.HasPrefix(rp.header.Get("Content-Type"), "application/json")
 	if isJSON && ex.caller.Kind != KindNone && rp.header.Get("Cache-Control") == "" || rp.header.Get("Set-Cookie") != "" {
@@ -131,8 +139,8 @@ func (g *Gateway) forbidStoring(h http.Header, ex *exchange, rp *reply) {
 	}
 }
 
-// refuse answers with an error, logs it when it is the operator's business,
-// and records it when it is the workspace's.
+// refuse answers with an error, logs it when it is for the operator, and records it in the
+// workspace.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	ex := exchangeOf(r)
 	status, refusal, known := explain(err)
@@ -147,16 +155,16 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	rp := failure(ex, err)
 	h := w.Header()
 	ex.setRateHeaders(h)
-	setPosition(h, ex.reached(r, rp.status))
+	setPosition(h, ex.positionOf(r, rp.status))
 	g.forbidStoring(h, ex, rp)
 	_ = rp.send(w, r) // it is no stream
 }
 
-// logFailure tells the operator what the caller is not told.
+// logFailure logs what the caller must not see.
 func (g *Gateway) logFailure(r *http.Request, err error) {
 	ex := exchangeOf(r)
 	log := g.opts.Log.With("method", r.Method, "route", ex.template, "correlationId", ex.id, "err", err)
-	if p, ok := errors.AsType[*panicked](err); ok {
+	if p, ok := errors.AsType[*handlerPanic](err); ok {
 		log = log.With("stack", string(p.stack))
 	}
 	if _, ok := errors.AsType[Unavailable](err); ok {
@@ -199,4 +207,221 @@ func (g *Gateway) compress(wrap func(http.Handler) http.HandlerFunc) func(http.H
 // isCompressible leaves live streams alone: a frame must not wait in a buffer.
 func isCompressible(contentType string) bool {
 	return !strings.HasPrefix(contentType, "text/event-stream") && gzhttp.DefaultContentTypeFilter(contentType)
+}
+
+// outcome is the result of a handler.
+type outcome struct {
+	reply *reply
+	err   error
+}
+
+// handlerPanic is the panic of a handler, for the log.
+type handlerPanic struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (p *handlerPanic) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// task is a handler whose result is rendered already.
+type task func(*http.Request) (*reply, error)
+
+// await runs work on another goroutine and waits for it for as long as the
+// request timeout. Past it the caller is told 504, and work goes on alone.
+//
+// What becomes of its context depends on what it does. A read is cancelled when
+// its client leaves or its time is up: nothing is lost. A write is cancelled by
+// neither, because a command cut between deciding and recording would leave
+// outside effects without a record; it may go on for Settings.WriteGrace, and
+// Close waits for it. That is why a write that timed out may have happened.
+//
+// done must be called once the reply has been sent: until then the reply may
+// read from what hangs on the context.
+func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err error) {
+	ex := exchangeOf(r)
+	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
+	finished := make(chan outcome, 1)
+	ex.slot.retain()
+	g.workers.run(func() {
+		defer ex.slot.release()
+		finished <- runTask(work, r.WithContext(ctx))
+	})
+	timer := time.NewTimer(ex.settings.RequestTimeout)
+	defer timer.Stop()
+	select {
+	case o := <-finished:
+		return o.reply, cancel, o.err
+	case <-timer.C:
+	}
+	if !ex.writes(r) {
+		cancel()
+	}
+	g.working.Go(func() { g.awaitLate(r, cancel, finished) })
+	return nil, func() {}, context.DeadlineExceeded
+}
+
+// workContext returns the context of a handler. It ends at the latest when Close stops waiting.
+func (g *Gateway) workContext(ctx context.Context, writes bool) (context.Context, func()) {
+	if writes {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// awaitLate waits for a handler that continues after its request, and cancels it after the grace
+// period. Its error is logged.
+func (g *Gateway) awaitLate(r *http.Request, cancel func(), finished <-chan outcome) {
+	timer := time.AfterFunc(exchangeOf(r).settings.WriteGrace, cancel)
+	defer timer.Stop()
+	o := <-finished
+	cancel()
+	if o.reply != nil {
+		o.reply.abandon()
+	}
+	if _, _, known := explain(o.err); o.err != nil && !known {
+		g.logFailure(r, o.err)
+	}
+}
+
+// runDetached runs work of a request in the background. Its context ends with EndStreams.
+func (g *Gateway) runDetached(r *http.Request, work task) {
+	ctx, leave := g.streamContext(context.WithoutCancel(r.Context()))
+	r = r.WithContext(ctx)
+	r.Body = http.NoBody // it was read, and is not to be held for so long
+	g.working.Go(func() {
+		defer leave()
+		runTask(work, r)
+	})
+}
+
+// streamContext is the context of a stream: it ends with its client, or with
+// EndStreams.
+func (g *Gateway) streamContext(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.streaming, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// runTask runs work and turns a panic into an error.
+func runTask(work task, r *http.Request) (o outcome) {
+	defer func() {
+		if value := recover(); value != nil {
+			o = outcome{err: &handlerPanic{value, debug.Stack()}}
+		}
+	}()
+	rp, err := work(r)
+	return outcome{rp, err}
+}
+
+// maxIdle is the number of idle goroutines of a pool.
+const maxIdle = 32
+
+// workerPool runs each job on a goroutine of its own. Idle goroutines are reused: the stack of a
+// new one would have to grow again, which costs more than many handlers.
+type workerPool struct {
+	jobs    chan func() // received by an idle goroutine, if there is one
+	over    context.Context
+	idle    atomic.Int32
+	members sync.WaitGroup
+}
+
+// newWorkerPool returns a pool whose idle goroutines end when over has ended.
+func newWorkerPool(over context.Context) *workerPool {
+	return &workerPool{jobs: make(chan func()), over: over}
+}
+
+// run starts job. It never waits.
+func (c *workerPool) run(job func()) {
+	select {
+	case c.jobs <- job:
+	default:
+		c.members.Go(func() { c.work(job) })
+	}
+}
+
+func (c *workerPool) work(job func()) {
+	for job != nil {
+		job()
+		job = c.next()
+	}
+}
+
+// next waits for a job, and returns nil when there are enough idle goroutines, or over has ended.
+func (c *workerPool) next() func() {
+	defer c.idle.Add(-1)
+	if c.idle.Add(1) > maxIdle {
+		return nil
+	}
+	select {
+	case job := <-c.jobs:
+		return job
+	case <-c.over.Done():
+		return nil
+	}
+}
+
+// wait returns when over has ended and every job is done.
+func (c *workerPool) wait() { c.members.Wait() }
+
+// metrics are what the gateway counts of itself.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMetrics(to prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "http_request_duration_seconds",
+			Help:    "Time to answer a request, by route template.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}, []string{"method", "route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "http_requests_in_flight",
+			Help: "Requests being answered.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.duration, m.inFlight} {
+		if err := to.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// observe measures and logs every request, once.
+func (g *Gateway) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.metrics.inFlight.Inc()
+		defer g.metrics.inFlight.Dec()
+		rec := w.(*recorder)
+		defer func() { g.report(rec, r) }()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *Gateway) report(rec *recorder, r *http.Request) {
+	ex := exchangeOf(r)
+	took := g.opts.Now().Sub(ex.start)
+	method := r.Method
+	if !isKnownMethod(method) {
+		method = "other" // a label must not grow with what clients make up
+	}
+	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(took.Seconds())
+	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs
+	if quiet || !g.opts.Log.Enabled(r.Context(), slog.LevelInfo) {
+		return
+	}
+	g.opts.Log.LogAttrs(r.Context(), slog.LevelInfo, "request answered",
+		slog.String("method", r.Method), slog.String("route", ex.template), slog.String("path", ex.logPath(r.URL)),
+		slog.Int("status", rec.status), slog.Float64("durationMs", float64(took)/float64(time.Millisecond)),
+		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()),
+		slog.String("ip", addressText(ex.ip)))
+}
+
+func isKnownMethod(method string) bool {
+	return method == http.MethodOptions || slices.Contains(corsMethods, method)
 }

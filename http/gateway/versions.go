@@ -102,8 +102,8 @@ func (v Version) revision(asked string) (string, error) {
 	return chosen, nil
 }
 
-// announce sets the warning headers of a version on its way out.
-func (v Version) announce(h http.Header, now time.Time) {
+// setRetirementHeaders sets the warning headers of a deprecated version.
+func (v Version) setRetirementHeaders(h http.Header, now time.Time) {
 	if v.DeprecatedAt.IsZero() {
 		return
 	}
@@ -115,8 +115,8 @@ func (v Version) announce(h http.Header, now time.Time) {
 	h.Add("Link", fmt.Sprintf(`</%s>; rel="successor-version"`, v.Successor))
 }
 
-// gone is the refusal of a retired version.
-func (v Version) gone() error {
+// retiredError is the refusal of a retired version.
+func (v Version) retiredError() error {
 	e := RefuseStatus(http.StatusGone, "%s was retired on %s; migrate to %s", v.Name, v.retiredOn(), v.Successor)
 	e.Err.Reason("api_version_retired").With("retiredOn", v.retiredOn()).With("migrateTo", v.Successor)
 	return e
@@ -139,16 +139,16 @@ func stable(versions []Version) *Version {
 	return &versions[i]
 }
 
-// speakVersion is the API version step: it settles the revision, warns of
-// retirement, and refuses what is retired.
-func (g *Gateway) speakVersion(w http.ResponseWriter, r *http.Request) error {
+// checkVersion is the API version step: it sets the revision, warns of retirement, and refuses a
+// retired version.
+func (g *Gateway) checkVersion(w http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	revision, err := ex.version.revision(r.Header.Get("X-Svc-Api-Version"))
 	ex.revision = revision
 	w.Header().Set("X-Svc-Api-Version-Used", revision)
-	ex.version.announce(w.Header(), ex.start)
+	ex.version.setRetirementHeaders(w.Header(), ex.start)
 	if ex.version.StateAt(ex.start) == Retired {
-		return ex.version.gone()
+		return ex.version.retiredError()
 	}
 	return err
 }

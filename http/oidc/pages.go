@@ -21,7 +21,7 @@ var pageText string
 //go:embed page/page.css
 var styleText string
 
-// pages renders what people see. There is no script on any page.
+// pages renders the pages. They have no scripts.
 type pages struct {
 	tmpl   *template.Template
 	policy string // of content, but for form-action
@@ -45,7 +45,7 @@ const (
 	stepNotice   = "notice"
 )
 
-// view is what the page shows.
+// view has the values of the page.
 type view struct {
 	Style   template.CSS
 	Step    string
@@ -69,10 +69,10 @@ type view struct {
 	targets string // where the form may end up, besides here
 }
 
-// button leads to a provider.
+// button is a link to a provider.
 type button struct{ Name, URL string }
 
-// problems are what can be wrong, by the name under which it is told to the page.
+// problems are the error messages of the page, by their names.
 var problems = map[string]string{
 	"credentials":          "The e-mail address or the password is not right. Check both and try again.",
 	"code":                 "That code is not right, or was used already. Wait for the next one and try again.",
@@ -112,14 +112,14 @@ var (
 	}
 )
 
-// view is the page of an interaction.
+// view returns the page of an interaction.
 func (s *Service) view(r *http.Request, it interaction, client Client, step string) view {
 	v := view{
 		Step: step, Client: client.name(), Email: it.LoginHint, Request: gateway.CorrelationID(r.Context()),
 		Action: it.page(s) + "/login", Here: it.page(s), Local: !s.o.DisableSignin, targets: formTarget(it.RedirectURI),
 	}
 	if !client.Trusted {
-		v.Scopes = meanings(it.Scopes)
+		v.Scopes = scopeTexts(it.Scopes)
 	}
 	if v.Local {
 		v.Reset = s.o.Consoles[0] + "reset"
@@ -134,8 +134,8 @@ func (s *Service) view(r *http.Request, it interaction, client Client, step stri
 	return v
 }
 
-// formTarget is the place of a redirect URI as a policy names it. A browser holds
-// the redirects that follow a form against the policy of its page, too.
+// formTarget returns a redirect URI as a source of the Content-Security-Policy: browsers also check
+// the redirects after a form.
 func formTarget(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme == "" {
@@ -147,8 +147,8 @@ func formTarget(redirect string) string {
 	return u.Scheme + ":"
 }
 
-// show renders v.
-func (s *Service) show(status int, v view) *gateway.Content {
+// renderPage renders v.
+func (s *Service) renderPage(status int, v view) *gateway.Content {
 	v.Style = template.CSS(styleText)
 	titles := map[string]string{stepPassword: "Sign in", stepCode: "Enter your code", stepConsent: "Continue to " + v.Client}
 	if v.Title == "" {
@@ -170,20 +170,20 @@ func (s *Service) show(status int, v view) *gateway.Content {
 	}}
 }
 
-// stopped is a page that ends a sign-in.
-func (s *Service) stopped(r *http.Request, status int, n notice) *gateway.Content {
-	return s.show(status, view{Step: stepNotice, Title: n.title, Text: n.text, Request: gateway.CorrelationID(r.Context())})
+// noticePage returns a page that ends a sign-in.
+func (s *Service) noticePage(r *http.Request, status int, n notice) *gateway.Content {
+	return s.renderPage(status, view{Step: stepNotice, Title: n.title, Text: n.text, Request: gateway.CorrelationID(r.Context())})
 }
 
-// failed is the page for who asks too often; anything else is not for a page.
-func (s *Service) failed(r *http.Request, err error) (any, error) {
+// rateLimitPage returns the page for too many requests; other errors are returned.
+func (s *Service) rateLimitPage(r *http.Request, err error) (any, error) {
 	if domain.CodeOf(err) != domain.CodeRateLimit {
 		return nil, err
 	}
-	return withRetry(s.stopped(r, http.StatusTooManyRequests, tooMany), err), nil
+	return withRetry(s.noticePage(r, http.StatusTooManyRequests, tooMany), err), nil
 }
 
-// withRetry tells when to come back.
+// withRetry adds the Retry-After of an error.
 func withRetry(answer any, err error) any {
 	page, ok := answer.(*gateway.Content)
 	if refusal, known := errors.AsType[*domain.Error](err); ok && known {
@@ -192,7 +192,7 @@ func withRetry(answer any, err error) any {
 	return answer
 }
 
-// reasonOf is the reason of a refusal, or "".
+// reasonOf returns the reason of a refusal, or "".
 func reasonOf(err error) string {
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		reason, _ := refusal.Details["reason"].(string)

@@ -1,25 +1,35 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	protocol "github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
-	protocol "github.com/zitadel/oidc/v3/pkg/oidc"
-
+	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/sessions"
 	"svc/commands/signing"
+	"svc/domain"
 	"svc/domain/session"
+	"svc/domain/user"
 	"svc/http/gateway"
 )
 
-// tokens is the answer of /oidc/token.
+// tokens is the response of /oidc/token.
 type tokens struct {
 	AccessToken  string `json:"access_token"`
 	IDToken      string `json:"id_token"`
@@ -29,7 +39,7 @@ type tokens struct {
 	Scope        string `json:"scope"`
 }
 
-// Replayable implements gateway.Replayable: tokens are shown once.
+// Replayable implements gateway.Replayable: tokens are sent once.
 func (t tokens) Replayable() any {
 	return map[string]any{"token_type": t.TokenType, "expires_in": t.ExpiresIn, "scope": t.Scope}
 }
@@ -45,7 +55,7 @@ func (s *Service) token(r *http.Request) (any, error) {
 	}
 	for name, values := range form {
 		if len(values) > 1 {
-			return badRequest(shown(name) + " was given twice").answer(r.Context()), nil
+			return badRequest(truncateName(name) + " was given twice").answer(r.Context()), nil
 		}
 	}
 	client, f, err := s.tokenClient(r, form)
@@ -61,7 +71,7 @@ func (s *Service) token(r *http.Request) (any, error) {
 	return f.answer(r.Context()), err
 }
 
-// tokenClient finds out who asks. A client has no secret to show.
+// tokenClient returns the client of a request. Clients have no secret.
 func (s *Service) tokenClient(r *http.Request, form url.Values) (Client, *fault, error) {
 	id := form.Get("client_id")
 	if name, secret, basic := r.BasicAuth(); basic {
@@ -92,18 +102,18 @@ func (s *Service) redeem(r *http.Request, client Client, form url.Values) (any, 
 	}
 }
 
-// redeemCode spends a code. Whoever shows one, it is worth nothing afterwards.
+// redeemCode redeems a code. It is invalid afterwards, even when the request fails.
 func (s *Service) redeemCode(r *http.Request, client Client, form url.Values) (any, *fault, error) {
 	code, verifier := form.Get("code"), form.Get("code_verifier")
 	if code == "" || verifier == "" || form.Get("redirect_uri") == "" {
 		return nil, badRequest("code, code_verifier and redirect_uri are required"), nil
 	}
-	g, ok, err := take[grant](r.Context(), s.o.Store, keyCode+digest(code))
+	g, ok, err := getAndDelete[grant](r.Context(), s.o.Store, keyCode+digest(code))
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, &faultGrant, s.punish(r.Context(), code)
+		return nil, &faultGrant, s.revokeReused(r.Context(), code)
 	}
 	challenge := protocol.CodeChallenge{Challenge: g.Challenge, Method: protocol.CodeChallengeMethodS256}
 	if g.ClientID != client.ID || g.RedirectURI != form.Get("redirect_uri") ||
@@ -113,7 +123,7 @@ func (s *Service) redeemCode(r *http.Request, client Client, form url.Values) (a
 	return s.issue(r, client, g, g.Scopes, code)
 }
 
-// redeemRefresh spends a refresh token and gives another in its place.
+// redeemRefresh redeems a refresh token and replaces it.
 func (s *Service) redeemRefresh(r *http.Request, client Client, form url.Values) (any, *fault, error) {
 	ctx, token := r.Context(), form.Get("refresh_token")
 	if token == "" {
@@ -131,13 +141,13 @@ func (s *Service) redeemRefresh(r *http.Request, client Client, form url.Values)
 		return nil, &faultGrant, nil
 	}
 	if ok {
-		g, ok, err = take[grant](ctx, s.o.Store, keyRefresh+digest(token))
+		g, ok, err = getAndDelete[grant](ctx, s.o.Store, keyRefresh+digest(token))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, &faultGrant, s.punish(ctx, token)
+		return nil, &faultGrant, s.revokeReused(ctx, token)
 	}
 	if len(scopes) == 0 {
 		scopes = g.Scopes
@@ -145,10 +155,9 @@ func (s *Service) redeemRefresh(r *http.Request, client Client, form url.Values)
 	return s.issue(r, client, g, scopes, "")
 }
 
-// punish ends the session of a code or refresh token that is shown again: one of
-// the two who had it stole it. One that nobody knows, or whose time is over, ends
-// nothing.
-func (s *Service) punish(ctx context.Context, secret string) error {
+// revokeReused ends the session of a code or refresh token that is used again, because it was stolen.
+// An unknown or expired one ends nothing.
+func (s *Service) revokeReused(ctx context.Context, secret string) error {
 	from, ok, err := get[origin](ctx, s.o.Store, keyOrigin+digest(secret))
 	if err != nil || !ok {
 		return err
@@ -161,7 +170,7 @@ func (s *Service) punish(ctx context.Context, secret string) error {
 	return err
 }
 
-// issue makes the tokens of a grant, as long as its session lives.
+// issue creates the tokens of a grant, while its session is valid.
 func (s *Service) issue(r *http.Request, client Client, g grant, scopes []string, code string) (any, *fault, error) {
 	ctx := r.Context()
 	opened, ok, err := s.o.Sessions.Get(ctx, g.UserID, g.SessionID)
@@ -182,7 +191,7 @@ func (s *Service) issue(r *http.Request, client Client, g grant, scopes []string
 	}
 	if slices.Contains(g.Scopes, protocol.ScopeOfflineAccess) {
 		g.RedirectURI, g.Nonce, g.Challenge = "", "", ""
-		if t.RefreshToken, err = s.emit(ctx, keyRefresh, g, min(refreshLifetime, opened.Expires.Sub(s.o.Now()))); err != nil {
+		if t.RefreshToken, err = s.issueSecret(ctx, keyRefresh, g, min(refreshLifetime, opened.Expires.Sub(s.o.Now()))); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -193,8 +202,7 @@ func (s *Service) issue(r *http.Request, client Client, g grant, scopes []string
 	return answer, nil, nil
 }
 
-// accessToken makes a token for the API that lives as long as tokens do, and no
-// longer than its session.
+// accessToken creates a token for the API. It expires with its session at the latest.
 func (s *Service) accessToken(ctx context.Context, of sessions.Session, clientID, scope string) (token string, seconds int, err error) {
 	now := s.o.Now().UTC()
 	life := min(s.o.TokenLifetime, of.Expires.Sub(now)).Truncate(time.Second)
@@ -204,9 +212,431 @@ func (s *Service) accessToken(ctx context.Context, of sessions.Session, clientID
 	return token, int(life.Seconds()), err
 }
 
-// loginCookie signs the browser in, like every login does. Its token is the
-// person's own, whichever application they came for.
+// loginCookie returns the cookie of a login. Its token is not limited to the client.
 func (s *Service) loginCookie(r *http.Request, of sessions.Session) (*http.Cookie, error) {
 	token, seconds, err := s.accessToken(r.Context(), of, accounts.OwnClient, accounts.Scopes)
 	return tokenCookie(r, token, seconds), err
+}
+
+// claims returns the claims of scopes, under the names of the contract and those of OpenID Connect.
+func (p Person) claims(id string, scopes []string) map[string]any {
+	claims := map[string]any{"sub": id}
+	set := func(value string, names ...string) {
+		for _, name := range names {
+			if value != "" {
+				claims[name] = value
+			}
+		}
+	}
+	if slices.Contains(scopes, "profile") {
+		set(p.FirstName, "firstName", "given_name")
+		set(p.LastName, "lastName", "family_name")
+		set(strings.TrimSpace(p.FirstName+" "+p.LastName), "name")
+		set(p.Photo, "photo", "picture")
+		set(p.Language, "language", "locale")
+	}
+	if slices.Contains(scopes, "email") && p.Email != "" {
+		claims["email"], claims["email_verified"] = p.Email, p.EmailProven
+	}
+	if slices.Contains(scopes, "settings") {
+		claims["mfa"], claims["meta"] = cmp.Or(p.MFA, user.MFANone), map[string]json.RawMessage{}
+		if p.Meta != nil {
+			claims["meta"] = p.Meta
+		}
+	}
+	return claims
+}
+
+// without returns list without one item.
+func without(list []string, item string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == item })
+}
+
+// userinfo handles GET and POST /oidc/userinfo. The gateway has authenticated the caller; a token
+// without a scope claim is not limited.
+func (s *Service) userinfo(r *http.Request) (any, error) {
+	caller := gateway.CallerFrom(r.Context())
+	person, ok, err := s.o.User(r.Context(), caller.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok && !caller.Anonymous { // a visitor has no account, and is known by their id alone
+		return nil, domain.Refuse(domain.CodeInvalidToken, "the account of this token is gone")
+	}
+	scopes := caller.Scopes
+	if scopes == nil {
+		scopes = strings.Fields(accounts.Scopes)
+	}
+	return person.claims(caller.UserID, scopes), nil
+}
+
+// opStorage is the part of zitadel's storage that our functions need. The rest is nil: it is for
+// handlers that are not used.
+type opStorage struct {
+	op.Storage
+	keys Keys
+	user func(ctx context.Context, id string) (Person, bool, error)
+}
+
+// SigningKey implements op.Storage.
+func (l opStorage) SigningKey(ctx context.Context) (op.SigningKey, error) {
+	key, err := l.keys.SigningKey(ctx)
+	return privateKey{key}, err
+}
+
+// KeySet implements op.Storage.
+func (l opStorage) KeySet(ctx context.Context) ([]op.Key, error) {
+	keys, err := l.keys.PublicKeys(ctx)
+	all := make([]op.Key, len(keys))
+	for i, key := range keys {
+		all[i] = publicKey{key}
+	}
+	return all, err
+}
+
+// SetUserinfoFromScopes implements op.Storage; SetUserinfoFromRequest does it.
+func (opStorage) SetUserinfoFromScopes(context.Context, *protocol.UserInfo, string, string, []string) error {
+	return nil
+}
+
+// SetUserinfoFromRequest fills in the claims of an identity token. Those of the
+// settings scope may be large, and are left to userinfo.
+func (l opStorage) SetUserinfoFromRequest(ctx context.Context, info *protocol.UserInfo, r op.IDTokenRequest, scopes []string) error {
+	person, ok, err := l.user(ctx, r.GetSubject())
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errNoUser
+	}
+	for name, value := range person.claims(r.GetSubject(), without(scopes, "settings")) {
+		info.AppendClaims(name, value)
+	}
+	info.Subject = r.GetSubject()
+	if request, ok := r.(idTokenRequest); ok {
+		info.AppendClaims("sid", request.session.ID)
+	}
+	return nil
+}
+
+// errNoUser says that the account of a token does not exist any more.
+var errNoUser = errors.New("oidc: there is no such user")
+
+type privateKey struct{ key signing.PrivateKey }
+
+// SignatureAlgorithm implements op.SigningKey.
+func (k privateKey) SignatureAlgorithm() jose.SignatureAlgorithm {
+	return jose.SignatureAlgorithm(k.key.Alg)
+}
+
+// Key implements op.SigningKey.
+func (k privateKey) Key() any { return k.key.Signer }
+
+// ID implements op.SigningKey.
+func (k privateKey) ID() string { return k.key.KID }
+
+type publicKey struct{ key signing.PublicKey }
+
+// ID implements op.Key.
+func (k publicKey) ID() string { return k.key.KID }
+
+// Algorithm implements op.Key.
+func (k publicKey) Algorithm() jose.SignatureAlgorithm { return jose.SignatureAlgorithm(k.key.Alg) }
+
+// Use implements op.Key.
+func (k publicKey) Use() string { return protocol.KeyUseSignature }
+
+// Key implements op.Key.
+func (k publicKey) Key() any { return k.key.Key }
+
+// publicClient is a Client for zitadel.
+type publicClient struct {
+	op.Client // what is not asked
+	client    Client
+}
+
+// GetID implements op.Client.
+func (c publicClient) GetID() string { return c.client.ID }
+
+// ResponseTypes implements op.Client: the code flow only.
+func (c publicClient) ResponseTypes() []protocol.ResponseType {
+	return []protocol.ResponseType{protocol.ResponseTypeCode}
+}
+
+// RestrictAdditionalIdTokenScopes implements op.Client: it restricts nothing.
+func (c publicClient) RestrictAdditionalIdTokenScopes() func([]string) []string {
+	return func(scopes []string) []string { return scopes }
+}
+
+// IDTokenUserinfoClaimsAssertion implements op.Client: identity tokens say what
+// userinfo says.
+func (c publicClient) IDTokenUserinfoClaimsAssertion() bool { return true }
+
+// ClockSkew implements op.Client.
+func (c publicClient) ClockSkew() time.Duration { return 0 }
+
+// idTokenRequest is a grant with its session, for the identity token of zitadel. That is for the
+// client only, not for the API.
+type idTokenRequest struct {
+	op.AuthRequest // what is not asked
+	grant          grant
+	session        sessions.Session
+}
+
+// GetSubject implements op.IDTokenRequest.
+func (r idTokenRequest) GetSubject() string { return r.grant.UserID }
+
+// GetAudience implements op.IDTokenRequest.
+func (r idTokenRequest) GetAudience() []string { return []string{r.grant.ClientID} }
+
+// GetClientID implements op.IDTokenRequest.
+func (r idTokenRequest) GetClientID() string { return r.grant.ClientID }
+
+// GetScopes implements op.IDTokenRequest.
+func (r idTokenRequest) GetScopes() []string { return r.grant.Scopes }
+
+// GetAuthTime implements op.IDTokenRequest.
+func (r idTokenRequest) GetAuthTime() time.Time { return r.session.CreatedAt }
+
+// GetNonce implements op.AuthRequest.
+func (r idTokenRequest) GetNonce() string { return r.grant.Nonce }
+
+// GetACR implements op.AuthRequest.
+func (r idTokenRequest) GetACR() string { return "" }
+
+// GetAMR implements op.IDTokenRequest (RFC 8176).
+func (r idTokenRequest) GetAMR() []string {
+	var methods []string
+	if r.session.Provider == user.Local {
+		methods = append(methods, "pwd")
+	}
+	if r.session.MFA {
+		methods = append(methods, "otp", "mfa")
+	}
+	return methods
+}
+
+// idToken makes the identity token that goes with an access token.
+func (s *Service) idToken(ctx context.Context, c Client, g grant, session sessions.Session, access, code string) (string, error) {
+	storage := opStorage{keys: s.o.Keys, user: s.o.User}
+	return op.CreateIDToken(ctx, s.o.Issuer, idTokenRequest{grant: g, session: session}, idTokenLifetime, access, code, storage, publicClient{client: c})
+}
+
+// algorithms are all that JWKS_ALG can be.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "ES256", "ES384"}
+
+// parseHint reads an id_token_hint: its user, client and session. It may have expired, but must have
+// been issued here for one client.
+func (s *Service) parseHint(ctx context.Context, token string) (claims *protocol.IDTokenClaims, ok bool, err error) {
+	if token == "" {
+		return nil, false, nil
+	}
+	var broken error // that says nothing about the token
+	keys := keySet{&op.OpenIDKeySet{Storage: opStorage{keys: s.o.Keys}}, &broken}
+	verifier := op.NewIDTokenHintVerifier(s.o.Issuer, keys, op.WithSupportedIDTokenHintSigningAlgorithms(algorithms...))
+	claims, err = op.VerifyIDTokenHint[*protocol.IDTokenClaims](ctx, token, verifier)
+	if broken != nil {
+		return nil, false, broken
+	}
+	if _, expired := errors.AsType[op.IDTokenHintExpiredError](err); err != nil && !expired {
+		return nil, false, nil
+	}
+	return claims, claims.Subject != "" && slices.Equal(claims.Audience, []string{claims.AuthorizedParty}), nil
+}
+
+// keySet distinguishes unreadable keys from a wrong signature.
+type keySet struct {
+	*op.OpenIDKeySet
+	broken *error
+}
+
+// VerifySignature implements the library's KeySet.
+func (k keySet) VerifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
+	if _, *k.broken = k.Storage.KeySet(ctx); *k.broken != nil {
+		return nil, *k.broken
+	}
+	return k.OpenIDKeySet.VerifySignature(ctx, jws)
+}
+
+// The kinds of keys in the store. Secrets are stored as digests.
+const (
+	keyInteraction = "interaction/"
+	keyCode        = "code/"
+	keyRefresh     = "refresh/"
+	keyOrigin      = "origin/" // whose session a code or refresh token is of, also after its use
+	keyState       = "state/"
+	keyConsent     = "consent/"
+)
+
+// newSecret returns a random secret.
+func newSecret() string { return rand.Text() }
+
+// digest returns the hash of a secret.
+func digest(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// put stores v under key.
+func put(ctx context.Context, s Store, key string, v any, ttl time.Duration) error {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := s.Put(ctx, key, value, ttl); err != nil {
+		return commands.Refused(fmt.Errorf("remember a sign-in: %w", err))
+	}
+	return nil
+}
+
+// get returns the value under key; false when there is none.
+func get[T any](ctx context.Context, s Store, key string) (v T, ok bool, err error) {
+	value, ok, err := s.Get(ctx, key)
+	return decode[T](value, ok, err)
+}
+
+// getAndDelete is get, and deletes the value: only one caller gets it.
+func getAndDelete[T any](ctx context.Context, s Store, key string) (v T, ok bool, err error) {
+	value, ok, err := s.Consume(ctx, key)
+	return decode[T](value, ok, err)
+}
+
+func decode[T any](value []byte, ok bool, err error) (v T, _ bool, _ error) {
+	if err != nil {
+		return v, false, commands.Refused(fmt.Errorf("recall a sign-in: %w", err))
+	}
+	if !ok {
+		return v, false, nil
+	}
+	if err := json.Unmarshal(value, &v); err != nil {
+		return v, false, fmt.Errorf("recall a sign-in: %w", err)
+	}
+	return v, true, nil
+}
+
+// authRequest is a request of a client at /oidc/auth.
+type authRequest struct {
+	ClientID    string   `json:"clientId"`
+	RedirectURI string   `json:"redirectUri"`
+	State       string   `json:"state,omitempty"`
+	Nonce       string   `json:"nonce,omitempty"`
+	Challenge   string   `json:"challenge"`
+	Scopes      []string `json:"scopes"`
+	LoginHint   string   `json:"loginHint,omitempty"`
+	Subject     string   `json:"subject,omitempty"` // who must sign in, by the id_token_hint
+	MaxAge      *uint    `json:"maxAge,omitempty"`  // seconds since the sign-in; zero: sign in now
+	Consent     bool     `json:"consent,omitempty"` // must be asked for
+	silent      bool     // no page may be shown
+}
+
+// interaction is a running sign-in, from /oidc/auth until it resumes.
+type interaction struct {
+	authRequest
+	ID      string `json:"id"`
+	Browser string `json:"browser"` // digest of the secret that the browser holds
+
+	// Who signed in; empty as long as nobody did.
+	UserID    string `json:"userId,omitempty"`
+	SessionID string `json:"sessionId,omitempty"`
+
+	// A password that was right and waits for the code of the second factor. It
+	// opens only with the secret that the browser holds.
+	Email  string `json:"email,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
+}
+
+// grant is the stored value of a code or a refresh token.
+type grant struct {
+	ClientID    string   `json:"clientId"`
+	RedirectURI string   `json:"redirectUri,omitempty"`
+	Nonce       string   `json:"nonce,omitempty"`
+	Challenge   string   `json:"challenge,omitempty"`
+	Scopes      []string `json:"scopes"`
+	UserID      string   `json:"userId"`
+	SessionID   string   `json:"sessionId"`
+}
+
+// origin is the session of a code or refresh token.
+type origin struct {
+	UserID    string `json:"userId"`
+	SessionID string `json:"sessionId"`
+}
+
+// issueSecret creates a code or a refresh token for g. Its origin is stored first and expires first:
+// when only the origin is left, the secret was used.
+func (s *Service) issueSecret(ctx context.Context, kind string, g grant, ttl time.Duration) (string, error) {
+	secret := newSecret() + newSecret()
+	id := digest(secret)
+	if err := put(ctx, s.o.Store, keyOrigin+id, origin{g.UserID, g.SessionID}, ttl); err != nil {
+		return "", err
+	}
+	return secret, put(ctx, s.o.Store, kind+id, g, ttl)
+}
+
+// fault is an OAuth error.
+type fault struct{ code, description string }
+
+// The faults that are named in several places.
+var (
+	faultGrant  = fault{"invalid_grant", "the code or refresh token is unknown, expired, used, or not this client's"}
+	faultClient = fault{"invalid_client", "there is no such client"}
+)
+
+func badRequest(description string) *fault { return &fault{"invalid_request", description} }
+
+// faultOf is a fault that the library found.
+func faultOf(err error) *fault {
+	e := protocol.DefaultToServerError(err, "")
+	return &fault{string(e.ErrorType), e.Description}
+}
+
+// tokenFault is the answer of /oidc/token to a fault, with the fields of OAuth and those of the API.
+type tokenFault struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+	Message     string `json:"message"`
+	RequestID   string `json:"requestId"`
+}
+
+func (f fault) answer(ctx context.Context) *gateway.Answer {
+	status := http.StatusBadRequest
+	if f.code == faultClient.code {
+		status = http.StatusUnauthorized
+	}
+	return gateway.Status(status, tokenFault{f.code, f.description, f.description, gateway.CorrelationID(ctx)}).
+		With("Cache-Control", "no-store")
+}
+
+// redirectToClient sends the browser back to the client.
+func (s *Service) redirectToClient(a authRequest, values url.Values) *gateway.Answer {
+	if a.State != "" {
+		values.Set("state", a.State)
+	}
+	values.Set("iss", s.o.Issuer) // RFC 9207: so that no other provider's answer passes for ours
+	return gateway.Redirect(withQuery(a.RedirectURI, values)).With("Cache-Control", "no-store")
+}
+
+// redirectWithFault sends the browser back to the client with a fault.
+func (s *Service) redirectWithFault(a authRequest, f fault) *gateway.Answer {
+	return s.redirectToClient(a, url.Values{"error": {f.code}, "error_description": {f.description}})
+}
+
+// withQuery adds parameters to a URL that was checked before.
+func withQuery(address string, values url.Values) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	query := u.Query()
+	for name := range values {
+		query.Set(name, values.Get(name))
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// truncateError returns an error for the log: the answer of a provider may be a whole page.
+func truncateError(err error) string {
+	text := []rune(err.Error())
+	return string(text[:min(len(text), 300)])
 }

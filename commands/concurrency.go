@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Turns lets what belongs to one key go one after the other on this node, such as
+// the commands of one aggregate: at once they would only lose races against each
+// other. What other nodes do is met on the log. The zero Turns is ready.
+type Turns[K comparable] struct {
+	mu     sync.Mutex
+	queues map[K]*queue
+}
+
+// queue is where those of one key wait, in the order they came.
+type queue struct {
+	busy chan struct{}
+	here int // who waits, and who runs
+}
+
+// Take waits for a turn, and no longer than ctx: one that is free is always had. leave ends it.
+func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
+	t.mu.Lock()
+	q := t.queues[key]
+	if q == nil {
+		q = &queue{busy: make(chan struct{}, 1)}
+		if t.queues == nil {
+			t.queues = map[K]*queue{}
+		}
+		t.queues[key] = q
+	}
+	q.here++
+	t.mu.Unlock()
+	leave = func() { <-q.busy; t.release(key, q) }
+	select {
+	case q.busy <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	select {
+	case q.busy <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		t.release(key, q)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *Turns[K]) release(key K, q *queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q.here--; q.here == 0 {
+		delete(t.queues, key)
+	}
+}
+
+// Sleep returns after d, or fails with its cause when ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Backoff waits after the given number of attempts at a write that another node was faster
+// with, up to a second. In a cluster a read may come from a replica that does not have the
+// other node's write yet: without a pause all attempts would fail on the same old value.
+func Backoff(ctx context.Context, attempts int) error {
+	return Sleep(ctx, min(time.Millisecond<<min(attempts, 10), time.Second))
+}
+
+// PanicError is a fault of ours that something panicked with.
+type PanicError struct {
+	Cause any
+	Stack []byte
+}
+
+// Error implements error. It is for the log: it says where the fault is.
+func (f *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", f.Cause, f.Stack) }
+
+// Recover ends a panic and hands it to do: what one asks for never ends what others get. It
+// is to be deferred.
+func Recover(do func(*PanicError)) {
+	if cause := recover(); cause != nil {
+		do(&PanicError{cause, debug.Stack()})
+	}
+}
