@@ -24,7 +24,7 @@ type Report struct {
 	Duration   Duration        `json:"duration"`
 }
 
-// Progress is told how far a rebuild or a verification has come: sequences
+// Progress receives how far a rebuild or a verification has come: sequences
 // done, out of a total that grows with the logs. It may be nil.
 type Progress func(done, total uint64)
 

@@ -267,7 +267,7 @@ func (r runRow) status() RunStatus {
 	return RunSucceeded
 }
 
-// exists reports whether there is anything to tell of the run.
+// exists reports whether anything is known of the run.
 func (r runRow) exists() bool { return r.First.Seq > 0 && r.Trees > 0 }
 
 // entries are the keys of the lists that a run is in, without its status.

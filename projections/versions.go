@@ -10,11 +10,11 @@ import (
 
 // Versions is the read model of the versions of workspaces.
 //
-//	v{workspace}\0{seq}   VersionRecord; seq is that of the event that told of it
+//	v{workspace}\0{seq}   VersionRecord; seq is that of its event
 //	n{workspace}\0{name}  seq
 type Versions struct{}
 
-// VersionRecord is a version as it was told of.
+// VersionRecord is a version as it was recorded.
 type VersionRecord struct {
 	workspace.Version
 	Changes *workspace.Changes `json:"changes,omitempty"`

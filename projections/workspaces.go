@@ -154,14 +154,14 @@ func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Imported:
 		return w.change(tx, ev, delta, content, func(r *Record) { applyPulled(r, ev, e.Sync) })
 	}
-	if _, isShare := ev.Data.(workspace.Shared); isShare || content || delta.Settings != nil || isUnshare(ev.Data) {
+	if _, isShare := ev.Data.(workspace.Shared); isShare || content || delta.Settings != nil || changesETag(ev.Data) {
 		return w.change(tx, ev, delta, content, func(*Record) {})
 	}
 	return nil
 }
 
-// isUnshare tells of the other events that an ETag has to tell of.
-func isUnshare(ev domain.Event) bool {
+// changesETag reports whether an event changes the ETag of its workspace, besides those that change its content or settings.
+func changesETag(ev domain.Event) bool {
 	switch ev.(type) {
 	case workspace.Unshared, workspace.PageShared, workspace.PageUnshared, workspace.SecretsUpdated:
 		return true

@@ -67,12 +67,12 @@ func (t *tail) run(ctx context.Context, _ []string) error {
 	if err := t.begin(ctx, feed, query); err != nil {
 		return err
 	}
-	told := 0
+	printed := 0
 	var failed error
 	err = t.Tail(ctx, feed+"/stream?"+query.Encode(), func(f client.Frame) bool {
-		told++
+		printed++
 		failed = t.print(f)
-		return failed == nil && told != t.limit
+		return failed == nil && printed != t.limit
 	})
 	return cmp.Or(failed, err)
 }

@@ -19,8 +19,8 @@ func followCommand(w environment) *cobra.Command {
 		Long: "Follow an operation from its first step until it has ended. Ctrl-C stops following, never the operation.",
 		Args: requireArguments(theWorkspace, "an operation, by its id"),
 	}, func(ctx context.Context, args []string) error {
-		op, err := r.watch(ctx, func(tell func(client.Frame)) (client.Operation, error) {
-			return r.Follow(ctx, r.workspace, args[1], tell)
+		op, err := r.watch(ctx, func(show func(client.Frame)) (client.Operation, error) {
+			return r.Follow(ctx, r.workspace, args[1], show)
 		})
 		if err != nil {
 			return err
@@ -56,14 +56,14 @@ func cancelCommand(w environment) *cobra.Command {
 // start sends a call that may take long, shows how it goes on, and returns how it
 // ended.
 func (r *remote) start(ctx context.Context, path string, body any) (client.Operation, error) {
-	return r.watch(ctx, func(tell func(client.Frame)) (client.Operation, error) {
-		return r.Start(ctx, r.workspace, path, body, tell)
+	return r.watch(ctx, func(show func(client.Frame)) (client.Operation, error) {
+		return r.Start(ctx, r.workspace, path, body, show)
 	})
 }
 
-// watch shows an operation until it has ended. Who leaves before is told how to
+// watch shows an operation until it has ended. A user who interrupts it sees how to
 // come back.
-func (r *remote) watch(ctx context.Context, follow func(tell func(client.Frame)) (client.Operation, error)) (client.Operation, error) {
+func (r *remote) watch(ctx context.Context, follow func(show func(client.Frame)) (client.Operation, error)) (client.Operation, error) {
 	shown := r.newDisplay()
 	op, err := follow(shown.showFrame)
 	shown.clearFoot()

@@ -54,7 +54,7 @@ func (b *progressDisplay) showFrame(f client.Frame) {
 	}
 }
 
-// showStep shows a step of an operation. Why one failed is told at the end.
+// showStep shows a step of an operation. The reason of a failure is printed at the end.
 func (b *progressDisplay) showStep(p operation.Progress) {
 	text := ""
 	switch {
@@ -144,7 +144,7 @@ func (r *remote) printResult(result json.RawMessage, text func() string) error {
 	return err
 }
 
-// decode reads a result into something that text can tell.
+// decode reads a result into a type that can be printed as text.
 func decode(result json.RawMessage, into any) error {
 	if err := json.Unmarshal(result, into); err != nil {
 		return fmt.Errorf("the answer is none that this svc understands: %w", err)

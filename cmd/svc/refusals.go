@@ -88,7 +88,7 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	return refusedError{strings.Join(lines, "\n"), err}
 }
 
-// refusedError is a refusal as it is told.
+// refusedError is a refusal as it is printed.
 type refusedError struct {
 	text string
 	error

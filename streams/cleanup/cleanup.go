@@ -152,9 +152,9 @@ func (j *Jobs) runJob(ctx context.Context, job string, t Terms, parts func(*run)
 	if t.DryRun {
 		return r.out, nil
 	}
-	told := r.out
-	told.Job = job
-	if err := j.Record(ctx, domain.Platform, told); err != nil {
+	result := r.out
+	result.Job = job
+	if err := j.Record(ctx, domain.Platform, result); err != nil {
 		return r.out, fmt.Errorf("record the cleanup: %w", err)
 	}
 	j.logger().InfoContext(ctx, "cleaned up", "job", job, "durationMs", r.out.Duration, "errors", len(r.out.Errors))

@@ -16,13 +16,13 @@ import (
 // each node, however many readers it has.
 type hub struct {
 	feed *Feed
-	wake chan struct{} // something was told
+	wake chan struct{} // events were queued
 
 	mu          sync.Mutex
-	queued      [2][]domain.Recorded // told, and not passed on; by log
+	queued      [2][]domain.Recorded // not passed on yet; by log
 	received    [2]uint64
 	published   [2]uint64
-	moved       chan struct{} // closed and replaced when told moves
+	moved       chan struct{} // closed and replaced when received moves
 	topics      map[string]*topic
 	latestStale bool // events that did not pass: latest is not right any more
 
@@ -109,7 +109,7 @@ func (h *hub) overflow() {
 	}
 }
 
-// run passes on what is told until ctx ends.
+// run passes on queued events until ctx ends.
 func (h *hub) run(ctx context.Context) error {
 	for {
 		select {
@@ -152,7 +152,7 @@ func (h *hub) publishRound(ctx context.Context) (more bool) {
 	return true
 }
 
-// awaitLog waits until a log was told up to where it is now. It does not wait for ever:
+// awaitLog waits until the events of a log were received up to where it is now. It does not wait for ever:
 // order is worth less than going on, and no reader misses anything either way.
 func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 	ctx, cancel := context.WithTimeout(ctx, hubWait)
@@ -446,7 +446,7 @@ func (f *Feed) SendTransient(ev domain.Recorded) error {
 // will see them, and those that are not kept where the feed is now.
 func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Event, error) {
 	places, err := f.locateRecorded(events)
-	if err != nil { // they are kept all the same, and whoever waits is told so
+	if err != nil { // they are kept all the same, and whoever waits gets the error
 		f.log.WarnContext(ctx, "what was recorded has no place in the index yet", "err", err)
 		for i, ev := range events {
 			places[i] = domain.At(ev.Log, ev.Seq)

@@ -80,11 +80,11 @@ func (m Monitor) publish(ctx context.Context, events []*feed.Event) error {
 	if !m.Clients.HasClients() {
 		return nil
 	}
-	told := slices.DeleteFunc(slices.Clone(events), isInternal)
-	if len(told) == 0 {
+	public := slices.DeleteFunc(slices.Clone(events), isInternal)
+	if len(public) == 0 {
 		return nil
 	}
-	return m.Clients.Publish(ctx, told)
+	return m.Clients.Publish(ctx, public)
 }
 
 // progress lists the events on STATE that are published too: they only report the progress of operations.

@@ -89,7 +89,7 @@ func (h *Webhooks) replay(ctx context.Context, run *operations.Run, request repl
 
 // asUnsettled leaves a replay that the end of its node interrupted to another node.
 func asUnsettled(ctx context.Context, err error) error {
-	if _, told := errors.AsType[*domain.Error](context.Cause(ctx)); ctx.Err() != nil && !told {
+	if _, refused := errors.AsType[*domain.Error](context.Cause(ctx)); ctx.Err() != nil && !refused {
 		return operations.ErrUnsettled
 	}
 	return err
