@@ -108,3 +108,20 @@ type Info struct {
 
 // Contiguous reports whether the log holds every sequence from 1 to Last.
 func (i Info) Contiguous() bool { return i.Messages == i.Last && (i.Last == 0 || i.First == 1) }
+
+// Bucket stores values by key: what is no history, and what a node must find again. Each write of a key makes a new
+// revision of it.
+type Bucket interface {
+	// Get returns the value of a key and its revision. It fails with ErrNoKey when there is none.
+	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+	// Create sets a key that has no value; else it fails with ErrConflict.
+	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	// Put sets a key, whatever it was.
+	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	// Update sets a key whose revision is still the one given; else it fails with ErrConflict.
+	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+	// Delete removes a key, if it exists.
+	Delete(ctx context.Context, key string) error
+	// List returns the values of the keys that continue prefix by one segment: those of a/b and a/c for a.
+	List(ctx context.Context, prefix string) ([][]byte, error)
+}

@@ -23,10 +23,7 @@ type Broadcast interface {
 type Cancels struct {
 	// Bucket remembers cancelled runs for trees whose node is gone and that no node has taken
 	// over yet. It drops them after CancelsKept.
-	Bucket interface {
-		Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-		Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	}
+	Bucket    eventstore.Bucket
 	Broadcast Broadcast
 	Timeout   func() time.Duration // of a write to Bucket
 }

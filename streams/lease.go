@@ -15,13 +15,6 @@ import (
 	"svc/eventstore"
 )
 
-// Bucket stores leases. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-}
-
 // Lease lets one node at a time do some work. The holder renews it. A waiting node acquires it when it was released,
 // or when it was not renewed for a whole TTL, measured by the clock of the waiting node. So no node compares its
 // clock with that of another one, and a holder that cannot reach the bucket stops before another node can take over.
@@ -29,7 +22,7 @@ type Bucket interface {
 // A node that was suspended may still act once after another one has taken over. Work under a lease must tolerate
 // that; appends to the log do.
 type Lease struct {
-	Bucket Bucket
+	Bucket eventstore.Bucket
 	Name   string
 	Holder string        // unique for each process; default a random id
 	TTL    time.Duration // how long it is valid without a renewal; default three minutes. It is renewed three times in that time

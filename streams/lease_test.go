@@ -300,6 +300,8 @@ var quiet = slog.New(slog.DiscardHandler)
 // memory is a bucket for tests that move the clock, which a broker does not
 // follow. It passes the same contract as the real one.
 type memory struct {
+	eventstore.Bucket // a lease needs no other method
+
 	mu     sync.Mutex
 	last   uint64
 	values map[string]value
@@ -369,7 +371,7 @@ func openBucket(t *testing.T, s *jetstream.Store, name string) *jetstream.Bucket
 }
 
 func TestBuckets(t *testing.T) {
-	for name, b := range map[string]streams.Bucket{
+	for name, b := range map[string]eventstore.Bucket{
 		"memory":    &memory{},
 		"jetstream": openBucket(t, openStore(t), "LEASES"),
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"svc/commands"
 	"svc/commands/operations"
+	"svc/eventstore"
 	"svc/projections"
 )
 
@@ -18,7 +19,7 @@ const OperationLease = 15 * time.Second
 // OperationLeases are the leases of operations. It implements operations.Leases. Unlike
 // other leases, one that is lost is not acquired again.
 type OperationLeases struct {
-	Bucket Bucket // drops leases after OperationLease
+	Bucket eventstore.Bucket // drops leases after OperationLease
 	Log    *slog.Logger
 }
 

@@ -13,15 +13,6 @@ import (
 // DefaultPresenceLease is how long a node counts as alive after its last heartbeat.
 const DefaultPresenceLease = 15 * time.Second
 
-// PresenceBucket stores heartbeats. It drops those that are older than a lease. It is a
-// *jetstream.Bucket.
-type PresenceBucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-	Delete(ctx context.Context, key string) error
-}
-
 // Runs are the runs of this node. It is a *runtime.Runtime.
 type Runs interface {
 	// CurrentProcess is the id that other nodes know this one by; "" while its runs are interrupted.
@@ -34,8 +25,8 @@ type Runs interface {
 // there; the trees of a node without a heartbeat are taken over. Every field but Bucket is
 // required.
 type Presence struct {
-	Bucket  PresenceBucket // nil: there are no other nodes
-	Lease   time.Duration  // how long a heartbeat is valid
+	Bucket  eventstore.Bucket // of heartbeats, drops them after Lease; nil: there are no other nodes
+	Lease   time.Duration     // how long a heartbeat is valid
 	Runtime Runs
 	// NewProcess returns an id that this node never had before.
 	NewProcess func() string

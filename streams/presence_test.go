@@ -19,6 +19,8 @@ import (
 
 // heartbeats is a bucket that drops heartbeats after a lease, and can be unreachable.
 type heartbeats struct {
+	eventstore.Bucket // presence needs no other method
+
 	mu       sync.Mutex
 	ttl      time.Duration
 	down     bool

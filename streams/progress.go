@@ -100,15 +100,10 @@ type position[T any] interface {
 	Max(other T) T // the later one
 }
 
-// Cursors stores how far partitions were processed. It is a *jetstream.Bucket.
-type Cursors interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-}
-
 // LoadCursor returns how far a partition was processed, if it ever was, and whether a cursor of this very partition
 // is stored. A node that was alone before, or is not alone any more, used another number of partitions. What all of
 // those have processed is processed here too, so the later position counts.
-func LoadCursor[T position[T]](ctx context.Context, c Cursors, shares, number int, read func([]byte) (T, error)) (at T, ever, kept bool, err error) {
+func LoadCursor[T position[T]](ctx context.Context, c eventstore.Bucket, shares, number int, read func([]byte) (T, error)) (at T, ever, kept bool, err error) {
 	at, kept, err = readCursor(ctx, c, PartitionKey(shares, number), read)
 	if err != nil {
 		return at, false, false, err
@@ -131,7 +126,7 @@ func LoadCursor[T position[T]](ctx context.Context, c Cursors, shares, number in
 
 // loadAllCursors returns how far all stored cursors of so many partitions are, and whether some or all partitions
 // have one.
-func loadAllCursors[T position[T]](ctx context.Context, c Cursors, shares int, read func([]byte) (T, error)) (at T, some, all bool, err error) {
+func loadAllCursors[T position[T]](ctx context.Context, c eventstore.Bucket, shares int, read func([]byte) (T, error)) (at T, some, all bool, err error) {
 	all = true
 	for number := range shares {
 		one, ok, err := readCursor(ctx, c, PartitionKey(shares, number), read)
@@ -149,7 +144,7 @@ func loadAllCursors[T position[T]](ctx context.Context, c Cursors, shares int, r
 	return at, some, all, nil
 }
 
-func readCursor[T any](ctx context.Context, c Cursors, key string, read func([]byte) (T, error)) (at T, ok bool, err error) {
+func readCursor[T any](ctx context.Context, c eventstore.Bucket, key string, read func([]byte) (T, error)) (at T, ok bool, err error) {
 	value, _, err := c.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return at, false, nil

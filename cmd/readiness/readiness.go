@@ -21,6 +21,7 @@ import (
 	"svc/commands/signing"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/http/api"
 	"svc/http/identity"
@@ -42,8 +43,8 @@ type Options struct {
 	Identity  *identity.Identity
 	Keys      *signing.Keys
 	Box       *seal.Box
-	Checks    seal.Bucket // check values of the master keys
-	KeysInDir bool        // the master keys are in the data directory
+	Checks    eventstore.Bucket // check values of the master keys
+	KeysInDir bool              // the master keys are in the data directory
 	Transport http.RoundTripper
 }
 

@@ -12,15 +12,9 @@ import (
 	"svc/eventstore"
 )
 
-// Bucket keeps values by key. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-}
-
 // Book is where uses are noted.
 type Book struct {
-	bucket Bucket
+	bucket eventstore.Bucket
 	now    func() time.Time
 	recent *cache.Cache[string, time.Time] // when it was last noted
 	queue  chan use
@@ -39,7 +33,7 @@ const (
 )
 
 // New returns a Book that is kept in bucket.
-func New(bucket Bucket, now func() time.Time) *Book {
+func New(bucket eventstore.Bucket, now func() time.Time) *Book {
 	return &Book{bucket: bucket, now: now, recent: cache.New[string, time.Time](remembered), queue: make(chan use, queued)}
 }
 

@@ -13,13 +13,6 @@ import (
 	"svc/eventstore"
 )
 
-// Bucket keeps the check values of master keys. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-}
-
 // checksKey is where the check values of all master keys are, by kid.
 const checksKey = "master-keys"
 
@@ -30,7 +23,7 @@ const maxAttempts = 20
 // the active one, under which secrets are sealed from now on. It refuses a key
 // that is not the one known by its kid, and the lack of one that is still in use:
 // with either, what is stored would not open. It must come before the first Seal.
-func (b *Box) Ensure(ctx context.Context, bucket Bucket) error {
+func (b *Box) Ensure(ctx context.Context, bucket eventstore.Bucket) error {
 	return change(ctx, bucket, func(checks map[string]string) error {
 		for kid, want := range checks {
 			if b.all[kid] == nil {
@@ -47,7 +40,7 @@ func (b *Box) Ensure(ctx context.Context, bucket Bucket) error {
 
 // Forget notes that nothing is sealed any more under the key with this kid, so
 // that a start without it is fine.
-func (b *Box) Forget(ctx context.Context, bucket Bucket, kid string) error {
+func (b *Box) Forget(ctx context.Context, bucket eventstore.Bucket, kid string) error {
 	if kid == b.active.kid {
 		return fmt.Errorf("seal: master key %s is the active one", kid)
 	}
@@ -58,14 +51,14 @@ func (b *Box) Forget(ctx context.Context, bucket Bucket, kid string) error {
 }
 
 // InUse returns the kids that stored secrets may be sealed under, in order.
-func InUse(ctx context.Context, bucket Bucket) ([]string, error) {
+func InUse(ctx context.Context, bucket eventstore.Bucket) ([]string, error) {
 	checks, _, err := read(ctx, bucket)
 	return slices.Sorted(maps.Keys(checks)), err
 }
 
 // change makes one change of the check values, again when another node was
 // faster.
-func change(ctx context.Context, bucket Bucket, edit func(map[string]string) error) error {
+func change(ctx context.Context, bucket eventstore.Bucket, edit func(map[string]string) error) error {
 	for attempt := 1; ; attempt++ {
 		checks, revision, err := read(ctx, bucket)
 		if err != nil {
@@ -86,7 +79,7 @@ func change(ctx context.Context, bucket Bucket, edit func(map[string]string) err
 }
 
 // read returns the check values and their revision; 0 when there are none yet.
-func read(ctx context.Context, bucket Bucket) (checks map[string]string, revision uint64, err error) {
+func read(ctx context.Context, bucket eventstore.Bucket) (checks map[string]string, revision uint64, err error) {
 	body, revision, err := bucket.Get(ctx, checksKey)
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return map[string]string{}, 0, nil
@@ -100,7 +93,7 @@ func read(ctx context.Context, bucket Bucket) (checks map[string]string, revisio
 	return checks, revision, nil
 }
 
-func write(ctx context.Context, bucket Bucket, checks map[string]string, revision uint64) error {
+func write(ctx context.Context, bucket eventstore.Bucket, checks map[string]string, revision uint64) error {
 	body, err := json.Marshal(checks)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/commands"
+	"svc/eventstore"
 )
 
 // resealPause is the wait between two attempts to reseal everything.
@@ -17,7 +18,7 @@ const resealPause = time.Minute
 // made another key the active one.
 type Resealing struct {
 	Box    *Box
-	Checks Bucket // the check values of the master keys
+	Checks eventstore.Bucket // the check values of the master keys
 	// Steps reseal what is stored, in this order. Each one may be repeated.
 	Steps []func(context.Context) error
 	Log   *slog.Logger

@@ -43,19 +43,10 @@ type Opening struct {
 	Lifetime                   time.Duration // 0, or longer than allowed: as long as allowed
 }
 
-// Bucket keeps values by key. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-	Delete(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) ([][]byte, error)
-}
-
 // Options configure Sessions; Engine, Bucket, Ended and MaxAge are required.
 type Options struct {
 	Engine *commands.Engine
-	Bucket Bucket
+	Bucket eventstore.Bucket
 	// Ended reports whether a session ended before its time, as the read model
 	// knows.
 	Ended  func(id string) (bool, error)

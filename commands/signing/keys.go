@@ -31,18 +31,10 @@ import (
 	"svc/eventstore"
 )
 
-// Bucket stores the sealed private parts. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Delete(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) ([][]byte, error)
-}
-
 // Options configure Keys; those without a default are required.
 type Options struct {
 	Engine *commands.Engine
-	Bucket Bucket
+	Bucket eventstore.Bucket
 	Box    *seal.Box
 	// Current returns the key ring as this node knows it, and the sequence of the
 	// event that last changed it. When that is known, the ring may be left out.

@@ -30,21 +30,12 @@ type Box interface {
 	Current(sealed []byte) bool
 }
 
-// Bucket keeps the sealed data keys. It is a *jetstream.Bucket.
-type Bucket interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-	Delete(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) ([][]byte, error)
-}
-
 // Vault seals and opens for workspaces. All methods are safe for concurrent use.
 type Vault struct {
 	Now func() time.Time // default time.Now
 
 	box    Box
-	bucket Bucket
+	bucket eventstore.Bucket
 	keys   *cache.Cache[string, *dataKey]
 }
 
@@ -66,7 +57,7 @@ const (
 )
 
 // New returns a Vault with its keys in bucket.
-func New(box Box, bucket Bucket) *Vault {
+func New(box Box, bucket eventstore.Bucket) *Vault {
 	keys := cache.New[string, *dataKey](cacheSize)
 	return &Vault{Now: time.Now, box: box, bucket: bucket, keys: keys}
 }

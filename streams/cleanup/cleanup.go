@@ -42,13 +42,6 @@ type (
 		// Erase erases everything, and the key of the workspace.
 		Erase(ctx context.Context, workspaceID string) error
 	}
-	// Notes stores notes that outlive the process. It is a *jetstream.Bucket.
-	Notes interface {
-		Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-		Delete(ctx context.Context, key string) error
-		// List returns the values of the keys below prefix.
-		List(ctx context.Context, prefix string) ([][]byte, error)
-	}
 )
 
 // Terms say what is old enough to be erased. A negative Retention, MaxEvents or Executions switches that part off.
@@ -72,7 +65,7 @@ type Jobs struct {
 	Blobs Blobs
 	// BlobOwners names blobs that are in use, besides the read models.
 	BlobOwners BlobOwners
-	Notes      Notes
+	Notes      eventstore.Bucket // notes that outlive the process
 	Models     *projections.Models
 	Lease      streams.Lease // so that one job runs at a time
 	// Record appends an activity event to a workspace.

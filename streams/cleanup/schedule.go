@@ -25,14 +25,8 @@ type Plan struct {
 // Schedule runs the jobs at their times, on one of all nodes. A missed run is made up for once.
 type Schedule struct {
 	Jobs     *Jobs
-	RunTimes RunTimes
+	RunTimes eventstore.Bucket
 	Plan     func() Plan
-}
-
-// RunTimes stores when a job ran last. It is a *jetstream.Bucket.
-type RunTimes interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
 }
 
 // checkInterval is how often a Schedule checks whether a job is due.

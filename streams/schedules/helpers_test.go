@@ -163,7 +163,7 @@ type node struct {
 	runtime *runtime.Runtime
 	paces   *paces
 	log     schedules.Log
-	keeps   schedules.Bucket
+	keeps   eventstore.Bucket
 	journal runtime.Store // what its trees write to
 	most    int           // how often it begins a tree
 	hold    func(ctx context.Context, name string, work func(context.Context) error) error

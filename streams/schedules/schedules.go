@@ -25,18 +25,12 @@ type (
 		Read(ctx context.Context, log domain.Log, seq uint64) (ev domain.Recorded, ok bool, err error)
 		Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
 	}
-	// Bucket stores registrations, and how far partitions were processed. It is a *jetstream.Bucket.
-	Bucket interface {
-		Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-		Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-		List(ctx context.Context, prefix string) ([][]byte, error)
-	}
 )
 
 // Options configure Schedules. All are required but those with a default.
 type Options struct {
 	Store    Log
-	Bucket   Bucket
+	Bucket   eventstore.Bucket // of registrations, and of how far partitions were processed
 	Models   *projections.Models
 	Programs *programs.Library
 	Runtime  *runtime.Runtime

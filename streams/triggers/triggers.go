@@ -17,13 +17,6 @@ import (
 	live "svc/streams/feed"
 )
 
-// Cursors stores positions in the feed. It is a *jetstream.Bucket.
-type Cursors interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-}
-
 // History knows which trees were started before, from the read models.
 type History interface {
 	// Begun returns the status of the tree that an event starts for an automation.
@@ -47,7 +40,7 @@ type Options struct {
 	Programs *programs.Library
 	Runtime  *runtime.Runtime
 	History  History
-	Cursors  Cursors
+	Cursors  eventstore.Bucket // positions in the feed
 	// Caller returns the caller of what an event starts.
 	Caller func(ctx context.Context, e *feed.Event) (runtime.Caller, error)
 	// Identify returns the caller for an actor in a workspace.

@@ -204,15 +204,8 @@ func (p *partition) redeliver(d projections.DeliveryRecord) {
 	}
 }
 
-// Cursors stores the positions of subscriptions in the feed. It is a *jetstream.Bucket.
-type Cursors interface {
-	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
-	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
-	Delete(ctx context.Context, key string) error
-}
-
 // cursors are positions by the id of their subscription.
-type cursors struct{ bucket Cursors }
+type cursors struct{ bucket eventstore.Bucket }
 
 // load returns the cursor of a subscription; zero when it has none.
 func (c cursors) load(ctx context.Context, id string) (at domain.Position, err error) {

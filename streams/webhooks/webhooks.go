@@ -37,7 +37,7 @@ type Options struct {
 	Secrets Secrets
 	Disable Disabler
 	Client  *http.Client // its timeout limits one attempt
-	Cursors Cursors
+	Cursors eventstore.Bucket
 	Replays *operations.Runner
 	// Hold is for several nodes; nil: there is only one.
 	Hold Holder
