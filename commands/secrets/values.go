@@ -35,15 +35,19 @@ type Opener struct {
 	cached   *cache.Cache[string, *opened]       // by workspace
 }
 
-// opened are the secrets of a workspace in clear.
+// opened are the secrets of a workspace in clear, and what they were opened from.
 type opened struct {
 	mu     sync.Mutex
 	moment uint64 // of the State log
 	sealed map[string][]byte
-	// values are what authors refer to, platform what a super admin or the operator set for
-	// the workspace. Neither map is ever changed.
-	values, platform map[string]string
-	redact           *redact.Set // of values
+	clear  clearSecrets
+}
+
+// clearSecrets are the secrets of a workspace in clear. It never changes.
+type clearSecrets struct {
+	values   map[string]string // what authors refer to
+	platform map[string]string // what a super admin or the operator set for the workspace
+	redact   *redact.Set       // of values
 }
 
 // cachedWorkspaces is of how many workspaces the secrets are cached.
@@ -58,38 +62,23 @@ func NewOpener(sealed Sealed, vault commands.Vault, defaults func() map[string]m
 // All returns the secrets of a workspace that authors refer to, by name.
 func (o *Opener) All(ctx context.Context, workspaceID string) (map[string]string, error) {
 	s, err := o.open(ctx, workspaceID)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values, nil
+	return s.values, err
 }
 
 // Redactor returns what removes the secrets of a workspace from texts and values.
 func (o *Opener) Redactor(ctx context.Context, workspaceID string) (*redact.Set, error) {
 	s, err := o.open(ctx, workspaceID)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.redact, nil
+	return s.redact, err
 }
 
 // Platform returns the secrets of a workspace that only the platform reads.
 func (o *Opener) Platform(ctx context.Context, workspaceID string) (map[string]string, error) {
 	s, err := o.open(ctx, workspaceID)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.platform, nil
+	return s.platform, err
 }
 
 // open returns the secrets of a workspace as they are now.
-func (o *Opener) open(ctx context.Context, workspaceID string) (*opened, error) {
+func (o *Opener) open(ctx context.Context, workspaceID string) (clearSecrets, error) {
 	moment := o.sealed.Position().State
 	s, ok := o.cached.Get(workspaceID)
 	if !ok {
@@ -97,12 +86,12 @@ func (o *Opener) open(ctx context.Context, workspaceID string) (*opened, error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.values != nil && s.moment == moment {
-		return s, nil
+	if s.clear.values != nil && s.moment == moment {
+		return s.clear, nil
 	}
 	sealed, slug, deleted, err := o.sealed.SealedSecrets(workspaceID)
 	if err != nil {
-		return nil, err
+		return clearSecrets{}, err
 	}
 	if deleted { // what is erased with its key is not cached
 		o.cached.Drop(workspaceID)
@@ -114,28 +103,28 @@ func (o *Opener) open(ctx context.Context, workspaceID string) (*opened, error) 
 	}
 	for name, text := range sealed {
 		if all[name], err = o.openOne(ctx, workspaceID, s, name, text); err != nil {
-			return nil, err
+			return clearSecrets{}, err
 		}
 	}
-	values, platform := map[string]string{}, map[string]string{}
+	next := clearSecrets{values: map[string]string{}, platform: map[string]string{}, redact: s.clear.redact}
 	for name, plain := range all {
 		if strings.HasPrefix(name, workspace.SecretPrefix) {
-			platform[name] = plain
+			next.platform[name] = plain
 		} else {
-			values[name] = plain
+			next.values[name] = plain
 		}
 	}
-	if s.redact == nil || !maps.Equal(values, s.values) {
-		s.redact = redact.New(slices.Collect(maps.Values(values))...)
+	if next.redact == nil || !maps.Equal(next.values, s.clear.values) {
+		next.redact = redact.New(slices.Collect(maps.Values(next.values))...)
 	}
-	s.moment, s.sealed, s.values, s.platform = moment, sealed, values, platform
-	return s, nil
+	s.moment, s.sealed, s.clear = moment, sealed, next
+	return next, nil
 }
 
 // openOne opens a secret, unless it is the one that was opened before.
 func (o *Opener) openOne(ctx context.Context, workspaceID string, before *opened, name string, text []byte) (string, error) {
 	if bytes.Equal(before.sealed[name], text) {
-		for _, known := range []map[string]string{before.values, before.platform} {
+		for _, known := range []map[string]string{before.clear.values, before.clear.platform} {
 			if plain, ok := known[name]; ok {
 				return plain, nil
 			}
