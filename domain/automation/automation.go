@@ -45,7 +45,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 		o, ok = value.From(doc).(*value.Object)
 	}
 	if !ok {
-		c.misfit(false, domain.CodeInvalidRequest, "", "", "an automation is an object")
+		c.formFault(false, domain.CodeInvalidRequest, "", "", "an automation is an object")
 		return nil, c.faults
 	}
 	if len(value.JSON(o, "")) > MaxSize {
@@ -121,7 +121,7 @@ func (c *checker) document(o *value.Object) {
 	for _, key := range o.Keys() {
 		i := slices.IndexFunc(documentFields, func(f field) bool { return f.name == key })
 		if i < 0 {
-			c.misfit(false, domain.CodeInvalidRequest, "", expr.Member("", key), "unknown field")
+			c.formFault(false, domain.CodeInvalidRequest, "", expr.Member("", key), "unknown field")
 			continue
 		}
 		f, v := documentFields[i], o.At(key)
@@ -132,7 +132,7 @@ func (c *checker) document(o *value.Object) {
 	}
 	for _, f := range documentFields {
 		if _, ok := o.Get(f.name); f.must && !ok {
-			c.misfit(false, domain.CodeMissingParameter, "", f.name, "is required")
+			c.formFault(false, domain.CodeMissingParameter, "", f.name, "is required")
 		}
 	}
 	if slug, ok := o.At("slug").(string); ok {

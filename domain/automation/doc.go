@@ -103,8 +103,8 @@ type checker struct {
 	faults []Fault
 	// running says that the parameters of an instruction are checked as they are when it
 	// runs.
-	running bool
-	enough  int // faults of schemas, after which no more is looked for; 0: all are told
+	running   bool
+	maxFaults int // of schemas, after which the check stops; 0: all are reported
 }
 
 // fault reports one that saving is refused for, and returns it.

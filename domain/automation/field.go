@@ -117,7 +117,7 @@ func (c *checker) check(f field, v any, path string, templates bool) *Fault {
 		return nil
 	}
 	if !isOneOf(f.is, v) {
-		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "expected %s, got %s", strings.Join(f.is.Names(), " or "), value.TypeName(v))
+		return c.formFault(templates, domain.CodeInvalidRequest, f.error(), path, "expected %s, got %s", strings.Join(f.is.Names(), " or "), value.TypeName(v))
 	}
 	if why := f.valueProblem(v); why != "" {
 		return c.fault(f.error(), path, "%s", why)
@@ -134,10 +134,10 @@ func (c *checker) check(f field, v any, path string, templates bool) *Fault {
 	return nil
 }
 
-// misfit is fault for what is not of the form that the table has. Of the document
+// formFault is fault for what is not of the form that the table has. Of the document
 // itself that is a fault of the request; instructions are content, which has faults
 // of its own.
-func (c *checker) misfit(instruction bool, code domain.Code, name, path, format string, args ...any) *Fault {
+func (c *checker) formFault(instruction bool, code domain.Code, name, path, format string, args ...any) *Fault {
 	f := c.fault(name, path, format, args...)
 	if !instruction {
 		f.Code, c.faults[len(c.faults)-1].Code = code, code
@@ -237,7 +237,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 			continue
 		}
 		if i < 0 {
-			first = firstFault(first, c.misfit(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			first = firstFault(first, c.formFault(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
 			continue
 		}
 		f, v := fields[i], o.At(key)
@@ -249,7 +249,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 	for _, f := range fields {
 		v, ok := o.Get(f.name)
 		if f.must && (!ok || f.isAbsent(v)) {
-			first = firstFault(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "is required"))
+			first = firstFault(first, c.formFault(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "is required"))
 		}
 	}
 	return first
@@ -327,14 +327,14 @@ func (c *checker) arguments(v any) *value.Object {
 // TypedFields returns the faults of the typed fields of another document, at path: the
 // rules of arguments apply. It stops after enough faults.
 func TypedFields(fields *value.Object, path string, enough int) []Fault {
-	c := &checker{enough: enough}
+	c := &checker{maxFaults: enough}
 	c.typedFields(fields, path)
 	return c.faults
 }
 
 // TypedField is TypedFields for one field.
 func TypedField(field any, path string, enough int) []Fault {
-	c := &checker{enough: enough}
+	c := &checker{maxFaults: enough}
 	c.typedField(field, path)
 	return c.faults
 }
@@ -348,7 +348,7 @@ func (c *checker) typedFields(o *value.Object, path string) {
 func (c *checker) typedField(v any, path string) {
 	field, ok := v.(*value.Object)
 	if !ok {
-		c.misfit(false, domain.CodeInvalidRequest, "", path, "a typed field is an object, not %s", value.TypeName(v))
+		c.formFault(false, domain.CodeInvalidRequest, "", path, "a typed field is an object, not %s", value.TypeName(v))
 		return
 	}
 	// required: true is the argument's own, not the list of an object's.
@@ -398,7 +398,7 @@ func (c *schemaChecker) schema(v any, path string, depth int) {
 	}
 	o, ok := v.(*value.Object)
 	switch {
-	case c.enough > 0 && len(c.faults) >= c.enough:
+	case c.maxFaults > 0 && len(c.faults) >= c.maxFaults:
 		return
 	case !ok:
 		c.fault("", path, "a schema is an object, not %s", value.TypeName(v))

@@ -11,7 +11,7 @@ import (
 
 // Instruction is one step of an automation.
 type Instruction struct {
-	Path    string // where it stands, such as do[3].checkRepeat.do[0].fetch
+	Path    string // such as do[3].repeat.do[0].fetch
 	Name    string // a built-in instruction, or the slug of an automation
 	Builtin bool
 	// Params are the parameters that are evaluated before it runs: an object

@@ -24,7 +24,7 @@ import (
 type instruction struct {
 	name string
 	doc  string
-	form jsontype.Set // what stands behind the name; object unless said
+	form jsontype.Set // of its parameters; 0: object
 
 	params  []field
 	results bool // it has a result: output takes it
@@ -60,8 +60,7 @@ const (
 // Effect is what an instruction requests from outside: how the request is listed with its
 // run, and how a replay compares it with the recorded one.
 type Effect struct {
-	// Kind is the name of the request, which is recorded; that of the instruction unless
-	// said.
+	// Kind is the name of the request, which is recorded; "": the name of the instruction.
 	Kind string
 	// Summary says in a line what a request is about; nil: nothing.
 	Summary func(Asked) string
@@ -277,7 +276,7 @@ func parseTarget(c *checker, in *Instruction, o *value.Object, _ place) {
 // MaxIterations is how many iterations a repeat may be given as a number.
 const MaxIterations = 1_000_000_000
 
-// iterationsRule is the rule of a number that a repeat goes through.
+// iterationsRule is the rule of a number that a repeat iterates over.
 func iterationsRule(v any) string {
 	if n, ok := v.(float64); ok && (n < 0 || n > MaxIterations || n != math.Trunc(n)) {
 		return fmt.Sprintf("a number of iterations is an integer from 0 to %d", MaxIterations)
@@ -285,7 +284,7 @@ func iterationsRule(v any) string {
 	return ""
 }
 
-// parseRepeat reads until, and reports a repeat that has nothing to go through.
+// parseRepeat reads until, and reports a repeat that has nothing to iterate over.
 func parseRepeat(c *checker, in *Instruction, o *value.Object, _ place) {
 	on, hasOn := o.Get("on")
 	until, hasUntil := o.Get("until")
@@ -463,8 +462,8 @@ func fetchMethod(params *value.Object) string {
 // resolved in them.
 var SentParams = []string{"url", "headers", "query", "body", "multipart", "auth"}
 
-// sentByFetch is what tells one request from another, as they were written. How the answer
-// is treated does not count.
+// sentByFetch returns what distinguishes one request from another, as they are written. How the
+// answer is used does not count.
 func sentByFetch(asked any) any {
 	params, _ := asked.(*value.Object)
 	sent := value.NewObject("method", fetchMethod(params), "svcApiKey", params.At("svcApiKey"))

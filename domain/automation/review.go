@@ -78,11 +78,11 @@ func NewReview(a *Automation, faults []Fault) Review {
 // reviewer collects a review.
 type reviewer struct {
 	Review
-	set    map[string]bool   // roots that something sets
-	read   map[string]string // roots that are read, and where first
-	order  []string          // of read
-	tested map[string]bool   // roots that are read to see whether they are there
-	any    bool              // a variable is set whose name is computed
+	set              map[string]bool   // roots that something sets
+	read             map[string]string // roots that are read, and where first
+	order            []string          // of read
+	tested           map[string]bool   // roots that are read to see whether they are there
+	setsComputedName bool              // a variable is set whose name is computed
 }
 
 func addReference(list []Reference, name, field string) []Reference {
@@ -113,7 +113,7 @@ func (v *reviewer) instruction(in *Instruction) {
 		}
 		root := t.Root()
 		v.set[root] = true
-		v.any = v.any || root == ""
+		v.setsComputedName = v.setsComputedName || root == ""
 	}
 	in.Params.Reads(in.Path, v.reads)
 	in.Until.Reads(expr.Member(in.Path, "until"), v.reads)
@@ -124,7 +124,7 @@ func (v *reviewer) instruction(in *Instruction) {
 		return
 	}
 	params, isObject := in.Params.Source().(*value.Object)
-	v.any = v.any || !isObject // one template yields all of them, with an output perhaps
+	v.setsComputedName = v.setsComputedName || !isObject // one template yields all of them, with an output perhaps
 	if in.row != nil && in.row.review != nil {
 		in.row.review(v, in, params)
 	}
@@ -198,9 +198,9 @@ func (v *reviewer) reads(field string, r expr.Read) {
 	}
 }
 
-// given are the variables that an execution may have whatever its document says:
-// contexts, those of instructions, and what triggers and pages hand over.
-var given = func() map[string]bool {
+// knownVariables are the variables that an execution may have whatever its document says:
+// contexts, those of instructions, and the input of triggers and pages.
+var knownVariables = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`run session user global socket config secret $workspace
 		item $index $error $http
@@ -212,12 +212,12 @@ var given = func() map[string]bool {
 	return all
 }()
 
-// variables warns of variables that are read and that nothing sets. Callers may hand over
-// anything, so only documents are judged that say what they are given: by their
+// variables warns of variables that are read and that nothing sets. Callers may pass
+// anything, so only documents are checked that declare their input: by their
 // arguments, their schemas or what triggers them.
 func (v *reviewer) variables(a *Automation) {
 	declared, closed := declaredArguments(a)
-	if v.any || !closed {
+	if v.setsComputedName || !closed {
 		return
 	}
 	known := maps.Clone(v.set)
@@ -225,9 +225,9 @@ func (v *reviewer) variables(a *Automation) {
 		known[name] = true
 	}
 	likely := maps.Clone(known)
-	maps.Copy(likely, given)
+	maps.Copy(likely, knownVariables)
 	for _, root := range v.order {
-		if known[root] || given[root] || v.tested[root] {
+		if known[root] || knownVariables[root] || v.tested[root] {
 			continue
 		}
 		v.Findings = append(v.Findings, Finding{Field: v.read[root], Warning: true, Message: "nothing sets the variable " + strconv.Quote(root) +

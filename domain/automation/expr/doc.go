@@ -4,7 +4,7 @@
 //
 // A string is parsed once, by ParseTemplate, ParseCondition or ParseTarget, and
 // then evaluated as often as wanted over a World, which answers for variables,
-// the time and chance. Nothing here reads a clock, and a value is never parsed
+// the time and random bytes. Nothing here reads a clock, and a value is never parsed
 // as a template, whatever it contains. Parsing and evaluating never panic and
 // take bounded time: expressions have no loops, and whatever goes through a large value
 // is paid for from a budget, which all evaluations in an Env share.

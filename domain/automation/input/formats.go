@@ -20,8 +20,8 @@ type format struct {
 
 // form is one of the known formats.
 type form struct {
-	told string // what is expected
-	is   func(string) bool
+	expected string // what is expected
+	is       func(string) bool
 }
 
 func (f *format) check(r *run, n *node, v any) bool {
@@ -29,7 +29,7 @@ func (f *format) check(r *run, n *node, v any) bool {
 	if !ok || r.spend(1+len(s)/16) && f.is(s) {
 		return true
 	}
-	return r.fault(n, "format", "must be "+f.told, "format", f.name)
+	return r.fault(n, "format", "must be "+f.expected, "format", f.name)
 }
 
 // formats are those that are asserted.
@@ -157,7 +157,7 @@ func isIPv6(s string) bool {
 // Format returns what a known format expects, in words, and its test.
 func Format(name string) (expected string, is func(string) bool, ok bool) {
 	f, ok := formats[name]
-	return f.told, f.is, ok
+	return f.expected, f.is, ok
 }
 
 // Formats returns the names of the known formats.

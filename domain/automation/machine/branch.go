@@ -157,7 +157,7 @@ func (b *branch) place() Place {
 	return Place{Path: b.path(), Iteration: b.iterations(), Ordinal: b.ordinal}
 }
 
-// visitFrames goes through the frames around what a branch executes, the innermost first,
+// visitFrames visits the frames around what a branch executes, the innermost first,
 // to the body of the execution, until visit is false. Number is that of the
 // iteration that a frame is in, -1 when it is in none.
 func (b *branch) visitFrames(visit func(f *frame, number int) bool) {

@@ -20,15 +20,15 @@ type iteration struct {
 type loop struct {
 	outer *iteration
 
-	// What it goes through: a list, an object, a stream, or else numbers, up to count when
-	// they are counted.
+	// What it iterates over: a list, an object, a stream, or else numbers, up to count when
+	// counted is set.
 	list    []any
 	object  *value.Object
 	stream  value.Stream
 	count   float64
 	counted bool
 	next    any  // item of the stream that was read, Undefined when none was
-	closed  bool // the stream has no more, or until has said so
+	closed  bool // the stream has ended, or until is true
 
 	index   int     // of the iteration to come
 	limit   float64 // iterations at most
@@ -61,7 +61,7 @@ func (m *Machine) repeat(b *branch, in *automation.Instruction) *outcome {
 	return m.advance(b)
 }
 
-// readLoop reads what a loop goes through and how.
+// readLoop reads what a loop iterates over, and its options.
 func (m *Machine) readLoop(l *loop, in *automation.Instruction) error {
 	if on := in.Params.Member("on"); on != nil {
 		v, err := on.Eval(&m.env)

@@ -21,15 +21,15 @@ type Machine struct {
 	root *Execution
 	done bool
 
-	branches []*branch // those that have not ended, the oldest first
-	queue    []*branch // those that can go on, in the order in which they will
-	inbox    []delivery
-	pending  map[uint64]*branch
-	lastID   uint64
-	lastName uint64 // of a branch
-	credit   int    // iterations until the throttle is asked
-	told     int    // errors that ended nothing
-	added    int    // bytes of memory, since everything was weighed
+	branches    []*branch // those that have not ended, the oldest first
+	queue       []*branch // those that can go on, in the order in which they will
+	inbox       []delivery
+	pending     map[uint64]*branch
+	lastID      uint64
+	lastName    uint64 // of a branch
+	credit      int    // iterations until the throttle is asked
+	noticeCount int    // errors that ended nothing
+	added       int    // bytes of memory, since everything was weighed
 
 	current  *branch // the one that executes
 	left     int     // of the budget
@@ -201,17 +201,17 @@ func (m *Machine) requestAndWait(b *branch, r Request, to result) {
 	m.turn.Requests = append(m.turn.Requests, r)
 }
 
-// mostNotices is how many notices a tree records: no throttle limits them, and a loop can
+// maxNotices is how many notices a tree records: no throttle limits them, and a loop can
 // make one per iteration.
-const mostNotices = 100
+const maxNotices = 100
 
 // recordNotice records an error that does not end the execution.
 func (m *Machine) recordNotice(b *branch, err *automation.Error) {
-	if m.told >= mostNotices {
+	if m.noticeCount >= maxNotices {
 		return
 	}
 	raised := *err
-	if m.told++; m.told == mostNotices {
+	if m.noticeCount++; m.noticeCount == maxNotices {
 		raised.Message += "; no more errors like this are told in this run"
 	}
 	raised.Document, raised.Instruction = b.x.Program.Slug, b.path()
@@ -231,7 +231,7 @@ func seconds(n float64) time.Duration {
 type Program struct {
 	*automation.Automation
 
-	Slug     string // as events tell it: with the instance in front
+	Slug     string // its name in events: with the instance in front
 	Instance string // full slug of the app instance it belongs to; "" for the workspace's own
 	Ref      string // finds the same document again after a restart
 }
@@ -258,8 +258,8 @@ type Execution struct {
 	Origin string            // ID of the execution that raised Err
 	Broke  bool              // a break ended it
 
-	local         locals
-	answerIgnored bool // that $http leads nowhere was told
+	local           locals
+	responseIgnored bool // a notice says that $http has no effect
 }
 
 // HTTP is the value of $http in an execution that an endpoint started. It is a
@@ -370,16 +370,16 @@ func (m *Machine) traceEnd(b *branch, result any, err *automation.Error) {
 	}
 }
 
-// mostBranches is how many branches a tree may have before an all is refused.
-const mostBranches = 10 * maxBranches
+// maxOpenBranches is how many branches a tree may have before an all is refused.
+const maxOpenBranches = 10 * maxBranches
 
 // runAll opens a branch for each instruction.
 func (m *Machine) runAll(b *branch, in *automation.Instruction) *outcome {
 	if len(in.Do) == 0 {
 		return nil
 	}
-	if len(m.branches) > mostBranches {
-		return m.raise(b, automation.Invalid("more than %d instructions side by side", mostBranches))
+	if len(m.branches) > maxOpenBranches {
+		return m.raise(b, automation.Invalid("more than %d instructions side by side", maxOpenBranches))
 	}
 	m.traceBegin(b, value.Undefined)
 	b.push(frame{kind: allFrame, in: in, results: make([]*outcome, len(in.Do))})

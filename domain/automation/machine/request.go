@@ -114,7 +114,7 @@ type Notice struct {
 	Err       *automation.Error
 }
 
-// Turn is what a stretch of running came to.
+// Turn is the result of one Run.
 type Turn struct {
 	Requests []Request
 	Ended    []*Execution   // in the order of their ends
@@ -300,8 +300,8 @@ func payloadOf(params *value.Object) (*value.Object, bool) {
 	return params, true
 }
 
-// parameters evaluates what an instruction is given. What was not checked when the
-// document was saved, because it is made of templates, is checked now.
+// parameters evaluates the parameters of an instruction. Those that contain templates could not
+// be checked when the document was saved, and are checked now.
 func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result, error) {
 	v, err := in.Params.Eval(&m.env)
 	if err != nil {
@@ -481,7 +481,7 @@ func (m *Machine) endExecution(b *branch, out *outcome) *outcome {
 
 // output returns what an execution yields.
 func (m *Machine) output(b *branch, out *outcome) (any, error) {
-	if out != nil && out.paid {
+	if out != nil && out.hasPayload {
 		return out.payload, nil
 	}
 	output := b.x.Program.Output
@@ -499,23 +499,23 @@ func (m *Machine) output(b *branch, out *outcome) (any, error) {
 	return v, err
 }
 
-// answer sets the response of the endpoint: a part by its path, or several with an object.
+// setResponse sets the response of the endpoint: a part by its path, or several with an object.
 // It can be set only where $http is the handle of an endpoint. It has no effect in a tree
 // that an event or a schedule started.
-func (m *Machine) answer(b *branch, a assignment) *outcome {
+func (m *Machine) setResponse(b *branch, a assignment) *outcome {
 	switch {
 	case isHandle(b.x.local.vars["$http"]):
 	case isHandle(m.root.Input.At("$http")):
 		return m.raise(b, automation.Invalid("$http exists only in an automation started by an endpoint or a test; pass it on as an argument ($http: '{{$http}}')"))
 	default:
-		if !b.x.answerIgnored {
-			b.x.answerIgnored = true
+		if !b.x.responseIgnored {
+			b.x.responseIgnored = true
 			m.recordNotice(b, automation.Invalid("$http is ignored: no endpoint started this run, so nobody waits for an answer"))
 		}
 		return nil
 	}
 	if len(a.steps) > 1 {
-		return m.answerPart(b, a)
+		return m.setResponsePart(b, a)
 	}
 	parts, ok := a.value.(*value.Object)
 	if !ok || a.kind == variable.Push {
@@ -523,7 +523,7 @@ func (m *Machine) answer(b *branch, a assignment) *outcome {
 	}
 	for _, key := range sortHeadFirst(parts.Keys()) {
 		part := assignment{steps: []expr.Step{a.steps[0], {Key: key}}, kind: a.kind, value: parts.At(key)}
-		if out := m.answerPart(b, part); out != nil {
+		if out := m.setResponsePart(b, part); out != nil {
 			return out
 		}
 	}
@@ -540,7 +540,7 @@ func isHandle(v any) bool {
 	return false
 }
 
-// sortHeadFirst puts the chunk behind what has to be said before it.
+// sortHeadFirst puts the chunk last: status and headers must be set before it.
 func sortHeadFirst(keys []string) []string {
 	isChunk := func(key string) bool { return key == "chunk" }
 	sorted := slices.DeleteFunc(slices.Clone(keys), isChunk)
@@ -550,11 +550,11 @@ func sortHeadFirst(keys []string) []string {
 	return sorted
 }
 
-func (m *Machine) answerPart(b *branch, a assignment) *outcome {
+func (m *Machine) setResponsePart(b *branch, a assignment) *outcome {
 	if a.kind != variable.Delete && value.IsUndefined(a.value) {
 		return nil
 	}
-	if why := partProblem(a); why != "" {
+	if why := responsePartProblem(a); why != "" {
 		return m.raise(b, automation.Invalid("%s: %s", pathText(a.steps), why))
 	}
 	if a.steps[1].Key == "chunk" {
@@ -564,8 +564,8 @@ func (m *Machine) answerPart(b *branch, a assignment) *outcome {
 	return m.write(b, Write{Context: a.steps[0].Key, Op: a.op()})
 }
 
-// partProblem says what is wrong with a part of the answer, "" when nothing is.
-func partProblem(a assignment) string {
+// responsePartProblem says what is wrong with a part of the answer, "" when nothing is.
+func responsePartProblem(a assignment) string {
 	part := a.steps[1].Key
 	if part == "headers" {
 		if _, ok := a.value.(*value.Object); !ok && len(a.steps) == 2 && a.kind != variable.Delete {

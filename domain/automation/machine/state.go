@@ -46,7 +46,7 @@ func (m *Machine) state() *value.Object {
 	}
 	root := s.execution(m.root)
 	return value.NewObject(
-		"version", float64(stateVersion), "request", float64(m.lastID), "branch", float64(m.lastName), "credit", float64(m.credit), "told", float64(m.told),
+		"version", float64(stateVersion), "request", float64(m.lastID), "branch", float64(m.lastName), "credit", float64(m.credit), "told", float64(m.noticeCount),
 		"stopping", m.stopping, "aborting", m.aborting, "done", m.done, "root", float64(root),
 		"branches", branches, "executions", s.saved, "iterations", s.around,
 	)
@@ -79,7 +79,7 @@ func (s *saver) execution(x *Execution) int {
 		"id", x.ID, "parent", float64(parent), "at", savedPlace(x.At), "ref", x.Program.Ref, "depth", float64(x.Depth),
 		"vars", names,
 	)
-	if x.answerIgnored {
+	if x.responseIgnored {
 		o.Set("answerIgnored", true)
 	}
 	if x.Input != nil {
@@ -211,7 +211,7 @@ func savedOutcome(out *outcome) any {
 	if out == nil || out.err == nil && out.scope == "" {
 		return nil
 	}
-	o := value.NewObject("scope", out.scope, "payload", out.payload, "paid", out.paid, "origin", out.origin)
+	o := value.NewObject("scope", out.scope, "payload", out.payload, "paid", out.hasPayload, "origin", out.origin)
 	if out.err != nil {
 		o.Set("name", out.err.Name)
 		o.Set("message", out.err.Message)
@@ -239,7 +239,7 @@ func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (
 	}
 	r := &restorer{Machine: New(o), find: find, paths: map[*Program]map[string]*automation.Instruction{}}
 	r.lastID, r.lastName, r.credit = uint64(root.number("request")), uint64(root.number("branch")), root.number("credit")
-	r.told = root.number("told")
+	r.noticeCount = root.number("told")
 	r.stopping, r.aborting, r.done = root.flag("stopping"), root.flag("aborting"), root.flag("done")
 	if err := r.restoreAll(root); err != nil {
 		return nil, nil, err
@@ -290,7 +290,7 @@ func (r *restorer) execution(o savedPart) error {
 		return err
 	}
 	x := &Execution{ID: o.text("id"), At: o.place("at"), Program: p, Depth: o.number("depth"), Output: value.Undefined}
-	x.answerIgnored = o.flag("answerIgnored")
+	x.responseIgnored = o.flag("answerIgnored")
 	x.Input, _ = o.at("input").(*value.Object)
 	vars, _ := o.at("vars").(*value.Object)
 	x.local = newLocals(vars)
@@ -532,7 +532,7 @@ func restoredOutcome(v any) *outcome {
 		return nil
 	}
 	k := savedPart{o}
-	out := &outcome{scope: k.text("scope"), payload: k.at("payload"), paid: k.flag("paid"), origin: k.text("origin")}
+	out := &outcome{scope: k.text("scope"), payload: k.at("payload"), hasPayload: k.flag("paid"), origin: k.text("origin")}
 	if name := k.text("name"); name != "" {
 		out.err = &automation.Error{
 			Name: name, Message: k.text("message"), Document: k.text("document"), Instruction: k.text("instruction"),

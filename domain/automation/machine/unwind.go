@@ -18,9 +18,9 @@ type outcome struct {
 	err    *automation.Error
 	origin string // ID of the execution that raised err
 
-	scope   string // of a break
-	payload any
-	paid    bool // there is a payload
+	scope      string // of a break
+	payload    any
+	hasPayload bool // there is a payload
 }
 
 func (o *outcome) isBreakOf(scope string) bool { return o != nil && o.err == nil && o.scope == scope }
@@ -154,6 +154,6 @@ func (m *Machine) performBreak(b *branch, in *automation.Instruction) *outcome {
 		return out
 	}
 	out.payload = params.At("payload")
-	out.paid = !value.IsUndefined(out.payload)
+	out.hasPayload = !value.IsUndefined(out.payload)
 	return out
 }

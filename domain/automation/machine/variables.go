@@ -519,7 +519,7 @@ func (m *Machine) assign(b *branch, a assignment) *outcome {
 	switch {
 	case err != nil:
 	case root == "$http":
-		return m.answer(b, a)
+		return m.setResponse(b, a)
 	case isContext(root):
 		return m.assignContext(b, a)
 	case (root == "item" || root == "$index") && b.iter != nil:

@@ -63,10 +63,10 @@ func (p *Parser) Feed(packet []byte) (items []*value.Object, err error) {
 		p.after = 0
 		end := bytes.IndexAny(packet, "\r\n")
 		if end < 0 {
-			p.keep(packet)
+			p.appendLine(packet)
 			break
 		}
-		p.keep(packet[:end])
+		p.appendLine(packet[:end])
 		p.after, packet = packet[end], packet[end+1:]
 		if item := p.endLine(); item != nil {
 			items = append(items, item)
@@ -89,8 +89,8 @@ func (p *Parser) End() []*value.Object {
 	return nil
 }
 
-// keep adds to the line that has not ended.
-func (p *Parser) keep(part []byte) {
+// appendLine adds to the line that has not ended.
+func (p *Parser) appendLine(part []byte) {
 	p.size += len(part)
 	if p.size > p.limit {
 		p.err, p.line, p.event = ErrTooLarge, nil, newEvent()
