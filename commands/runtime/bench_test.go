@@ -20,10 +20,10 @@ func (discardedEvents) Put(context.Context, string, string, []byte) error { retu
 
 func benchmarkRun(b *testing.B, docs documents) {
 	b.Helper()
-	h := open(b, docs, func(_ *house, o *runtime.Options) { o.Store, o.Payloads = discardedEvents{}, discardedEvents{} })
+	h := open(b, docs, func(_ *testRuntime, o *runtime.Options) { o.Store, o.Payloads = discardedEvents{}, discardedEvents{} })
 	b.ReportAllocs()
 	for b.Loop() {
-		run := h.Launch(h.evented())
+		run := h.Launch(h.eventStart())
 		<-run.Done()
 		if out, err := run.Outcome(); err != nil || out.Err != nil {
 			b.Fatal(err, out.Err)

@@ -26,8 +26,8 @@ import (
 )
 
 // broken lets what automations know of other workspaces panic.
-func broken(_ *house, o *runtime.Options) {
-	o.Registry = neighbours{known: func() { panic("a fault of ours") }}
+func broken(_ *testRuntime, o *runtime.Options) {
+	o.Registry = noSecrets{known: func() { panic("a fault of ours") }}
 }
 
 const falls = `[{"set":{"name":"global.x","value":1}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`
@@ -35,26 +35,26 @@ const falls = `[{"set":{"name":"global.x","value":1}},{"set":{"name":"y","value"
 func TestATreeThatFallsOverIsRecordedAndEndsNothingElse(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": falls}, broken)
-	out, err := h.ends(h.Launch(h.evented()))
+	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	require.Equal(t, automation.InternalFault, out.Err.Name)
 	require.NotContains(t, out.Err.Message, "fault of ours")
 	require.Equal(t, []string{"runtime.trees.started", "runtime.automations.executed a", "error"}, h.types())
-	require.JSONEq(t, `{"x":1}`, h.holds("global"), "what it wrote before")
+	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"), "what it wrote before")
 	told, err := h.failureOf()
 	require.NoError(t, err)
 	require.Contains(t, told, automation.InternalFault)
 
-	s := h.evented()
-	s.Program = h.house.Program("a")
-	_, err = h.ends(h.Launch(s))
+	s := h.eventStart()
+	s.Program = h.programSet.Program("a")
+	_, err = h.waitEnd(h.Launch(s))
 	require.NoError(t, err, "its lane is free again")
 }
 
 func TestATreeThatFallsOverAfterAWaitStandsNowhere(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":0.01}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`}, broken)
-	out, err := h.ends(h.Launch(h.evented()))
+	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	_, stands, err := h.parked.Get(t.Context(), "w1", out.ExecutionID)
 	require.NoError(t, err)
@@ -64,16 +64,16 @@ func TestATreeThatFallsOverAfterAWaitStandsNowhere(t *testing.T) {
 func TestATreeWhoseFallCannotBeRecordedBreaksOff(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": falls}, broken)
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) })
-	_, err := h.ends(h.Launch(h.evented()))
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.Executed{}.EventType()) })
+	_, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable, "who started it counts that as an attempt")
 }
 
 func TestAnInstructionThatFallsOverRaises(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"try":{"do":[{"createUserTopic":{"topic":"x","userIds":["u1"]}}],"catch":[{"set":{"name":"got","value":"{{$error.name}}"}}]}}]`})
-	h.runs(h.start()) // nothing makes topics here
-	out, err := h.ends(h.Launch(h.evented()))
+	h.mustRun(h.start()) // nothing makes topics here
+	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
 }
@@ -92,12 +92,12 @@ func TestAnInterruptedTreeOfAnInstanceIsToldUnderItsName(t *testing.T) {
 func TestTheWaitsOfAnInterruptedTreeAreOver(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"all":[{"c":{}},{"wait":{"timeout":600}}]}]`, "c": `[{"wait":{"timeout":600}}]`})
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	require.Eventually(t, func() bool { _, waits, _ := h.kept(); return len(waits) == 2 }, patience, tick)
 	treeID, waits, _ := h.kept()
 	h.BreakOffAll()
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	broken := runtime.BrokenRun{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}
 	require.NoError(t, h.RecordInterrupted(t.Context(), broken))
@@ -112,14 +112,14 @@ func TestTheWaitsOfAnInterruptedTreeAreOver(t *testing.T) {
 func TestAWaitThatEndedBeforeItsTreeWasInterruptedEndsOnce(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
-	h := open(t, documents{"a": `[{"wait":{"timeout":0.05}},{"emit":{"event":"on"}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}},{"wait":{"timeout":600}}]`}, func(_ *house, o *runtime.Options) {
-		o.Registry = neighbours{known: func() { <-gate }}
+	h := open(t, documents{"a": `[{"wait":{"timeout":0.05}},{"emit":{"event":"on"}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}},{"wait":{"timeout":600}}]`}, func(_ *testRuntime, o *runtime.Options) {
+		o.Registry = noSecrets{known: func() { <-gate }}
 	})
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	require.Eventually(t, func() bool { return slices.Contains(h.types(), "on") }, patience, tick)
 	h.BreakOffAll()
 	close(gate)
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	treeID, waits, _ := h.kept()
 	require.Equal(t, waits, h.expired())
@@ -128,7 +128,7 @@ func TestAWaitThatEndedBeforeItsTreeWasInterruptedEndsOnce(t *testing.T) {
 }
 
 // expired are the waits whose time is over, as the log tells it.
-func (h *house) expired() (ids []string) {
+func (h *testRuntime) expired() (ids []string) {
 	for _, ev := range h.events() {
 		if over, is := ev.Event.(activity.WaitExpired); is {
 			ids = append(ids, over.ID)
@@ -159,13 +159,13 @@ func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
 	h := open(t, documents{"a": `[
 		{"set":{"name":"user.paid","value":true}},
 		{"try":{"do":[{"set":{"name":"global.a","value":"{{big}}"}},{"set":{"name":"session.b","value":"{{big}}"}},{"set":{"name":"run.c","value":"{{big}}"}}]}}
-	]`}, func(_ *house, o *runtime.Options) {
+	]`}, func(_ *testRuntime, o *runtime.Options) {
 		f = &forgetful{Contexts: o.Contexts}
 		o.Contexts = f
 	})
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 450_000))
-	_, err := h.ends(h.Launch(s))
+	_, err := h.waitEnd(h.Launch(s))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.True(t, f.failed.Load())
 	require.NotContains(t, h.types(), activity.Executed{}.EventType(), "it is not over")
@@ -176,12 +176,12 @@ func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
 func TestATreeThatDoesNotKnowWhetherItsEventIsRecordedBreaksOff(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"emit":{"event":"caught"}}]}}]`})
-	once := first()
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, "e") && once() })
-	_, err := h.ends(h.Launch(h.evented()))
+	once := onceTrue()
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, "e") && once() })
+	_, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.Zero(t, executed(h, "a"), "it is not over")
-	h.runs(h.evented()) // begun anew
+	h.mustRun(h.eventStart()) // begun anew
 	require.Contains(t, h.types(), "e")
 	require.NotContains(t, h.types(), "caught", "it may be there")
 }
@@ -190,7 +190,7 @@ func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
 	t.Parallel()
 	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("piece")) }))
 	t.Cleanup(source.Close)
-	h := open(t, documents{"a": `[{"try":{"do":[{"fetch":{"url":"` + source.URL + `","stream":{"event":"e"}}}]}}]`}, func(_ *house, o *runtime.Options) {
+	h := open(t, documents{"a": `[{"try":{"do":[{"fetch":{"url":"` + source.URL + `","stream":{"event":"e"}}}]}}]`}, func(_ *testRuntime, o *runtime.Options) {
 		way, err := egress.New(egress.Options{Rules: egress.Rules{AllowPrivate: true}})
 		require.NoError(t, err)
 		t.Cleanup(way.Close)
@@ -198,9 +198,9 @@ func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
 		o.Effects.Fetch, err = fetch.New(fetch.Options{Egress: way})
 		require.NoError(t, err)
 	})
-	once := first()
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, "e") && once() })
-	_, err := h.ends(h.Launch(h.evented()))
+	once := onceTrue()
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, "e") && once() })
+	_, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.Zero(t, executed(h, "a"), "it is not over")
 }
@@ -210,14 +210,16 @@ func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
 func TestAHiccupAtTheEndOfAWaitIsNoFailure(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
-	id := stood(t, h, h.evented())
+	id := stood(t, h, h.eventStart())
 	goesOn := func() (runtime.Outcome, error) {
-		return h.ends(h.Resume("w1", id, 1, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
+		return h.waitEnd(h.Resume("w1", id, 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 			return runtime.Caller{}, nil
 		}))
 	}
-	once := first()
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.WaitExpired{}.EventType()) && once() })
+	once := onceTrue()
+	h.store.refuse(func(c []eventstore.Commit) bool {
+		return containsEvent(c, activity.WaitExpired{}.EventType()) && once()
+	})
 	_, err := goesOn()
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.NotContains(t, h.types(), activity.Executed{}.EventType())
@@ -233,7 +235,7 @@ func TestTheAnswerToAnEventCountsWhereverTheEventIs(t *testing.T) {
 		t.Run(options, func(t *testing.T) {
 			t.Parallel()
 			var after, now domain.Position
-			h := open(t, documents{"a": `[{"emit":{"event":"e","options":` + options + `}},{"wait":{"timeout":0.3}},{"wait":{"oneOf":[{"event":"x"}],"timeout":0.1}}]`}, func(_ *house, o *runtime.Options) {
+			h := open(t, documents{"a": `[{"emit":{"event":"e","options":` + options + `}},{"wait":{"timeout":0.3}},{"wait":{"oneOf":[{"event":"x"}],"timeout":0.1}}]`}, func(_ *testRuntime, o *runtime.Options) {
 				began := time.Now()
 				o.Effects.Position = func() domain.Position { // the log grows by an event a millisecond
 					return domain.At(domain.Activity, 1000+uint64(time.Since(began).Milliseconds()))
@@ -244,7 +246,7 @@ func TestTheAnswerToAnEventCountsWhereverTheEventIs(t *testing.T) {
 					return nil, nil
 				}
 			})
-			h.runs(h.evented())
+			h.mustRun(h.eventStart())
 			require.LessOrEqual(t, after.Activity+290, now.Activity, "what was recorded since the emit counts")
 		})
 	}
@@ -256,7 +258,7 @@ func TestATreeOfItsOwnHasNobodyToAnswer(t *testing.T) {
 		"a": `[{"runWorkflow":{"workflow":"c","wait":false,"parameters":{"$http":"{{$http}}"}}},{"wait":{"timeout":0.2}}]`,
 		"c": `[{"set":{"name":"$http.status","value":201}}]`,
 	})
-	h.runs(h.start())
+	h.mustRun(h.start())
 	told, err := h.failureOf()
 	require.NoError(t, err)
 	require.Contains(t, told, "InvalidInstructionError")
@@ -266,18 +268,18 @@ func TestATreeOfItsOwnHasNobodyToAnswer(t *testing.T) {
 func TestATreeInDoubtForTooLongBreaksOff(t *testing.T) {
 	t.Parallel()
 	var ahead, tried atomic.Int64
-	h := open(t, documents{"a": `[{"emit":{"event":"e","options":{"async":true}}},{"wait":{"timeout":0.1}}]`}, func(_ *house, o *runtime.Options) {
+	h := open(t, documents{"a": `[{"emit":{"event":"e","options":{"async":true}}},{"wait":{"timeout":0.1}}]`}, func(_ *testRuntime, o *runtime.Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	h.store.refuse(func(c []eventstore.Commit) bool {
-		doubtful := tells(c, "e")
+		doubtful := containsEvent(c, "e")
 		if doubtful {
 			tried.Add(1)
 			ahead.Store(int64(2 * time.Minute)) // until anybody tries again
 		}
 		return doubtful
 	})
-	_, err := h.ends(h.Launch(h.evented()))
+	_, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.EqualValues(t, 1, tried.Load())
 	require.NotContains(t, h.types(), "e")

@@ -41,21 +41,21 @@ const (
 	tick     = 5 * time.Millisecond
 )
 
-// memory is what automations remember, really, with a look at who reads and writes.
-type memory struct {
+// observedContexts are real contexts; load and write are called before each read and write.
+type observedContexts struct {
 	*contexts.Contexts
 	load  func(ctx context.Context, key contexts.Key) // nil: nothing
 	write func(changes []contexts.Change)             // nil: nothing
 }
 
-func (m *memory) Load(ctx context.Context, key contexts.Key) (*value.Object, error) {
+func (m *observedContexts) Load(ctx context.Context, key contexts.Key) (*value.Object, error) {
 	if m.load != nil {
 		m.load(ctx, key)
 	}
 	return m.Contexts.Load(ctx, key)
 }
 
-func (m *memory) Append(ctx context.Context, id string, changes []contexts.Change) error {
+func (m *observedContexts) Append(ctx context.Context, id string, changes []contexts.Change) error {
 	if m.write != nil {
 		m.write(changes)
 	}
@@ -86,42 +86,42 @@ func (d documents) Document(_ context.Context, _ string, ref content.Ref) (*docu
 	return doc, doc.UnmarshalJSON([]byte(fmt.Sprintf(`{"slug":%q,"name":%q,"do":%s}`, ref.Hash, ref.Hash, d[ref.Hash])))
 }
 
-// neighbours are those of workspaces that have no secrets, and know of no other.
-type neighbours struct{ known func() }
+// noSecrets are the secrets and the registry of workspaces that have none.
+type noSecrets struct{ known func() }
 
-func (neighbours) All(context.Context, string) (map[string]string, error) { return nil, nil }
+func (noSecrets) All(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (neighbours) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+func (noSecrets) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
 
-func (n neighbours) Known(context.Context, string) ([]programs.Workspace, error) {
+func (n noSecrets) Known(context.Context, string) ([]programs.Workspace, error) {
 	if n.known != nil {
 		n.known()
 	}
 	return nil, nil
 }
 
-// house is a runtime on a real log.
-type house struct {
+// testRuntime is a runtime on a real log, with what it runs with.
+type testRuntime struct {
 	*runtime.Runtime
-	t        testing.TB
-	store    *store
-	memory   *memory
-	parked   *parked.Parked
-	house    *programs.ProgramSet
-	settings *runtime.Settings
-	rate     throttle.Rate
+	t          testing.TB
+	store      *store
+	memory     *observedContexts
+	parked     *parked.Parked
+	programSet *programs.ProgramSet
+	settings   *runtime.Settings
+	rate       throttle.Rate
 }
 
 // open returns a runtime with automations, by slug. More changes what it runs with.
-func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Options)) *house {
+func open(t testing.TB, docs documents, more ...func(h *testRuntime, o *runtime.Options)) *testRuntime {
 	t.Helper()
-	h := &house{t: t, store: &store{Store: livetest.Store(t, jetstream.Options{})}}
+	h := &testRuntime{t: t, store: &store{Store: livetest.Store(t, jetstream.Options{})}}
 	bucket, err := h.store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
 	keys, quiet := vault.New(box, bucket), slog.New(slog.DiscardHandler)
-	h.memory = &memory{Contexts: contexts.New(contexts.Options{Store: h.store.Data, Vault: keys, Log: quiet})}
+	h.memory = &observedContexts{Contexts: contexts.New(contexts.Options{Store: h.store.Data, Vault: keys, Log: quiet})}
 	h.parked = &parked.Parked{Store: h.store.Data, Vault: keys}
 	h.settings = &runtime.Settings{
 		MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
@@ -129,7 +129,7 @@ func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Option
 		Sizes: map[string]int{"local": 50_000_000, "run": 500_000, "global": 500_000, "session": 1_000_000, "user": 100_000},
 	}
 	o := runtime.Options{
-		Store: h.store, Payloads: h.store, Contexts: h.memory, Parked: h.parked, Secrets: neighbours{}, Registry: neighbours{},
+		Store: h.store, Payloads: h.store, Contexts: h.memory, Parked: h.parked, Secrets: noSecrets{}, Registry: noSecrets{},
 		Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return h.rate }},
 		Settings:  func() runtime.Settings { return *h.settings },
 		Process:   ulid.Make().String(), Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,
@@ -146,33 +146,33 @@ func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Option
 		require.NoError(t, h.Close(gone))
 	})
 	library, err := programs.New(programs.Options{
-		Contents: docs, Secrets: neighbours{}, Vault: keys, Rules: func() automation.Rules { return automation.Rules{} },
+		Contents: docs, Secrets: noSecrets{}, Vault: keys, Rules: func() automation.Rules { return automation.Rules{} },
 		Defaults: func() programs.Defaults { return programs.Defaults{} },
 	})
 	require.NoError(t, err)
-	h.house, err = library.ProgramSet(t.Context(), "w1")
+	h.programSet, err = library.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
 	return h
 }
 
 // start is a tree of the automation a that somebody calls over HTTP.
-func (h *house) start() runtime.Start {
+func (h *testRuntime) start() runtime.Start {
 	return runtime.Start{
-		ProgramSet: h.house, Program: h.house.Program("a"), Input: value.NewObject("$http", machine.HTTP{}), CorrelationID: "run1", Depth: 1, Attempt: 1,
+		ProgramSet: h.programSet, Program: h.programSet.Program("a"), Input: value.NewObject("$http", machine.HTTP{}), CorrelationID: "run1", Depth: 1, Attempt: 1,
 		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "a"}, HTTP: &runtime.HTTP{Send: func(context.Context, []byte) {}},
 	}
 }
 
-// evented is a tree of the automation a that an event starts.
-func (h *house) evented() runtime.Start {
+// eventStart describes a run of the automation a that an event starts.
+func (h *testRuntime) eventStart() runtime.Start {
 	s := h.start()
 	s.Trigger = activity.Trigger{Type: activity.ByEvent, Value: "go", ID: ulid.Make().String()}
 	s.Input, s.HTTP = &value.Object{}, nil
 	return s
 }
 
-// ends waits for the end of a run.
-func (h *house) ends(run *runtime.Handle) (runtime.Outcome, error) {
+// waitEnd waits for the end of a run.
+func (h *testRuntime) waitEnd(run *runtime.Handle) (runtime.Outcome, error) {
 	h.t.Helper()
 	select {
 	case <-run.Done():
@@ -182,29 +182,29 @@ func (h *house) ends(run *runtime.Handle) (runtime.Outcome, error) {
 	return run.Outcome()
 }
 
-// runs runs a tree, which must succeed.
-func (h *house) runs(s runtime.Start) any {
+// mustRun runs a tree, which must succeed.
+func (h *testRuntime) mustRun(s runtime.Start) any {
 	h.t.Helper()
-	out, err := h.ends(h.Launch(s))
+	out, err := h.waitEnd(h.Launch(s))
 	require.NoError(h.t, err)
 	require.Nil(h.t, out.Err)
 	return out.Output
 }
 
 // events are those on the log.
-func (h *house) events() []eventstore.Fact {
+func (h *testRuntime) events() []eventstore.Fact {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
-	return slices.Clone(h.store.told)
+	return slices.Clone(h.store.appended)
 }
 
 // recorded reports whether one of several events is on the log.
-func (h *house) recorded(_ context.Context, _ string, ids ...string) (bool, error) {
+func (h *testRuntime) recorded(_ context.Context, _ string, ids ...string) (bool, error) {
 	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return slices.Contains(ids, f.ID) }), nil
 }
 
 // types are the types of the events on the log, of executions with their automation.
-func (h *house) types() (types []string) {
+func (h *testRuntime) types() (types []string) {
 	for _, ev := range h.events() {
 		name := ev.Event.EventType()
 		switch x := ev.Event.(type) {
@@ -221,16 +221,16 @@ func (h *house) types() (types []string) {
 	return types
 }
 
-// holds is what a context holds, as JSON.
-func (h *house) holds(kind string) string {
+// contextJSON returns a context as JSON.
+func (h *testRuntime) contextJSON(kind string) string {
 	h.t.Helper()
 	got, err := h.memory.Contexts.Load(h.t.Context(), contexts.Key{WorkspaceID: "w1", Kind: kind})
 	require.NoError(h.t, err)
 	return value.JSON(got, "")
 }
 
-// tells reports whether one of several commits has an event of a type.
-func tells(commits []eventstore.Commit, name string) bool {
+// containsEvent reports whether one of the commits has an event of a type.
+func containsEvent(commits []eventstore.Commit, name string) bool {
 	for _, c := range commits {
 		for _, f := range c.Facts {
 			if f.Event.EventType() == name {
@@ -241,8 +241,8 @@ func tells(commits []eventstore.Commit, name string) bool {
 	return false
 }
 
-// first returns a function that is true once.
-func first() func() bool {
+// onceTrue returns a function that returns true once.
+func onceTrue() func() bool {
 	var once sync.Once
 	return func() (is bool) {
 		once.Do(func() { is = true })
@@ -253,7 +253,7 @@ func first() func() bool {
 var errNone = errors.New("there is none")
 
 // failureOf is the error that the first failed execution on the log tells of.
-func (h *house) failureOf() (string, error) {
+func (h *testRuntime) failureOf() (string, error) {
 	for _, ev := range h.events() {
 		if x, is := ev.Event.(activity.Executed); is && x.Error != nil {
 			told, err := json.Marshal(x.Error)
@@ -270,8 +270,8 @@ type store struct {
 	denies   atomic.Pointer[func(commits []eventstore.Commit) bool]
 	payloads atomic.Int64 // how many are still to be refused
 
-	mu   sync.Mutex
-	told []eventstore.Fact // what is on the log, in order
+	mu       sync.Mutex
+	appended []eventstore.Fact // what is on the log, in order
 }
 
 func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
@@ -286,7 +286,7 @@ func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (event
 	defer s.mu.Unlock()
 	for _, c := range commits {
 		if err == nil {
-			s.told = append(s.told, c.Facts...)
+			s.appended = append(s.appended, c.Facts...)
 		}
 	}
 	return receipt, err

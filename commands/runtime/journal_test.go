@@ -17,7 +17,7 @@ import (
 func TestATreeThatEndsWithManyEventsAtOnceIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"repeat":{"until":70,"do":[{"c":{}}]}}]`, "c": `[]`})
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 	types := h.types()
 	require.Equal(t, 70, strings.Count(strings.Join(types, "\n"), "executed c"))
 	require.Equal(t, "runtime.automations.executed a", types[len(types)-1])
@@ -26,9 +26,9 @@ func TestATreeThatEndsWithManyEventsAtOnceIsRecorded(t *testing.T) {
 func TestWhatWasGatheredOutlivesAnAppendThatFailed(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":0.01}},{"c":{}},{"try":{"do":[{"set":{"name":"$http.chunk","value":1}}]}}]`, "c": `[]`})
-	once := first()
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) && once() })
-	h.runs(h.start())
+	once := onceTrue()
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.Executed{}.EventType()) && once() })
+	h.mustRun(h.start())
 	require.Contains(t, h.types(), "runtime.automations.executed c")
 }
 
@@ -39,7 +39,7 @@ func TestNoChunkLeavesBeforeWhatTriggeredTheTreeIsOnDisk(t *testing.T) {
 	s, sent := h.start(), 0
 	s.Facts = []domain.Event{activity.EndpointCalled{AutomationSlug: "a", Method: "GET", Endpoint: "a"}}
 	s.HTTP.Send = func(context.Context, []byte) { sent++ }
-	_, err := h.ends(h.Launch(s))
+	_, err := h.waitEnd(h.Launch(s))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.Zero(t, sent)
 }
@@ -48,7 +48,7 @@ func TestAnEarlyEventThatFailedIsThereBeforeAChunk(t *testing.T) {
 	t.Parallel()
 	chunk := `{"set":{"name":"$http.chunk","value":{"i":1}}}`
 	h := open(t, documents{"a": `[{"run":{"module":"crypto","function":"randomUUID"}},{"try":{"do":[` + chunk + `]}},` + chunk + `]`})
-	once := first()
+	once := onceTrue()
 	h.store.refuse(func([]eventstore.Commit) bool { return once() })
 	s, sent := h.start(), 0
 	s.Facts = []domain.Event{activity.EndpointCalled{AutomationSlug: "a", Method: "GET", Endpoint: "a"}}
@@ -57,7 +57,7 @@ func TestAnEarlyEventThatFailedIsThereBeforeAChunk(t *testing.T) {
 		require.Contains(t, h.types(), activity.EndpointCalled{}.EventType())
 		require.Contains(t, h.types(), activity.TreeStarted{}.EventType())
 	}
-	h.runs(s)
+	h.mustRun(s)
 	require.NotZero(t, sent)
 }
 
@@ -65,13 +65,13 @@ func TestATreeStandsOnceItsStartIsOnTheLog(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":600}}]`})
 	h.store.refuse(func([]eventstore.Commit) bool { return true })
-	run := h.Launch(h.evented())
-	_, err := h.ends(run)
+	run := h.Launch(h.eventStart())
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.False(t, closed(run.Parked()))
 
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
-	run = h.Launch(h.evented())
+	run = h.Launch(h.eventStart())
 	select {
 	case <-run.Parked():
 	case <-time.After(patience):
@@ -93,7 +93,7 @@ func TestWhatAnExecutionGaveIsKeptAfterAHiccup(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"break":{}}]`})
 	h.store.payloads.Store(2)
-	h.runs(h.start())
+	h.mustRun(h.start())
 	i := slices.IndexFunc(h.events(), func(ev eventstore.Fact) bool { return ev.Event.EventType() == (activity.Executed{}).EventType() })
 	_, ok, err := h.store.Payloads.Get(t.Context(), "w1", h.events()[i].ID)
 	require.NoError(t, err)
@@ -104,35 +104,35 @@ func TestATreeIsNotTheWorseForAPayloadThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[]`})
 	h.store.payloads.Store(1000)
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 	require.Contains(t, h.types(), "runtime.automations.executed a")
 }
 
 func TestAnEventThatIsRefusedForGoodKeepsNoOtherBack(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"c":{}},{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"set":{"name":"global.told","value":"{{$error.error}}"}}]}},{"emit":{"event":"f"}}]`, "c": `[]`})
-	h.store.deny(func(c []eventstore.Commit) bool { return tells(c, "e") })
-	h.runs(h.start())
+	h.store.deny(func(c []eventstore.Commit) bool { return containsEvent(c, "e") })
+	h.mustRun(h.start())
 	require.Equal(t, 1, executed(h, "c"))
 	require.Contains(t, h.types(), "f")
 	require.NotContains(t, h.types(), "e")
-	require.NotEqual(t, `{}`, h.holds("global"), "who emitted it is told")
+	require.NotEqual(t, `{}`, h.contextJSON("global"), "who emitted it is told")
 
 	h = open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}},{"emit":{"event":"f"}}]`, "c": `[]`})
-	h.store.deny(func(c []eventstore.Commit) bool { return tells(c, activity.WaitPending{}.EventType()) })
-	h.runs(h.start())
+	h.store.deny(func(c []eventstore.Commit) bool { return containsEvent(c, activity.WaitPending{}.EventType()) })
+	h.mustRun(h.start())
 	require.Equal(t, 1, executed(h, "c"), "what was gathered with it is there")
 	require.Contains(t, h.types(), "f")
 }
 
 // crashes runs a tree that ends with its node while what it did before its wait is on its
 // way to the log.
-func (h *house) crashes() (treeID string) {
+func (h *testRuntime) crashes() (treeID string) {
 	h.t.Helper()
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) })
-	s := h.evented()
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.Executed{}.EventType()) })
+	s := h.eventStart()
 	s.Announce = true
-	_, err := h.ends(h.Launch(s))
+	_, err := h.waitEnd(h.Launch(s))
 	require.ErrorIs(h.t, err, eventstore.ErrUnavailable)
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	require.Equal(h.t, []string{"runtime.trees.started"}, h.types())
@@ -145,7 +145,7 @@ func TestWhatACrashKeptFromTheLogIsToldByWhoGoesOn(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
 	treeID := h.crashes()
-	_, err := h.ends(h.again(treeID, 2))
+	_, err := h.waitEnd(h.again(treeID, 2))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"runtime.trees.started", "runtime.automations.executed c", "runtime.waits.pending",
@@ -159,7 +159,7 @@ func TestAnEventThatACrashKeptFromTheLogIsEmittedByWhoGoesOn(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"c":{}},{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}]`, "c": `[]`}, nothingComes)
 	treeID := h.crashes()
-	_, err := h.ends(h.again(treeID, 2))
+	_, err := h.waitEnd(h.again(treeID, 2))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"runtime.trees.started", "runtime.automations.executed c", "asked", "runtime.waits.pending",
@@ -185,10 +185,10 @@ func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
 			h := open(t, documents{"a": "[" + c.do + "]", "c": `[]`}, nothingComes)
 			together := false
 			h.store.refuse(func(batch []eventstore.Commit) bool {
-				together = together || tells(batch, "asked") && tells(batch, activity.WaitPending{}.EventType())
+				together = together || containsEvent(batch, "asked") && containsEvent(batch, activity.WaitPending{}.EventType())
 				return false
 			})
-			_, err := h.ends(h.Launch(h.evented()))
+			_, err := h.waitEnd(h.Launch(h.eventStart()))
 			require.NoError(t, err)
 			require.Contains(t, h.types(), "asked")
 			require.Contains(t, h.types(), "runtime.waits.pending")
@@ -198,7 +198,7 @@ func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
 }
 
 // gave is what is kept apart of the execution of an automation.
-func (h *house) gave(slug string) string {
+func (h *testRuntime) gave(slug string) string {
 	h.t.Helper()
 	for i, name := range h.types() {
 		if name == "runtime.automations.executed "+slug {
@@ -216,7 +216,7 @@ func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
 	h.store.payloads.Store(1000) // the crash comes first
 	treeID := h.crashes()
 	h.store.payloads.Store(0)
-	_, err := h.ends(h.again(treeID, 2))
+	_, err := h.waitEnd(h.again(treeID, 2))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"payload":{"x":1},"output":{"y":2}}`, h.gave("c"))
 }
@@ -224,11 +224,11 @@ func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
 func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":600}}]`, "c": `[]`})
-	s := h.evented()
+	s := h.eventStart()
 	s.Announce = true
 	treeID := stood(t, h, s)
 	h.Now = func() time.Time { return time.Now().Add(time.Hour) } // the wait is over
-	out, err := h.ends(h.again(treeID, 1))
+	out, err := h.waitEnd(h.again(treeID, 1))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
 	require.Equal(t, []string{
@@ -242,7 +242,7 @@ func TestWhatMayBeErasedMeanwhileIsNotToldAgain(t *testing.T) {
 	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
 	treeID := h.crashes()
 	h.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
-	_, err := h.ends(h.again(treeID, 2))
+	_, err := h.waitEnd(h.again(treeID, 2))
 	require.NoError(t, err)
 	require.NotContains(t, h.types(), "runtime.automations.executed c")
 }

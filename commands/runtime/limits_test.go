@@ -15,16 +15,16 @@ import (
 )
 
 // small lets executions have little, so that what is too much is made quickly.
-func small(h *house, _ *runtime.Options) { h.settings.Sizes["local"] = 1_000_000 }
+func small(h *testRuntime, _ *runtime.Options) { h.settings.Sizes["local"] = 1_000_000 }
 
 // heavy is a tree that is given almost half of what one execution may have.
-func (h *house) heavy() runtime.Start {
-	s := h.evented()
+func (h *testRuntime) heavy() runtime.Start {
+	s := h.eventStart()
 	s.Input = value.NewObject("s", strings.Repeat("x", 450_000))
 	return s
 }
 
-func (h *house) waitsTold() (begun, over int) {
+func (h *testRuntime) waitsTold() (begun, over int) {
 	for _, fact := range h.events() {
 		switch fact.Event.(type) {
 		case activity.WaitPending:
@@ -44,9 +44,9 @@ func TestAWaitOfATreeThatIsTooLargeToBeKeptIsRefused(t *testing.T) {
 			{"try":{"do":[{"wait":{"timeout":600}}],"catch":[{"set":{"name":"global.r[]","value":"{{$error.error}} {{$error.details.limit}}"}},{"set":{"name":"item","value":0}}]}}]}},
 		{"wait":{"timeout":0.1}},
 		{"set":{"name":"global.on","value":true}}]`}, small)
-	h.runs(h.heavy())
+	h.mustRun(h.heavy())
 	refused := `"ContextSizeError 1200000"`
-	require.JSONEq(t, `{"r":[`+refused+`,`+refused+`,`+refused+`],"on":true}`, h.holds("global"))
+	require.JSONEq(t, `{"r":[`+refused+`,`+refused+`,`+refused+`],"on":true}`, h.contextJSON("global"))
 	begun, over := h.waitsTold()
 	require.Equal(t, 1, begun, "of those that were refused nobody heard")
 	require.Equal(t, 1, over)
@@ -60,8 +60,8 @@ func TestWaitsOfATreeThatBecomesTooLargeBesideThemEnd(t *testing.T) {
 			{"try":{"do":[{"wait":{"timeout":600}}],"catch":[{"set":{"name":"global.r","value":"{{$error.error}}"}}]}},
 			{"repeat":{"until":1,"do":[{"wait":{"timeout":0.1}},{"set":{"name":"l","value":"{{s}}y"}}]}}]}]`,
 	}, small)
-	h.runs(h.heavy())
-	require.JSONEq(t, `{"r":"ContextSizeError"}`, h.holds("global"))
+	h.mustRun(h.heavy())
+	require.JSONEq(t, `{"r":"ContextSizeError"}`, h.contextJSON("global"))
 	begun, over := h.waitsTold()
 	require.Equal(t, 2, begun)
 	require.Equal(t, 2, over)
@@ -71,7 +71,7 @@ func TestErrorsThatEndNothingDoNotFloodTheLog(t *testing.T) {
 	t.Parallel()
 	bad := `{"emit":{"event":"e","payload":1}},{"run":{"module":"crypto","function":"randomUUID","output":{}}}`
 	h := open(t, documents{"a": `[{"repeat":{"until":200,"do":[` + bad + `]}}]`})
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 	var told []activity.Failure
 	for _, ev := range h.events() {
 		if failure, is := ev.Event.(activity.Failure); is {
@@ -87,17 +87,17 @@ func TestErrorsThatEndNothingDoNotFloodTheLog(t *testing.T) {
 func TestATreeWaitsForTheLogOnceMuchIsGathered(t *testing.T) {
 	t.Parallel()
 	var ids atomic.Int64
-	h := open(t, documents{"a": `[{"repeat":{"until":3000,"do":[{"c":{}}]}}]`, "c": `[]`}, func(_ *house, o *runtime.Options) {
+	h := open(t, documents{"a": `[{"repeat":{"until":3000,"do":[{"c":{}}]}}]`, "c": `[]`}, func(_ *testRuntime, o *runtime.Options) {
 		newID := o.NewID
 		o.NewID = func() string { ids.Add(1); return newID() }
 	})
 	gate := make(chan struct{})
 	h.store.refuse(func([]eventstore.Commit) bool { <-gate; return false })
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	require.Eventually(t, func() bool { return ids.Load() > 1000 }, patience, tick)
 	require.Never(t, func() bool { return ids.Load() > 3000 }, 200*time.Millisecond, tick, "each execution and its event have one")
 	close(gate)
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.NoError(t, err)
 	require.Equal(t, 3000, executed(h, "c"))
 }
@@ -107,7 +107,7 @@ func TestTheRegistryIsReadOnceInATurn(t *testing.T) {
 	var asked atomic.Int64
 	many := strings.Repeat(`"{{global.workspacesRegistry.x}}",`, 50)
 	h := open(t, documents{"a": `[{"set":{"name":"r","value":[` + many + `"{{global}}"]}},{"wait":{"timeout":0.01}},{"set":{"name":"r","value":"{{global.workspacesRegistry}}"}}]`},
-		func(_ *house, o *runtime.Options) { o.Registry = neighbours{known: func() { asked.Add(1) }} })
-	h.runs(h.start())
+		func(_ *testRuntime, o *runtime.Options) { o.Registry = noSecrets{known: func() { asked.Add(1) }} })
+	h.mustRun(h.start())
 	require.EqualValues(t, 2, asked.Load(), "and again after a wait")
 }

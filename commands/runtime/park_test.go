@@ -21,7 +21,7 @@ import (
 )
 
 // stood runs a tree until it stands in a wait, and lets it go as a node does that stops.
-func stood(t *testing.T, h *house, s runtime.Start) (treeID string) {
+func stood(t *testing.T, h *testRuntime, s runtime.Start) (treeID string) {
 	t.Helper()
 	run := h.Launch(s)
 	select {
@@ -30,7 +30,7 @@ func stood(t *testing.T, h *house, s runtime.Start) (treeID string) {
 		t.Fatal("the tree does not stand")
 	}
 	h.BreakOffAll()
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	h.Reopen("another process")
 	for _, ev := range h.events() {
@@ -53,17 +53,17 @@ func TestATreeActsForWhomItActedBeforeItStood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.acts","value":"{{run.authenticatedWorkspaceId}}|{{user.email}}|{{run.permissions}}"}}]`})
-			s := h.evented()
+			s := h.eventStart()
 			s.Caller = runtime.Caller{Actor: domain.Actor{UserID: "u1", SessionID: "s1"}, Rights: c.rights}
 			asked := 0
-			out, err := h.ends(h.Resume("w1", stood(t, h, s), 1, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
+			out, err := h.waitEnd(h.Resume("w1", stood(t, h, s), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 				asked++
 				return runtime.Caller{Email: "u1@example.com", Rights: c.rights}, nil
 			}))
 			require.NoError(t, err)
 			require.Nil(t, out.Err)
 			require.Equal(t, c.asked, asked)
-			require.Equal(t, c.asked == 1, h.holds("global") != `{"acts":"||"}`, h.holds("global"))
+			require.Equal(t, c.asked == 1, h.contextJSON("global") != `{"acts":"||"}`, h.contextJSON("global"))
 		})
 	}
 }
@@ -71,19 +71,19 @@ func TestATreeActsForWhomItActedBeforeItStood(t *testing.T) {
 func TestARunThatWasCancelledWhileNobodyRanItGoesNoFurther(t *testing.T) {
 	t.Parallel()
 	var since time.Time
-	h := open(t, documents{"a": `[{"try":{"do":[{"wait":{"timeout":600}}],"finally":[{"set":{"name":"global.ended","value":true}}]}},{"set":{"name":"global.on","value":true}}]`}, func(_ *house, o *runtime.Options) {
+	h := open(t, documents{"a": `[{"try":{"do":[{"wait":{"timeout":600}}],"finally":[{"set":{"name":"global.ended","value":true}}]}},{"set":{"name":"global.on","value":true}}]`}, func(_ *testRuntime, o *runtime.Options) {
 		o.Cancelled = func(_ context.Context, workspaceID, correlationID string, after time.Time) (bool, error) {
 			since = after
 			return workspaceID == "w1" && correlationID == "run1", nil
 		}
 	})
 	began := time.Now()
-	out, err := h.ends(h.Resume("w1", stood(t, h, h.evented()), 1, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
+	out, err := h.waitEnd(h.Resume("w1", stood(t, h, h.eventStart()), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 		return runtime.Caller{}, nil
 	}))
 	require.NoError(t, err)
 	require.Equal(t, automation.ExecutionCancelled, out.Err.Name)
-	require.JSONEq(t, `{"ended":true}`, h.holds("global"))
+	require.JSONEq(t, `{"ended":true}`, h.contextJSON("global"))
 	require.WithinDuration(t, began, since, 10*time.Second)
 	_, stands, err := h.parked.Get(t.Context(), "w1", out.ExecutionID)
 	require.NoError(t, err)
@@ -92,13 +92,13 @@ func TestARunThatWasCancelledWhileNobodyRanItGoesNoFurther(t *testing.T) {
 
 func TestATreeOfACancelledRunIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"set":{"name":"global.on","value":true}}]`}, func(_ *house, o *runtime.Options) {
+	h := open(t, documents{"a": `[{"set":{"name":"global.on","value":true}}]`}, func(_ *testRuntime, o *runtime.Options) {
 		o.Cancelled = func(context.Context, string, string, time.Time) (bool, error) { return true, nil }
 	})
-	h.runs(h.evented()) // the first time nobody can have cancelled it
-	s := h.evented()
+	h.mustRun(h.eventStart()) // the first time nobody can have cancelled it
+	s := h.eventStart()
 	s.Attempt = 2
-	out, err := h.ends(h.Launch(s))
+	out, err := h.waitEnd(h.Launch(s))
 	require.NoError(t, err)
 	require.Equal(t, automation.ExecutionCancelled, out.Err.Name)
 	require.Equal(t, 2, executed(h, "a"))
@@ -108,12 +108,12 @@ func TestATreeOfACancelledRunIsNotBegunAgain(t *testing.T) {
 func TestATreeThatIsRefusedWhenItIsBegunAgainIsOver(t *testing.T) {
 	t.Parallel()
 	for attempt, over := range map[int]int{1: 0, 2: 1} {
-		h := open(t, documents{"a": `[]`}, func(h *house, o *runtime.Options) {
+		h := open(t, documents{"a": `[]`}, func(h *testRuntime, o *runtime.Options) {
 			h.settings.Recording, o.Recordings = "errors", unrecorded{t}
 		})
-		s := h.evented()
+		s := h.eventStart()
 		s.Attempt, s.Depth = attempt, 100
-		out, err := h.ends(h.Launch(s))
+		out, err := h.waitEnd(h.Launch(s))
 		require.NoError(t, err)
 		require.Equal(t, automation.TooManyCalls, out.Err.Name)
 		require.Equal(t, over, executed(h, "a"), attempt)
@@ -138,10 +138,10 @@ func (u unrecorded) Put(context.Context, recording.StoredRecording) error {
 func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	h.store.refuse(func([]eventstore.Commit) bool { return true })
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	var treeID string
@@ -151,12 +151,12 @@ func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 		}
 	}
 	require.False(t, h.IsRunning("w1", "run1", treeID), "so that it is taken for a stray")
-	out, err := h.ends(h.Resume("w1", treeID, 2, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
+	out, err := h.waitEnd(h.Resume("w1", treeID, 2, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 		return runtime.Caller{}, nil
 	}))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
-	require.JSONEq(t, `{"x":1}`, h.holds("global"))
+	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"))
 }
 
 // beside is an automation that waits and, beside that, calls another one.
@@ -169,7 +169,7 @@ func beside(wait string) documents {
 
 // kept tells of the tree that began last in which waits it is kept, and whether it is
 // kept as one that does nothing else.
-func (h *house) kept() (treeID string, waits []string, only bool) {
+func (h *testRuntime) kept() (treeID string, waits []string, only bool) {
 	for _, ev := range h.events() {
 		if begun, is := ev.Event.(activity.TreeStarted); is {
 			treeID = begun.ExecutionID
@@ -182,22 +182,22 @@ func (h *house) kept() (treeID string, waits []string, only bool) {
 }
 
 // again resumes a run.
-func (h *house) again(treeID string, attempt int) *runtime.Handle {
-	return h.Resume("w1", treeID, attempt, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) { return runtime.Caller{}, nil })
+func (h *testRuntime) again(treeID string, attempt int) *runtime.Handle {
+	return h.Resume("w1", treeID, attempt, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) { return runtime.Caller{}, nil })
 }
 
 func TestAStateTellsWhetherItsTreeDoesNothingButWait(t *testing.T) {
 	t.Parallel()
 	h := open(t, beside("600"))
 	h.rate = throttle.Rate{PerSecond: 0.01, Burst: 1} // the first is free
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	_, waits, only := h.kept()
 	require.Len(t, waits, 1)
 	require.False(t, only, "it also calls")
 
 	h = open(t, documents{"a": `[{"wait":{"timeout":600}}]`})
-	run = h.Launch(h.evented())
+	run = h.Launch(h.eventStart())
 	<-run.Parked()
 	_, waits, only = h.kept()
 	require.True(t, only)
@@ -211,19 +211,19 @@ func TestATreeWithNothingLeftButItsWaitsIsKeptAsThat(t *testing.T) {
 	t.Parallel()
 	h := open(t, beside("2"))
 	h.rate = throttle.Rate{PerSecond: 4, Burst: 1}
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	var treeID string
 	require.Eventually(t, func() (only bool) {
 		treeID, _, only = h.kept()
 		return only && strings.Contains(strings.Join(h.types(), "\n"), "executed c")
 	}, patience, tick)
-	require.JSONEq(t, `{"c":true}`, h.holds("global"), "what was written is kept before")
+	require.JSONEq(t, `{"c":true}`, h.contextJSON("global"), "what was written is kept before")
 	h.BreakOffAll()
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	h.Reopen("another process")
-	out, err := h.ends(h.again(treeID, 1))
+	out, err := h.waitEnd(h.again(treeID, 1))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
 	require.Equal(t, 1, strings.Count(strings.Join(h.types(), "\n"), "executed c"), "it had ended")
@@ -233,26 +233,26 @@ func TestATreeWithNothingLeftButItsWaitsIsKeptAsThat(t *testing.T) {
 func TestATreeIsKeptAgainWhenABranchEnds(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"all":[{"wait":{"timeout":600}},{"repeat":{"until":1,"do":[{"wait":{"timeout":0.1}},{"set":{"name":"global.x","value":1}}]}}]}]`})
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	require.Eventually(t, func() bool {
 		_, waits, only := h.kept()
 		return only && len(waits) == 1
 	}, patience, tick)
-	require.JSONEq(t, `{"x":1}`, h.holds("global"))
+	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"))
 }
 
 // Else one that ends the process at once would go on without end.
 func TestATreeGoesOnOnlyOnceThatIsOnTheLog(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
-	treeID := stood(t, h, h.evented())
-	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.TreeStarted{}.EventType()) })
+	treeID := stood(t, h, h.eventStart())
+	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.TreeStarted{}.EventType()) })
 	run := h.again(treeID, 2)
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.False(t, closed(run.Started()))
-	require.JSONEq(t, `{}`, h.holds("global"))
+	require.JSONEq(t, `{}`, h.contextJSON("global"))
 
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	run = h.again(treeID, 2)
@@ -261,21 +261,21 @@ func TestATreeGoesOnOnlyOnceThatIsOnTheLog(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the tree does not go on")
 	}
-	_, err = h.ends(run)
+	_, err = h.waitEnd(run)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"x":1}`, h.holds("global"))
+	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"))
 }
 
 func TestWhetherANodeHoldsATree(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":600}}]`})
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	treeID, _, _ := h.kept()
 	require.True(t, h.IsRunning("w1", "run1", treeID))
 	require.False(t, h.IsRunning("w1", "run2", treeID))
 	run.BreakOff(t.Context())
-	_, err := h.ends(run)
+	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	require.False(t, h.IsRunning("w1", "run1", treeID))
 }
@@ -288,10 +288,10 @@ func waiting(n int) documents {
 func TestATreeStandsInSoManyWaitsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t, waiting(1000))
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 
 	h = open(t, waiting(1001))
-	out, err := h.ends(h.Launch(h.evented()))
+	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	require.NotNil(t, out.Err)
 	require.Equal(t, automation.InvalidInstruction, out.Err.Name)
@@ -302,7 +302,7 @@ func TestWhatATreeWaitsForIsBoundedTogether(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 90_000)
 	h := open(t, documents{"a": fmt.Sprintf(`[{"repeat":{"until":60,"batch":{"size":60},"do":[{"wait":{"oneOf":[{"event":"e","filters":{"x":%q}}],"timeout":0.2}}]}}]`, long)}, nothingComes)
-	out, err := h.ends(h.Launch(h.evented()))
+	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	require.NotNil(t, out.Err)
 	require.Equal(t, automation.InvalidInstruction, out.Err.Name)
@@ -310,7 +310,7 @@ func TestWhatATreeWaitsForIsBoundedTogether(t *testing.T) {
 }
 
 // nothingComes lets waits wait until their time is over.
-func nothingComes(_ *house, o *runtime.Options) {
+func nothingComes(_ *testRuntime, o *runtime.Options) {
 	o.Effects.Await = func(ctx context.Context, _ string, w runtime.Awaited, _ func(*feed.Event) bool) (*feed.Event, error) {
 		within, cancel := context.WithDeadline(ctx, w.Before)
 		defer cancel()

@@ -21,7 +21,7 @@ import (
 const confided = `,"arguments":{"p":{"type":"string","secret":true}}`
 
 // hiding counts how often secrets of runs are kept.
-func (h *house) hiding() *atomic.Int64 {
+func (h *testRuntime) hiding() *atomic.Int64 {
 	var times atomic.Int64
 	h.memory.write = func(changes []contexts.Change) {
 		if changes[0].Key.Kind == "hidden" {
@@ -32,7 +32,7 @@ func (h *house) hiding() *atomic.Int64 {
 }
 
 // given is a tree of the automation a that is called with p.
-func (h *house) given(p string) runtime.Start {
+func (h *testRuntime) given(p string) runtime.Start {
 	s := h.start()
 	s.Input.Set("p", p)
 	return s
@@ -57,10 +57,10 @@ func TestSecretsOfARunAreKeptOnceSomebodyElseMayMeetThem(t *testing.T) {
 			h := open(t, documents{"a": test.do + confided, "c": `[]` + confided, "d": `[]`})
 			kept, s := h.hiding(), h.start()
 			if test.evented {
-				s = h.evented()
+				s = h.eventStart()
 			}
 			s.Input.Set("p", "hunter22")
-			h.runs(s)
+			h.mustRun(s)
 			require.Equal(t, test.kept, kept.Load())
 		})
 	}
@@ -71,12 +71,12 @@ func TestASecretThatIsTooLongIsRefused(t *testing.T) {
 	h := open(t, documents{"a": `[{"emit":{"event":"e"}}]` + confided})
 	kept := h.hiding()
 	long := strings.Repeat("x", 64<<10+1)
-	out, err := h.ends(h.Launch(h.given(long)))
+	out, err := h.waitEnd(h.Launch(h.given(long)))
 	require.NoError(t, err)
 	require.Equal(t, automation.InvalidArguments, out.Err.Name)
 	require.Equal(t, []string{"error"}, h.types())
 	require.Zero(t, kept.Load())
-	h.runs(h.given(long[1:]))
+	h.mustRun(h.given(long[1:]))
 }
 
 // Who cannot hide a secret any more does not get it: what it got so far stays hidden.
@@ -86,7 +86,7 @@ func TestATreeLearnsSoManySecrets(t *testing.T) {
 		"a": `[{"repeat":{"until":1001,"do":[{"c":{"p":"secret number {{$index}}"}}]}}]`,
 		"c": `[]` + confided,
 	})
-	out, err := h.ends(h.Launch(h.start()))
+	out, err := h.waitEnd(h.Launch(h.start()))
 	require.NoError(t, err)
 	require.NotNil(t, out.Err)
 	require.Equal(t, automation.InvalidInstruction, out.Err.Name)
@@ -100,7 +100,7 @@ func TestTheSecretsOfATreeAreOfABoundedLengthTogether(t *testing.T) {
 		"a": `[{"repeat":{"until":20,"do":[{"c":{"p":"{{p}}{{$index}}"}}]}}]`,
 		"c": `[]` + confided,
 	})
-	out, err := h.ends(h.Launch(h.given(strings.Repeat("x", 60_000))))
+	out, err := h.waitEnd(h.Launch(h.given(strings.Repeat("x", 60_000))))
 	require.NoError(t, err)
 	require.NotNil(t, out.Err)
 	require.InDelta(t, 1<<20, out.Err.Details.At("bytes"), 0)
@@ -128,11 +128,11 @@ func TestATreeHasSoManyTokens(t *testing.T) {
 		tokens, times int64
 		want          string
 	}{{2000, 1001, automation.InvalidInstruction}, {3, 4, automation.InternalFault}} {
-		h := open(t, documents{"a": fmt.Sprintf(`[{"repeat":{"until":%d,"do":[{"auth":{"output":"j"}}]}}]`, test.times)}, func(_ *house, o *runtime.Options) {
+		h := open(t, documents{"a": fmt.Sprintf(`[{"repeat":{"until":%d,"do":[{"auth":{"output":"j"}}]}}]`, test.times)}, func(_ *testRuntime, o *runtime.Options) {
 			o.Effects.Tokens = tokens{left: &atomic.Int64{}}
 			o.Effects.Tokens.(tokens).left.Store(test.tokens)
 		})
-		out, err := h.ends(h.Launch(h.start()))
+		out, err := h.waitEnd(h.Launch(h.start()))
 		require.NoError(t, err)
 		require.NotNil(t, out.Err)
 		require.Equal(t, test.want, out.Err.Name)
@@ -143,10 +143,10 @@ func TestATreeHasSoManyTokens(t *testing.T) {
 func TestSecretsOfATreeThatDoesNotBeginAreHidden(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"hunter22", strings.Repeat("hunter22", 9000)} {
-		h := open(t, documents{"a": `[]` + confided}, func(h *house, _ *runtime.Options) { h.settings.MaxExecuted = 1_000_000 })
-		s, kept := h.evented(), h.hiding()
+		h := open(t, documents{"a": `[]` + confided}, func(h *testRuntime, _ *runtime.Options) { h.settings.MaxExecuted = 1_000_000 })
+		s, kept := h.eventStart(), h.hiding()
 		s.Input, s.Attempt, s.Interrupted = value.NewObject("p", p), 4, true
-		out, err := h.ends(h.Launch(s))
+		out, err := h.waitEnd(h.Launch(s))
 		require.NoError(t, err)
 		require.Equal(t, automation.ExecutionInterrupt, out.Err.Name)
 		for _, ev := range h.events() {

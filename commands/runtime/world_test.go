@@ -26,7 +26,7 @@ type kept struct {
 }
 
 // notes lets the changes of a house be looked at.
-func (k *kept) notes(h *house, _ *runtime.Options) {
+func (k *kept) notes(h *testRuntime, _ *runtime.Options) {
 	h.memory.write = func(changes []contexts.Change) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -62,9 +62,9 @@ func TestOfManySetsOfOneVariableTheLastIsKept(t *testing.T) {
 	h := open(t, documents{"a": `[{"repeat":{"until":400,"do":[{"set":{"name":"global.x","value":"{{big}}"}},{"set":{"name":"global.i","value":"{{$index}}"}}]}}]`}, k.notes)
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 450_000))
-	h.runs(s)
+	h.mustRun(s)
 	require.Less(t, k.bytes(), 10_000_000, "it wrote 180 MB")
-	require.Contains(t, h.holds("global"), `"i":399`)
+	require.Contains(t, h.contextJSON("global"), `"i":399`)
 }
 
 func TestWritesThatDependOnEachOtherAreAllKept(t *testing.T) {
@@ -83,8 +83,8 @@ func TestWritesThatDependOnEachOtherAreAllKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, documents{"a": "[" + c.do + "]"})
-			h.runs(h.start())
-			require.JSONEq(t, c.want, h.holds("global"))
+			h.mustRun(h.start())
+			require.JSONEq(t, c.want, h.contextJSON("global"))
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestMuchThatIsWrittenIsKeptAtOnce(t *testing.T) {
 	h := open(t, documents{"a": `[{"repeat":{"until":20,"do":[{"set":{"name":"global.l[]","value":"{{big}}"}},{"delete":{"name":"global.l"}}]}}]`}, k.notes)
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 300_000))
-	h.runs(s)
+	h.mustRun(s)
 	require.Greater(t, len(k.of("global")), 4, "6 MB, not more than 1 MB at a time")
 	require.Contains(t, h.types(), activity.TreeStarted{}.EventType(), "and that it began is told before")
 }
@@ -104,7 +104,7 @@ func TestTheContextOfTheRunOutlivesAWait(t *testing.T) {
 	t.Parallel()
 	var k kept
 	h := open(t, documents{"a": `[{"set":{"name":"run.x","value":1}},{"wait":{"timeout":600}}]`}, k.notes)
-	run := h.Launch(h.evented())
+	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	changes := k.of("run")
 	require.Len(t, changes, 1)
@@ -120,7 +120,7 @@ func TestTheContextOfTheRunOutlivesAWaitAlthoughItHoldsNothing(t *testing.T) {
 			t.Parallel()
 			var k kept
 			h := open(t, documents{"a": `[{"wait":{"timeout":` + timeout + `}}]`}, k.notes)
-			<-h.Launch(h.evented()).Parked()
+			<-h.Launch(h.eventStart()).Parked()
 			changes := k.of("run")
 			require.Len(t, changes, want)
 			for _, c := range changes {
@@ -153,9 +153,9 @@ func TestASessionLastsAsThatWhichIsWrittenTo(t *testing.T) {
 			t.Parallel()
 			var k kept
 			h := open(t, documents{"a": "[" + c.do + `{"set":{"name":"session.x","value":1}}]`}, k.notes)
-			s := h.evented()
+			s := h.eventStart()
 			s.Caller = c.caller
-			h.runs(s)
+			h.mustRun(s)
 			require.Equal(t, contexts.Extends, k.of("session")[0].Lifetime, "nor does anybody else shorten it")
 			require.WithinRange(t, k.of("session")[0].Expires, time.Now().Add(c.want-time.Minute), time.Now().Add(c.want))
 		})
@@ -166,7 +166,7 @@ func TestTreesThatWriteAtOnceKeepAContextWithinItsSize(t *testing.T) {
 	t.Parallel()
 	var here atomic.Int64
 	both := make(chan struct{})
-	h := open(t, documents{"a": `[{"set":{"name":"global.l[]","value":"{{big}}"}}]`}, func(h *house, _ *runtime.Options) {
+	h := open(t, documents{"a": `[{"set":{"name":"global.l[]","value":"{{big}}"}}]`}, func(h *testRuntime, _ *runtime.Options) {
 		h.memory.write = func([]contexts.Change) {
 			if here.Add(1) == 2 {
 				close(both)
@@ -178,19 +178,19 @@ func TestTreesThatWriteAtOnceKeepAContextWithinItsSize(t *testing.T) {
 	s.Input.Set("big", strings.Repeat("x", 300_000))
 	one, other := h.Launch(s), h.Launch(s)
 	for _, run := range []*runtime.Handle{one, other} {
-		_, err := h.ends(run)
+		_, err := h.waitEnd(run)
 		require.NoError(t, err)
 	}
-	require.Less(t, len(h.holds("global")), 500_000)
+	require.Less(t, len(h.contextJSON("global")), 500_000)
 }
 
 func TestWhatATreeWroteIsThereWhenItIsToldThatItEnded(t *testing.T) {
 	t.Parallel()
 	var told []string
-	h := open(t, documents{"a": `[{"set":{"name":"global.x","value":1}}]`}, func(h *house, _ *runtime.Options) {
+	h := open(t, documents{"a": `[{"set":{"name":"global.x","value":1}}]`}, func(h *testRuntime, _ *runtime.Options) {
 		h.memory.write = func([]contexts.Change) { told = h.types() }
 	})
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 	require.Empty(t, told)
 }
 
@@ -203,10 +203,10 @@ func TestATreeThatTakesLongIsToldToHaveBegun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, documents{"a": do})
-			run := h.Launch(h.evented())
+			run := h.Launch(h.eventStart())
 			require.Eventually(t, func() bool { return strings.Contains(strings.Join(h.types(), " "), activity.TreeStarted{}.EventType()) }, patience, tick)
 			require.Equal(t, 1, h.Cancel("w1", "run1"))
-			_, err := h.ends(run)
+			_, err := h.waitEnd(run)
 			require.NoError(t, err)
 		})
 	}
@@ -216,7 +216,7 @@ func TestOneContextThatTakesLongStopsNoOtherTree(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
 	var stuck atomic.Int64
-	h := open(t, documents{"a": `[{"set":{"name":"y","value":"{{global.x}}"}}]`, "c": `[{"set":{"name":"y","value":1}}]`}, func(h *house, _ *runtime.Options) {
+	h := open(t, documents{"a": `[{"set":{"name":"y","value":"{{global.x}}"}}]`, "c": `[{"set":{"name":"y","value":1}}]`}, func(h *testRuntime, _ *runtime.Options) {
 		h.memory.load = func(_ context.Context, key contexts.Key) {
 			if key.Kind == "global" {
 				stuck.Add(1)
@@ -227,15 +227,15 @@ func TestOneContextThatTakesLongStopsNoOtherTree(t *testing.T) {
 	many := int64(8 * goruntime.GOMAXPROCS(0)) // more than there are lanes
 	var runs []*runtime.Handle
 	for range many {
-		runs = append(runs, h.Launch(h.evented()))
+		runs = append(runs, h.Launch(h.eventStart()))
 	}
 	require.Eventually(t, func() bool { return stuck.Load() == many }, patience, tick)
-	s := h.evented()
-	s.Program, s.Input = h.house.Program("c"), &value.Object{}
-	h.runs(s)
+	s := h.eventStart()
+	s.Program, s.Input = h.programSet.Program("c"), &value.Object{}
+	h.mustRun(s)
 	close(gate)
 	for _, run := range runs {
-		_, err := h.ends(run)
+		_, err := h.waitEnd(run)
 		require.NoError(t, err)
 	}
 }
@@ -243,9 +243,9 @@ func TestOneContextThatTakesLongStopsNoOtherTree(t *testing.T) {
 func TestATreeLooksAtNoMoreContextsThanItNeeds(t *testing.T) {
 	t.Parallel()
 	var loads atomic.Int64
-	h := open(t, documents{"a": `[{"repeat":{"until":200,"do":[{"set":{"name":"user.id","value":"u{{$index}}"}},{"set":{"name":"y","value":"{{user.x}}"}}]}},{"wait":{"timeout":0.01}},{"set":{"name":"user.id","value":"u1"}},{"set":{"name":"y","value":"{{user.x}}"}}]`}, func(h *house, _ *runtime.Options) {
+	h := open(t, documents{"a": `[{"repeat":{"until":200,"do":[{"set":{"name":"user.id","value":"u{{$index}}"}},{"set":{"name":"y","value":"{{user.x}}"}}]}},{"wait":{"timeout":0.01}},{"set":{"name":"user.id","value":"u1"}},{"set":{"name":"y","value":"{{user.x}}"}}]`}, func(h *testRuntime, _ *runtime.Options) {
 		h.memory.load = func(context.Context, contexts.Key) { loads.Add(1) }
 	})
-	h.runs(h.evented())
+	h.mustRun(h.eventStart())
 	require.GreaterOrEqual(t, loads.Load(), int64(201), "what it looked at is forgotten, and read again")
 }
