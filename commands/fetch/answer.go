@@ -14,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/commands/fair"
 	"svc/domain/automation/sse"
 	"svc/domain/automation/value"
 )
@@ -195,8 +194,6 @@ const (
 	small     = 1 << 20 // bytes
 	largeEach = 4       // of one workspace at once
 )
-
-func newLargeSlots() *fair.Slots { return fair.New(math.MaxInt, largeEach) }
 
 // largeSlot is the slot that an answer needs when it is not small.
 type largeSlot struct {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -68,7 +69,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: newLargeSlots()}
+	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: fair.New(math.MaxInt, largeEach)}
 	for _, client := range []*http.Client{c.careful, c.trusting} {
 		client.CheckRedirect = withoutForeignCredentials(client.CheckRedirect)
 	}

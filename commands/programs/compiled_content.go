@@ -110,7 +110,7 @@ func (l *Library) addDocument(ctx context.Context, e *compiledContent, path stri
 			e.secretKeys = content.SecretSettings(doc)
 			schema, _ := value.Walk(e.index, "config", "schema").(*value.Object)
 			e.configSchema = input.CompileConfig(schema)
-		} else if doc.Text("appSlug") != "" && !isTrue(doc, "disabled") {
+		} else if doc.Text("appSlug") != "" && doc.At("disabled") != true {
 			config, _ := doc.Get("config")
 			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), config, ref.Sealed})
 		}
@@ -182,9 +182,4 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 	}
 	l.workspaceValues.Set(key, all)
 	return all.content, nil
-}
-
-func isTrue(doc *document.Map, key string) bool {
-	v, _ := doc.Get(key)
-	return v == true
 }

@@ -102,7 +102,7 @@ func (p *player) play(root *machine.Program) error {
 		if p.tooMuch != nil {
 			return p.tooMuch
 		}
-		if p.tracer != nil && p.tracer.isFull() {
+		if p.tracer != nil && p.tracer.left <= 0 {
 			return errEnoughSteps
 		}
 		answered := false

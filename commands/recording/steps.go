@@ -93,8 +93,6 @@ func (r *Record) credentials() (all []string) {
 // maxCredentials is how many credentials are redacted in the steps of a recording.
 const maxCredentials = 1000
 
-func (t *tracer) isFull() bool { return t.left <= 0 }
-
 // advanceTo sets the time to that of an answer.
 func (t *tracer) advanceTo(answered *entry) {
 	if t != nil && answered != nil {

@@ -115,20 +115,15 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 // they are too long to be stored.
 func (r *runEvents) executionPayload(x *machine.Execution) (kept executionPayload, ok bool) {
 	shape, most := r.executions.program(x).Shape, r.settings.MaxExecuted
-	in, out := shape.Recorded(x.Input), orObject(shape.RedactedOutput(x.Output))
+	in, out := shape.Recorded(x.Input), shape.RedactedOutput(x.Output)
+	if value.IsUndefined(out) {
+		out = &value.Object{}
+	}
 	if !value.FitsWithin(in, maxRedactFactor*most) || !value.FitsWithin(out, maxRedactFactor*most) {
 		return kept, false
 	}
 	kept = executionPayload{Payload: r.secrets.redactJSON(in), Output: r.secrets.redactJSON(out)}
 	return kept, utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) <= most
-}
-
-// orObject returns an output as it is recorded: an empty object for none.
-func orObject(v any) any {
-	if value.IsUndefined(v) {
-		return &value.Object{}
-	}
-	return v
 }
 
 // toFailure returns an error in the form of events, redacted.

@@ -49,13 +49,9 @@ func (l *lifetime) breakOffIfInDoubt(a machine.Answer) machine.Answer {
 	return a
 }
 
-func cancelledError() *automation.Error {
-	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
-}
-
 // cancel asks the run to stop. It returns false when that was asked before.
 func (l *lifetime) cancel() bool {
-	err := cancelledError()
+	err := automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
 	select {
 	case l.cancelRequests <- err:
 		l.cancelStart(err)

@@ -214,7 +214,12 @@ func (t *run) recordRefusal(err *automation.Error) (Outcome, error) {
 // runToEnd runs the machine until the run has ended, and stores what is left.
 func (t *run) runToEnd() (Outcome, error) {
 	root, began := t.machine.Root(), t.rt.Now()
-	_, err := recoverPanic(func() (struct{}, error) { return struct{}{}, t.runTurns() })
+	_, err := recoverPanic(func() (none struct{}, err error) {
+		for err == nil && !t.machine.Done() {
+			err = t.runTurn()
+		}
+		return none, err
+	})
 	t.effects.stopEffects()
 	t.effects.effectsWG.Wait()
 	if panicked, ok := errors.AsType[*commands.PanicError](err); ok {
@@ -246,16 +251,6 @@ func (t *run) recordPanic(root *machine.Execution, panicked *commands.PanicError
 		WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, ExecutionID: t.id, Automation: root.Program.Slug,
 		Trigger: e.trigger, StartedAt: e.startedAt, Depth: t.start.Depth, Instance: root.Program.Instance,
 	}, activity.Failure{Error: failure.Name, Message: failure.Message})
-}
-
-// runTurns lets the machine take its turns.
-func (t *run) runTurns() error {
-	for !t.machine.Done() {
-		if err := t.runTurn(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // perform begins what a branch of the run waits for. An error is the platform's: the run

@@ -467,7 +467,9 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 		w.lifetime.breakOff(w.flush()) // the run cannot continue without what it has written
 		return nil
 	}
-	w.scheduleFlush()
+	if w.flushDue.IsZero() {
+		w.flushDue = w.Now().Add(flushDelay)
+	}
 	return nil
 }
 
@@ -500,13 +502,6 @@ func opBytes(op variable.Op) int {
 		return len(text)
 	}
 	return variable.Size(op.Value)
-}
-
-// scheduleFlush makes written contexts due for storing within flushDelay.
-func (w *world) scheduleFlush() {
-	if w.flushDue.IsZero() {
-		w.flushDue = w.rt.Now().Add(flushDelay)
-	}
 }
 
 // findReplaceable returns a write that the next one can replace: it sets the same variable, and

@@ -591,7 +591,7 @@ func checkFunction(path, module, function string) *Error {
 	known, ok := modules[module]
 	switch {
 	case !ok:
-		raised := notFoundError("Module %s not found", "module", module, moduleNames())
+		raised := notFoundError("Module %s not found", "module", module, slices.Values(slices.Sorted(maps.Keys(modules))))
 		raised.Details.Set("field", expr.Member(path, "module"))
 		return raised
 	case !slices.Contains(known, function):
@@ -602,9 +602,6 @@ func checkFunction(path, module, function string) *Error {
 	}
 	return nil
 }
-
-// moduleNames are the names of modules, in order.
-func moduleNames() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(modules))) }
 
 func summarizeRun(q Asked) string {
 	return value.Text(value.At(q.Params, "module")) + "." + value.Text(value.At(q.Params, "function"))

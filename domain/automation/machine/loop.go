@@ -300,7 +300,7 @@ func (m *Machine) readBatchSize(l *loop, in *automation.Instruction, batch *expr
 	}
 	size, _ := value.At(v, "size").(float64)
 	interval, _ := value.At(v, "interval").(float64)
-	if l.interval = milliseconds(interval); size > 1 || interval > 0 {
+	if l.interval = seconds(interval / 1000); size > 1 || interval > 0 {
 		l.size = int(max(min(size, maxBranches), 1))
 	}
 	return nil

@@ -221,8 +221,6 @@ func (m *Machine) recordNotice(b *branch, err *automation.Error) {
 // longest is the longest duration: a time.Duration cannot hold much more.
 const longest = 100 * 365 * 24 * time.Hour
 
-func milliseconds(n float64) time.Duration { return seconds(n / 1000) }
-
 func seconds(n float64) time.Duration {
 	return time.Duration(min(n, longest.Seconds()) * float64(time.Second))
 }
@@ -314,13 +312,11 @@ var performers = map[string]func(*Machine, *branch, *automation.Instruction) *ou
 	"break":       (*Machine).performBreak,
 	"all":         (*Machine).runAll,
 	"try":         (*Machine).beginTry,
-	"comment":     (*Machine).comment,
+	"comment":     func(*Machine, *branch, *automation.Instruction) *outcome { return nil },
 	"emit":        (*Machine).emit,
 	"wait":        (*Machine).wait,
 	"runWorkflow": (*Machine).runWorkflow,
 }
-
-func (m *Machine) comment(*branch, *automation.Instruction) *outcome { return nil }
 
 // conditions takes the first branch whose condition holds.
 func (m *Machine) conditions(b *branch, in *automation.Instruction) *outcome {

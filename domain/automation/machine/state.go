@@ -201,11 +201,7 @@ func savedPlace(p Place) any {
 	return []any{p.Path, numbers, float64(p.Ordinal)}
 }
 
-func savedResult(to result) any { return []any{savedSteps(to.steps), to.bad} }
-
-func savedSteps(steps []expr.Step) any {
-	return variable.Op{Path: steps}.Encoded()
-}
+func savedResult(to result) any { return []any{variable.Op{Path: to.steps}.Encoded(), to.bad} }
 
 func savedOutcome(out *outcome) any {
 	if out == nil || out.err == nil && out.scope == "" {
