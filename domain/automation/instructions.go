@@ -117,7 +117,7 @@ var instructions = []instruction{
 		{name: "catch", is: list | null, role: body, doc: "Instructions after an error, which is in $error."},
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
-	{name: "emit", doc: "Records an event.", results: true, parse: parseEmit, review: reviewEmit, effect: &Effect{Summary: summarize("event"), Emits: true}, params: []field{
+	{name: "emit", doc: "Records an event.", results: true, parse: parseEmit, review: reviewEmit, effect: &Effect{Summary: paramSummary("event"), Emits: true}, params: []field{
 		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
@@ -125,7 +125,7 @@ var instructions = []instruction{
 		{name: "private", is: boolean, doc: "Not in the list of events of the app."},
 		{name: "autocomplete", is: anything, role: raw, doc: "For editors."},
 	}},
-	{name: "wait", doc: "Waits for an event, or for time to pass.", results: true, parse: parseWait, review: reviewWait, effect: &Effect{Summary: summarizeWait}, params: []field{
+	{name: "wait", doc: "Waits for an event, or for time to pass.", results: true, parse: parseWait, review: reviewWait, effect: &Effect{Summary: waitSummary}, params: []field{
 		{name: "oneOf", is: list, doc: "Events; the first ends the wait.", each: &field{is: object, of: []field{
 			{name: "event", is: text, must: true, rule: eventPatternRule, doc: "A type, or one ending in .*"},
 			{name: "filters", is: object, rule: filtersRule, doc: "What the event must look like."},
@@ -134,7 +134,7 @@ var instructions = []instruction{
 		{name: "timeout", is: number, least: pointerTo(0), above: true, otherwise: 20.0, doc: "Seconds."},
 	}},
 	{name: "fetch", doc: "Sends an HTTP request.", results: true, review: reviewFetch, params: fetchParams, effect: &Effect{
-		Summary: summarizeFetch, Compared: sentByFetch, Shown: showFetch, Credentials: fetchCredentials,
+		Summary: fetchSummary, Compared: sentByFetch, Shown: showFetch, Credentials: fetchCredentials,
 	}},
 	{name: "comment", doc: "A note.", form: text},
 	{name: "createUserTopic", doc: "Makes a topic that users receive events through.", results: true, effect: topicEffect, params: []field{
@@ -146,7 +146,7 @@ var instructions = []instruction{
 		{name: "userIds", is: list, each: &field{is: text}, doc: "Who joins; the current user when absent."},
 		{name: "create", is: boolean, otherwise: true, doc: "Make the topic when there is none."},
 	}},
-	{name: "rateLimit", doc: "Counts, and tells when a limit is reached.", results: true, effect: &Effect{Summary: summarize("name")}, params: []field{
+	{name: "rateLimit", doc: "Counts, and tells when a limit is reached.", results: true, effect: &Effect{Summary: paramSummary("name")}, params: []field{
 		{name: "name", is: text, must: true, doc: "The counter."},
 		{name: "limit", is: number, must: true, least: pointerTo(0), doc: "How many in a window."},
 		{name: "window", is: number, must: true, least: pointerTo(0), above: true, doc: "Seconds."},
@@ -157,7 +157,7 @@ var instructions = []instruction{
 	{name: "auth", doc: "Makes a token for calls to this platform.", results: true, effect: &Effect{}, params: []field{
 		{name: "workspace", is: boolean, otherwise: false, doc: "Of the workspace instead of the session."},
 	}},
-	{name: "run", doc: "Calls a function of a module.", results: true, parse: parseRun, check: checkRun, effect: &Effect{Kind: "module", Summary: summarizeRun}, params: []field{
+	{name: "run", doc: "Calls a function of a module.", results: true, parse: parseRun, check: checkRun, effect: &Effect{Kind: "module", Summary: runSummary}, params: []field{
 		{name: "module", is: text, must: true, doc: "collections, secrets, text, crypto or code."},
 		{name: "function", is: text, must: true, doc: "Its name."},
 		{name: "parameters", is: object, doc: "Its parameters."},
@@ -333,8 +333,8 @@ func reviewEmit(v *reviewer, _ *Instruction, params *value.Object) {
 	v.emits(params, params.At("event"))
 }
 
-// summarize returns a summary that consists of one parameter.
-func summarize(param string) func(Asked) string {
+// paramSummary returns a summary that consists of one parameter.
+func paramSummary(param string) func(Asked) string {
 	return func(q Asked) string { return value.Text(value.At(q.Params, param)) }
 }
 
@@ -353,8 +353,8 @@ func reviewWait(v *reviewer, in *Instruction, params *value.Object) {
 	}
 }
 
-// summarizeWait names the events that a wait is for, or how long it lasts.
-func summarizeWait(q Asked) string {
+// waitSummary names the events that a wait is for, or how long it lasts.
+func waitSummary(q Asked) string {
 	list := OneOf(q.Params)
 	names := make([]string, len(list))
 	for i, item := range list {
@@ -445,8 +445,8 @@ func reviewFetch(v *reviewer, _ *Instruction, params *value.Object) {
 	v.emits(params, value.At(params.At("stream"), "event"))
 }
 
-// summarizeFetch is the first line of a request.
-func summarizeFetch(q Asked) string {
+// fetchSummary is the first line of a request.
+func fetchSummary(q Asked) string {
 	params, _ := q.Params.(*value.Object)
 	return fetchMethod(params) + " " + value.Text(showFetch(params).At("url"))
 }
@@ -552,7 +552,7 @@ func HeaderCredentials(headers any) (all []string) {
 	return all
 }
 
-var topicEffect = &Effect{Kind: "topic", Summary: summarize("topic")}
+var topicEffect = &Effect{Kind: "topic", Summary: paramSummary("topic")}
 
 // modules are the functions that run may call.
 var modules = map[string][]string{
@@ -603,7 +603,7 @@ func checkFunction(path, module, function string) *Error {
 	return nil
 }
 
-func summarizeRun(q Asked) string {
+func runSummary(q Asked) string {
 	return value.Text(value.At(q.Params, "module")) + "." + value.Text(value.At(q.Params, "function"))
 }
 
