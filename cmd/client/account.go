@@ -2,9 +2,14 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -86,4 +91,111 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
+}
+
+// Profile is a service with the credentials for it.
+type Profile struct {
+	URL       string    `json:"url"`
+	Email     string    `json:"email,omitempty"`
+	UserID    string    `json:"userId"`
+	Token     string    `json:"token"`
+	TokenID   string    `json:"tokenId,omitempty"` // of an access token that was made for this profile
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Profiles are the profiles of a user of this machine, by their name.
+type Profiles map[string]Profile
+
+// profilesFile is the form of the file. The profiles are below a key, so that other keys can be
+// added.
+type profilesFile struct {
+	Profiles Profiles `json:"profiles"`
+}
+
+const (
+	profilesDirMode  = 0o700
+	profilesFileMode = 0o600 // it holds tokens
+)
+
+// ReadProfiles reads the profiles in a file. There are none when there is no file.
+// A file that others may read is refused.
+func ReadProfiles(path string) (Profiles, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Profiles{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if got := info.Mode().Perm(); got&^profilesFileMode != 0 {
+		return nil, fmt.Errorf("%s has access rights %04o and holds tokens; if nobody else has read it, fix it with: chmod 0600 %s", path, got, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file profilesFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s cannot be read as profiles: mend it, or remove it and sign in again", path) // the parser's words may hold part of a token
+	}
+	if file.Profiles == nil {
+		file.Profiles = Profiles{}
+	}
+	return file.Profiles, nil
+}
+
+// Write writes the profiles to a file that only its owner may read, atomically.
+func (p Profiles) Write(path string) error {
+	text, err := json.MarshalIndent(profilesFile{p}, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, profilesDirMode); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, ".profiles-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // gone already after the rename
+	_, err = temp.Write(append(text, '\n'))
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// Workspace returns the name of a workspace in paths of the API, by its id or its slug. A name that
+// could be both is the id of a workspace that the caller may read, else a slug; slug:{slug} is always
+// a slug.
+func (c *Client) Workspace(ctx context.Context, name string) (string, error) {
+	if strings.HasPrefix(name, slugPrefix) || name == "platform" {
+		return name, nil
+	}
+	if !couldBeID(name) {
+		return slugPrefix + name, nil
+	}
+	var found []struct {
+		ID string `json:"id"`
+	}
+	if err := c.Get(ctx, "/workspaces?limit=1&ids="+url.QueryEscape(name), &found); err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return slugPrefix + name, nil
+	}
+	return found[0].ID, nil
+}
+
+const (
+	slugPrefix = "slug:"
+	idLength   = 7
+)
+
+func couldBeID(name string) bool {
+	return len(name) == idLength && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }

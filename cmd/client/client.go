@@ -1,3 +1,9 @@
+// Package client calls the API of a remote service for the commands of the binary,
+// with the access token of a profile, and follows long operations.
+//
+// A call that may have been lost is sent again with the same Idempotency-Key, so that
+// nothing happens twice; a stream that breaks is continued after the last frame. A
+// refusal of the service is an *Error. Errors never contain a token.
 package client
 
 import (
@@ -9,7 +15,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +25,7 @@ import (
 	"github.com/google/uuid"
 
 	"svc/commands"
+	"svc/domain"
 )
 
 // Client calls one service.
@@ -131,7 +140,7 @@ func worthwhile(err error, pause time.Duration) (time.Duration, bool) {
 // once sends a call one time. A stream is left open, for as long as ctx.
 func (c *Client) once(ctx context.Context, what call) (Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(cmp.Or(what.wait, callTime), func() { cancel(errLate) })
+	late := time.AfterFunc(cmp.Or(what.wait, callTime), func() { cancel(errTimeout) })
 	defer late.Stop()
 	req, err := c.request(ctx, what)
 	if err != nil {
@@ -181,4 +190,110 @@ func (c *Client) request(ctx context.Context, what call) (*http.Request, error) 
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	return req, nil
+}
+
+// ServiceURL returns the address of a service as a Client takes it. It may be
+// given with the /v2 of the API or without.
+func ServiceURL(text string) (string, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", errors.New("the address of a service begins with http:// or https:// and names a host")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("the address of a service has no user, password, query or fragment")
+	}
+	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v2")
+	return u.Scheme + "://" + strings.ToLower(u.Host) + path, nil
+}
+
+// Exposed reports whether others can read what is sent to an address.
+func Exposed(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "https" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && !ip.IsLoopback()
+}
+
+// Error is a refusal of the service.
+type Error struct {
+	Status     int // of HTTP; 0 for an operation that was followed
+	Code       domain.Code
+	Message    string
+	Details    map[string]any
+	RequestID  string // by which the operator finds it
+	Operation  string // the operation that failed; "" for none
+	RetryAfter string // seconds; "" when nothing was said
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Reason returns the reason of the refusal, or "".
+func (e *Error) Reason() string {
+	var reason string
+	e.Detail("reason", &reason)
+	return reason
+}
+
+// Detail decodes a detail. It reports whether there is one of that form.
+func (e *Error) Detail(name string, into any) bool {
+	text, err := json.Marshal(e.Details[name])
+	return e.Details[name] != nil && err == nil && json.Unmarshal(text, into) == nil
+}
+
+// refusal returns the error of an answer. An answer in another form comes from a proxy, or from
+// another program.
+func refusal(resp *http.Response, text []byte) error {
+	e := &Error{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader), RetryAfter: resp.Header.Get("Retry-After")}
+	var told struct {
+		Error     domain.Code    `json:"error"`
+		Message   string         `json:"message"`
+		Details   map[string]any `json:"details"`
+		RequestID string         `json:"requestId"`
+	}
+	if err := json.Unmarshal(text, &told); err == nil && told.Error != "" {
+		e.Code, e.Message, e.Details, e.RequestID = told.Error, told.Message, told.Details, told.RequestID
+		return e
+	}
+	e.Message = fmt.Sprintf("%s answered %s: is this the address of the service?", resp.Request.URL.Host, resp.Status)
+	if to := resp.Header.Get("Location"); to != "" {
+		e.Message = fmt.Sprintf("%s answered %s and sends to %s: use the address of the service itself", resp.Request.URL.Host, resp.Status, to)
+	}
+	return e
+}
+
+// Unreachable says that there was no answer.
+type Unreachable struct {
+	URL string
+	Err error
+
+	unsent bool
+}
+
+// Error implements error.
+func (e *Unreachable) Error() string {
+	return fmt.Sprintf("the service at %s does not answer: %v", e.URL, e.Err)
+}
+
+// Unwrap returns why.
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// errTimeout says that there was no answer in time.
+var errTimeout = errors.New("no answer in time")
+
+// unreachable returns the error of a call without an answer, or the cause of a cancelled context.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(cause, errTimeout) {
+		return cause
+	}
+	if cause != nil {
+		err = cause
+	} else if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return &Unreachable{URL: c.URL, Err: err, unsent: ok && op.Op == "dial"}
 }

@@ -1,18 +1,23 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/operation"
 )
 
-// Operation is a long piece of work on a workspace.
+// Operation is a long operation on a workspace.
 type Operation struct {
 	ID           string             `json:"id"`
 	Kind         string             `json:"kind"`
@@ -23,7 +28,7 @@ type Operation struct {
 	Failure      *operation.Failure `json:"error"`
 }
 
-// Err is how an operation that has ended failed; nil when it did not.
+// Err returns how an operation failed; nil when it did not.
 func (o Operation) Err() error {
 	switch {
 	case o.Failure != nil:
@@ -34,19 +39,18 @@ func (o Operation) Err() error {
 	return nil
 }
 
-// Start sends a call that may become an operation, and returns it when it has
-// ended. Meanwhile tell hears its frames, each once. Without an operation the
-// answer is the result of one that has no id. With an error the operation has the
-// id that it is known by, if it is known.
+// Start sends a call that may start an operation, and returns the operation when it has ended. It
+// calls tell for each of its frames once. Without an operation, the answer is the result of one
+// without an id. With an error, the operation has its id, if that is known.
 func (c *Client) Start(ctx context.Context, workspace, path string, in any, tell func(Frame)) (Operation, error) {
 	answer, err := c.send(ctx, call{method: http.MethodPost, path: path, accept: "application/json, " + streamType, wait: planTime}, in)
 	if err != nil {
 		return Operation{ID: answer.Operation}, err
 	}
-	t := &thread{c: c, at: OperationPath(workspace, answer.Operation), id: answer.Operation, tell: tell}
+	t := &followedOperation{c: c, at: OperationPath(workspace, answer.Operation), id: answer.Operation, tell: tell}
 	switch {
 	case answer.stream != nil:
-		_ = frames(answer.stream, t.hear) // a stream that broke goes on elsewhere
+		_ = frames(answer.stream, t.handle) // a stream that broke goes on elsewhere
 		if t.id == "" {
 			return Operation{}, c.unreachable(ctx, errors.New("the stream broke before it named the operation"))
 		}
@@ -57,20 +61,19 @@ func (c *Client) Start(ctx context.Context, workspace, path string, in any, tell
 	return t.follow(ctx)
 }
 
-// Follow returns an operation when it has ended. Meanwhile tell hears its frames,
-// from the first.
+// Follow returns an operation when it has ended. It calls tell for all of its frames.
 func (c *Client) Follow(ctx context.Context, workspace, id string, tell func(Frame)) (Operation, error) {
-	t := &thread{c: c, at: OperationPath(workspace, id), id: id, tell: tell}
+	t := &followedOperation{c: c, at: OperationPath(workspace, id), id: id, tell: tell}
 	return t.follow(ctx)
 }
 
-// OperationPath is where an operation is.
+// OperationPath returns the path of an operation.
 func OperationPath(workspace, id string) string {
 	return "/workspaces/" + url.PathEscape(workspace) + "/operations/" + url.PathEscape(id)
 }
 
-// thread is an operation that is followed over all its streams.
-type thread struct {
+// followedOperation is an operation over all its streams.
+type followedOperation struct {
 	c    *Client
 	at   string
 	id   string
@@ -79,14 +82,14 @@ type thread struct {
 	over bool // the last frame of all was heard
 }
 
-// maxLost is how often in a row the service may not answer: about a minute.
-const maxLost = 16
+// maxUnanswered is how many calls in a row may have no answer: about a minute.
+const maxUnanswered = 16
 
-// follow reads the stream, again and again, until the operation has ended.
-func (t *thread) follow(ctx context.Context) (Operation, error) {
+// follow reads the stream until the operation has ended.
+func (t *followedOperation) follow(ctx context.Context) (Operation, error) {
 	for lost, pause := 0, t.c.pause(); ; {
 		before := t.last
-		op, err := t.look(ctx)
+		op, err := t.readOnce(ctx)
 		switch {
 		case err == nil && op.Status.Ended() && !t.over && t.last != before:
 			continue // it was cut off: there is more to hear
@@ -94,7 +97,7 @@ func (t *thread) follow(ctx context.Context) (Operation, error) {
 			return op, nil
 		case err == nil:
 			lost, pause = 0, t.c.pause()
-		case !mayPass(err) || lost == maxLost:
+		case !isTransient(err) || lost == maxUnanswered:
 			return Operation{ID: t.id}, err
 		}
 		lost++
@@ -105,15 +108,15 @@ func (t *thread) follow(ctx context.Context) (Operation, error) {
 	}
 }
 
-// look hears what is new until the stream ends, and asks how the operation is.
-func (t *thread) look(ctx context.Context) (op Operation, err error) {
+// readOnce reads new frames until the stream ends, and reads the operation.
+func (t *followedOperation) readOnce(ctx context.Context) (op Operation, err error) {
 	if !t.over {
 		answer, err := t.c.once(ctx, call{method: http.MethodGet, path: t.at + "/events", accept: streamType, after: t.last})
 		if err != nil {
 			return op, err
 		}
 		if answer.stream != nil {
-			_ = frames(answer.stream, t.hear) // how it is going is asked next
+			_ = frames(answer.stream, t.handle) // how it is going is asked next
 		}
 	}
 	answer, err := t.c.once(ctx, call{method: http.MethodGet, path: t.at})
@@ -123,8 +126,8 @@ func (t *thread) look(ctx context.Context) (op Operation, err error) {
 	return op, err
 }
 
-// hear keeps where the stream is, and tells the frame.
-func (t *thread) hear(f Frame) {
+// handle stores the position of a frame, and passes the frame on.
+func (t *followedOperation) handle(f Frame) {
 	t.last = f.ID
 	if f.Data == nil {
 		return
@@ -143,11 +146,128 @@ func (t *thread) hear(f Frame) {
 	t.tell(f)
 }
 
-// mayPass reports whether an error is one of the moment.
-func mayPass(err error) bool {
+// isTransient reports whether an error may be gone at the next try.
+func isTransient(err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
 	}
 	_, ok := errors.AsType[*Unreachable](err)
 	return ok
+}
+
+// Tail calls tell for the events of a stream, until ctx ends, tell returns false or the service
+// refuses. A stream that breaks is opened again after the last event: none is missed or repeated.
+func (c *Client) Tail(ctx context.Context, path string, tell func(Frame) (more bool)) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	t := &followedStream{c: c, path: path, tell: tell, leave: leave}
+	for lost, pause := 0, c.pause(); ; {
+		err := t.readOnce(ctx)
+		switch {
+		case t.over || ctx.Err() != nil:
+			return nil
+		case err == nil:
+			lost, pause = 0, c.pause()
+		case !isTransient(err) || !t.begun || lost == maxUnanswered:
+			return err
+		}
+		lost++
+		if err := commands.Sleep(ctx, pause); err != nil {
+			return nil
+		}
+		pause = min(2*pause, 16*c.pause())
+	}
+}
+
+// followedStream is a stream over all its connections.
+type followedStream struct {
+	c     *Client
+	path  string
+	last  string // the frame that was heard last
+	tell  func(Frame) bool
+	leave func()
+	begun bool // the service was there once
+	over  bool // nobody wants to hear more
+}
+
+// readOnce reads new frames until the connection ends.
+func (t *followedStream) readOnce(ctx context.Context) error {
+	answer, err := t.c.once(ctx, call{method: http.MethodGet, path: t.path, accept: streamType, after: t.last})
+	if err != nil {
+		return err
+	}
+	if answer.stream == nil {
+		return fmt.Errorf("GET %s was answered with something else than a stream", t.path)
+	}
+	t.begun = true
+	_ = frames(answer.stream, t.handle) // however it ended, it goes on after what was heard
+	return nil
+}
+
+// handle stores the position of a frame, and passes the frame on.
+func (t *followedStream) handle(f Frame) {
+	if t.over {
+		return // what was on its way when the last one was told
+	}
+	t.last = f.ID
+	if f.Data != nil && !t.tell(f) {
+		t.over = true
+		t.leave()
+	}
+}
+
+// Frame is one event of a stream.
+type Frame struct {
+	ID   string // where the stream goes on after it
+	Type string
+	Data json.RawMessage // nil: it only tells where the stream is
+}
+
+const (
+	silence  = 45 * time.Second // three times what the service lets pass without a word
+	maxFrame = 64 << 20         // the result of a run over 2000 workspaces
+)
+
+// stream is a stream that is read, and can be closed.
+type stream struct {
+	io.ReadCloser
+	leave func()
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.leave()
+	return s.ReadCloser.Close()
+}
+
+// frames calls tell for the frames of a stream until it ends: nil, or its error. A stream that is
+// silent for too long is closed.
+func frames(from io.ReadCloser, tell func(Frame)) error {
+	defer from.Close()
+	quiet := time.AfterFunc(silence, func() { _ = from.Close() }) // the next read fails
+	defer quiet.Stop()
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 4<<10), maxFrame)
+	var now Frame
+	var data []string
+	for lines.Scan() {
+		quiet.Reset(silence)
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "" && (data != nil || now.ID != ""):
+			if data != nil {
+				now.Data = json.RawMessage(strings.Join(data, "\n"))
+			}
+			tell(now)
+			now, data = Frame{}, nil
+		case name == "id":
+			now.ID = value
+		case name == "event":
+			now.Type = value
+		case name == "data":
+			data = append(data, value)
+		}
+	}
+	return lines.Err()
 }

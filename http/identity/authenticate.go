@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +17,9 @@ import (
 	"svc/projections"
 )
 
-// Authenticate implements gateway.Authenticator. What this node knows may lag
-// behind the other nodes, so it is brought up to date first; and what is unknown
-// here may have been made a moment ago, so a refusal is asked for twice.
+// Authenticate implements gateway.Authenticator. The read models of this node may be behind
+// the other nodes, so it catches up first; and an unknown credential may be new, so a refusal
+// is checked twice.
 func (i *Identity) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	if err := i.catchUp(ctx); err != nil {
 		return gateway.Caller{}, err
@@ -127,25 +128,25 @@ func (i *Identity) bySession(ctx context.Context, claims signing.Claims, caller 
 		caller.Scopes = strings.Fields(claims.Scope)
 	}
 	caller.SessionID, caller.MFAPending = session.ID, session.MFAPending
-	caller.Expires = earlier(claims.ExpiresAt, session.Expires)
+	caller.Expires = earliest(claims.ExpiresAt, session.Expires)
 	return i.admit(session.UserID, session.Anonymous, caller)
 }
 
-func earlier(a, b time.Time) time.Time {
+func earliest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// person is a user as requests need them.
+// person is the data of a user that requests need.
 type person struct {
 	projections.UserBrief
 	authData map[string]map[string]any
 }
 
-// validEmail is the address of the user as rules see it: "" while nobody has
-// proven it and no super admin vouches for it.
+// validEmail returns the mail address of the user for rules: "" until it is proven, or a super
+// admin vouches for it.
 func (p person) validEmail() string {
 	if !p.EmailValid {
 		return ""
@@ -169,7 +170,7 @@ func (i *Identity) find(userID string) (found person, ok bool, err error) {
 	return found, ok && err == nil, err
 }
 
-// admit fills in the user. A visitor has no account as long as they own nothing.
+// admit sets the user of a caller. A visitor has no account while they own nothing.
 func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) error {
 	found, known, err := i.find(userID)
 	if err != nil {
@@ -191,16 +192,14 @@ func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) er
 	return nil
 }
 
-// onlyVisitor reports whether an account has no other identity than that of a
-// visitor.
+// onlyVisitor reports whether an account has only the identity of a visitor.
 func onlyVisitor(data map[string]user.Identity) bool {
 	_, visitor := data[user.Anonymous]
 	return visitor && len(data) == 1
 }
 
-// authData is what conditions of roles are tested on. Addresses that providers tell
-// are stored only when they verified them; that of a local account is left out until
-// it is valid.
+// authData returns the data for the conditions of roles. Addresses of providers are stored only
+// when they are verified; that of a local account is left out until it is valid.
 func authData(b projections.UserBrief) map[string]map[string]any {
 	all := make(map[string]map[string]any, len(b.AuthData))
 	for provider, identity := range b.AuthData {
@@ -212,7 +211,7 @@ func authData(b projections.UserBrief) map[string]map[string]any {
 	return all
 }
 
-// apiKey is an API key made ready.
+// apiKey is a decoded API key.
 type apiKey struct {
 	projections.APIKey
 	ready *access.Key
@@ -240,7 +239,7 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 		return err
 	}
 	if !known || found.Disabled || !found.ExpiresAt.IsZero() && !found.ExpiresAt.After(i.o.Now()) {
-		return badKey()
+		return invalidKey()
 	}
 	caller.KeyID, caller.Principal.Key = found.ID, found.ready
 	if caller.Kind == gateway.KindNone {
@@ -250,8 +249,166 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 	return nil
 }
 
-func badKey() error {
+func invalidKey() error {
 	return domain.Refuse(domain.CodeInvalidCredentials, "the API key is unknown, disabled or expired")
 }
 
 var _ Sessions = (*sessions.Sessions)(nil)
+
+// byRuntime admits the caller for whom an automation acts: a user with a live session, a visitor, or
+// the workspace itself. The user gets no rights of the workspace; and the automation gets only the
+// rights of the user in that workspace, never those of an administrator.
+func (i *Identity) byRuntime(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
+	caller.SourceWorkspaceID, caller.Depth = claims.WorkspaceID, claims.Depth
+	switch {
+	case claims.WorkspaceID == "" || claims.Role != "":
+		return domain.Refuse(domain.CodeInvalidToken, "the token is not one of a caller")
+	case claims.Visitor:
+		return i.byVisitor(claims, caller)
+	case claims.Subject == "" && claims.SessionID == "":
+		caller.Kind, caller.WorkspaceID, caller.Expires = gateway.KindAPIKey, claims.WorkspaceID, claims.ExpiresAt
+		caller.KeyID = "workspace:" + claims.WorkspaceID // limits and histories name it so
+		if !claims.Narrow {
+			caller.Principal.Workspace = claims.WorkspaceID
+		}
+		return nil
+	}
+	if err := i.byUser(ctx, claims, caller); err != nil {
+		return err
+	}
+	caller.Expires, caller.Scopes = earliest(claims.ExpiresAt, caller.Expires), lentScopes(caller.Scopes)
+	caller.Lent, caller.Super, caller.Role = true, false, ""
+	if !claims.Narrow {
+		caller.LentTo = claims.WorkspaceID
+	}
+	caller.Principal.Super, caller.Principal.Lent, caller.Principal.LentTo = false, true, caller.LentTo
+	return nil
+}
+
+// byUser admits a user whose session, or access token, called the automation.
+func (i *Identity) byUser(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
+	id, byToken := strings.CutPrefix(claims.SessionID, accesstoken.Prefix)
+	if !byToken {
+		return i.bySession(ctx, claims, caller)
+	}
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	tokens, err := projections.AccessTokens{}.Of(r, claims.Subject)
+	if err != nil {
+		return err
+	}
+	var found projections.AccessToken
+	at := slices.IndexFunc(tokens, func(t projections.AccessToken) bool { return t.ID == id })
+	if at >= 0 {
+		found = tokens[at]
+	}
+	return i.admitToken(found, at >= 0, caller)
+}
+
+// lentScopes returns the scopes that an automation gets: without those for the account of the user.
+func lentScopes(scopes []string) []string {
+	if scopes == nil {
+		return gateway.WholeScopes()
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(gateway.WholeScopes(), s) })
+}
+
+// byVisitor admits a caller without a credential for whom an automation acts. They have no account,
+// but get the events for their session.
+func (i *Identity) byVisitor(claims signing.Claims, caller *gateway.Caller) error {
+	_, known, err := i.find(claims.Subject)
+	if err != nil {
+		return err
+	}
+	if known || claims.Subject == "" || claims.Subject != claims.SessionID {
+		return domain.Refuse(domain.CodeInvalidToken, "the token is of no visitor")
+	}
+	caller.UserID, caller.SessionID, caller.Anonymous = claims.Subject, claims.SessionID, true
+	caller.Expires = claims.ExpiresAt
+	*caller.Principal = access.Principal{UserID: claims.Subject, SessionID: claims.SessionID}
+	return nil
+}
+
+// isToken reports whether a key is a token: API keys have no dots.
+func isToken(key string) bool { return strings.Contains(key, ".") }
+
+// byRole adds the role of an automation, instead of an API key.
+func (i *Identity) byRole(ctx context.Context, key string, caller *gateway.Caller) error {
+	claims, err := i.o.Tokens.Verify(ctx, key)
+	switch code := domain.CodeOf(err); {
+	case code == domain.CodeInvalidToken || code == domain.CodeTokenExpired:
+		return invalidKey()
+	case err != nil:
+		return err
+	case claims.Role == "" || claims.WorkspaceID == "" || claims.Subject != "":
+		return invalidKey()
+	}
+	caller.KeyID, caller.Principal.KeyRole = "role:"+claims.Role, roleOf(claims.WorkspaceID, claims.Role)
+	caller.SourceWorkspaceID, caller.Depth = claims.WorkspaceID, max(caller.Depth, claims.Depth)
+	if caller.Kind == gateway.KindNone {
+		caller.Kind, caller.Expires = gateway.KindAPIKey, claims.ExpiresAt
+	}
+	return nil
+}
+
+// HasKeyRole reports whether automations of a workspace may use a role: whether the security
+// document binds it to API keys.
+func (i *Identity) HasKeyRole(workspaceID, role string) (bool, error) {
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	doc, _, found, err := projections.Access{}.Get(r, workspaceID, 0)
+	if err != nil || !found {
+		return false, err
+	}
+	_, has := doc.Security.Authorizations.Roles[role].Auth["apiKey"]
+	return has, nil
+}
+
+// Acting returns the principal for whom an automation of a workspace acts, after its request
+// has ended. A workspace that acts for itself has no other principal; a deactivated account or
+// API key gives no rights.
+func (i *Identity) Acting(a domain.Actor, workspaceID string) (who access.Principal, err error) {
+	who = access.Principal{UserID: a.UserID, SessionID: a.SessionID}
+	switch {
+	case a.WorkspaceID != "":
+		who = access.Principal{SessionID: a.SessionID}
+		if !a.Lent {
+			who.Workspace = a.WorkspaceID
+		}
+	case a.UserID != "" && a.UserID != a.SessionID: // the id of a visitor's session is that of the visitor
+		known, ok, err := i.PrincipalOf(a.UserID)
+		if err != nil {
+			return who, err
+		}
+		if ok {
+			known.SessionID = a.SessionID
+			who = known
+		}
+	}
+	if a.Lent {
+		who.Super, who.Lent, who.LentTo = false, true, a.LentTo
+	}
+	if a.KeyRole != "" {
+		who.KeyRole = roleOf(workspaceID, a.KeyRole)
+	}
+	if a.KeyID != "" {
+		who.Key, err = i.keyOf(a.KeyID)
+	}
+	return who, err
+}
+
+// keyOf returns an API key by its id; nil when it is not in use.
+func (i *Identity) keyOf(id string) (*access.Key, error) {
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	key, ok, err := projections.APIKeys{}.Get(r, id)
+	if err != nil || !ok || key.Disabled || !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(i.o.Now()) {
+		return nil, err
+	}
+	stored, ok, err := projections.APIKeys{}.Stored(r, key.Hash)
+	if err != nil || !ok {
+		return nil, err
+	}
+	made, err := i.keys.of(key.Hash, stored)
+	return made.ready, err
+}

@@ -3,6 +3,7 @@ package identity
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,23 +18,25 @@ import (
 	"svc/projections"
 )
 
-// compiledWorkspace is the access of a workspace made ready, as of one event.
+// compiledWorkspace has the compiled rules of a workspace, as of one event.
 type compiledWorkspace struct {
 	seq       uint64
 	workspace *access.Workspace
-	moment
+	checkedMoment
 }
 
-// moment is the last one at which something was known to be so.
-type moment struct{ held atomic.Uint64 }
+// checkedMoment is the last moment at which a value was known to be current.
+type checkedMoment struct{ held atomic.Uint64 }
 
-func (m *moment) hold(now projections.Moment) { m.held.Store(uint64(now)) }
+func (m *checkedMoment) set(now projections.Moment) { m.held.Store(uint64(now)) }
 
-func (m *moment) holds(now projections.Moment) bool { return now != 0 && m.held.Load() == uint64(now) }
+func (m *checkedMoment) isAt(now projections.Moment) bool {
+	return now != 0 && m.held.Load() == uint64(now)
+}
 
-// Authorize implements gateway.Authorizer. A right on the workspace itself is
-// decided here. Of what is inside, only whether some of it may be allowed: which,
-// the handler decides with the Rights of the grant, once it has the object.
+// Authorize implements gateway.Authorizer. It decides rights on the workspace itself. For objects
+// in it, it only checks whether some may be allowed: the handler decides with the Rights of the
+// grant, when it has the object.
 func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
 	action, ok := p.(gateway.Action)
 	if !ok {
@@ -46,7 +49,7 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if err != nil {
 		return gateway.Grant{}, err
 	}
-	if c.Lent && c.LentTo != workspaceID && c.KeyID == "" && !opensElsewhere(action) {
+	if c.Lent && c.LentTo != workspaceID && c.KeyID == "" && !isOpenToLent(action) {
 		return gateway.Grant{}, gateway.RefuseLent()
 	}
 	rights, found, err := i.Rights(c, workspaceID)
@@ -60,33 +63,31 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if action.Subject == "workspaces" {
 		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
 	}
-	if !rights.Could(action.Action, action.Subject) && !bySharing(action) && (grant.InWorkspace || !anywhere(c, action)) {
+	if !rights.Could(action.Action, action.Subject) && !bySharing(action) && (grant.InWorkspace || !mayReadOwnEvents(c, action)) {
 		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 	}
 	return grant, nil
 }
 
-// opensElsewhere reports whether rights that were lent to an automation count outside of
-// its workspace.
-func opensElsewhere(a gateway.Action) bool {
+// isOpenToLent reports whether rights that were lent to an automation are valid outside of its
+// workspace.
+func isOpenToLent(a gateway.Action) bool {
 	return a.Action == "execute" && a.Subject == "automations"
 }
 
-// anywhere reports whether the caller has a right to events in any workspace, if only to
-// those that they emitted. Who is in none is let in by each then, also by one that keeps
-// its events from everybody or does not exist, and finds nothing there: the answer must
-// not tell which workspaces there are.
-func anywhere(c gateway.Caller, a gateway.Action) bool {
+// mayReadOwnEvents reports whether the caller may read events in any workspace, at least those that
+// they emitted. Such a caller is let into every workspace, also one that does not exist, and finds
+// nothing there: the answer must not reveal which workspaces exist.
+func mayReadOwnEvents(c gateway.Caller, a gateway.Action) bool {
 	return a.Subject == "events" && access.EveryoneRights(c.Identity()).Could(a.Action, a.Subject)
 }
 
-// bySharing reports whether an object may grant the action by itself: pages have
-// shares of their own, which the handler sees.
+// bySharing reports whether the shares of an object may grant the action: the handler checks those
+// of pages.
 func bySharing(a gateway.Action) bool { return a.Subject == "pages" && a.Action != "create" }
 
-// resolve returns the id of a workspace that a path names by its slug or by one of
-// its pages. What nobody has is left as it is: there is no workspace with such an
-// id.
+// resolve returns the id of a workspace that a path names by its slug or by one of its pages. An
+// unknown name is returned unchanged: no workspace has such an id.
 func (i *Identity) resolve(named string) (id string, err error) {
 	slug, bySlug := strings.CutPrefix(named, "slug:")
 	page, byPage := strings.CutPrefix(named, gateway.PagePrefix)
@@ -103,18 +104,18 @@ func (i *Identity) resolve(named string) (id string, err error) {
 	return cmp.Or(id, named), err
 }
 
-// unknown is the answer about a workspace that does not exist: to super admins
-// that it does not, to all others what they hear of any that they may not see.
-// Whoever owned one that was deleted is told so.
+// unknown is the answer for a workspace that does not exist: not found for super admins, and for
+// others the same as for a workspace that they may not see. The former owner of a deleted one gets
+// its deletion.
 func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) (gateway.Grant, error) {
-	if opensElsewhere(action) { // endpoints are open: one that is not there is answered the same wherever it is not
+	if isOpenToLent(action) { // endpoints are open: one that is not there is answered the same wherever it is not
 		return gateway.Grant{WorkspaceID: id, Rights: access.EveryoneRights(c.Identity())}, nil
 	}
 	refusal := domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 	if page, byPage := strings.CutPrefix(id, gateway.PagePrefix); byPage {
 		refusal = domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", page)
 	}
-	gone, owned, err := i.former(c, id)
+	gone, owned, err := i.formerWorkspace(c, id)
 	if err != nil {
 		return gateway.Grant{}, err
 	}
@@ -124,14 +125,14 @@ func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, r
 	if c.Super {
 		return gateway.Grant{}, refusal
 	}
-	if anywhere(c, action) {
+	if mayReadOwnEvents(c, action) {
 		return gateway.Grant{WorkspaceID: id, Rights: access.EveryoneRights(c.Identity())}, nil
 	}
 	return gateway.Grant{}, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 }
 
-// former tells when a workspace was deleted, and whether the caller owned it.
-func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, owned bool, err error) {
+// formerWorkspace returns when a workspace was deleted, and whether the caller owned it.
+func (i *Identity) formerWorkspace(c gateway.Caller, id string) (gone *workspace.Gone, owned bool, err error) {
 	r := i.o.ReadModel.Reader()
 	defer r.Close()
 	rec, ok, err := projections.Workspaces{}.Record(r, id)
@@ -142,8 +143,7 @@ func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, ow
 	return rec.Deleted, c.UserID != "" && slices.Contains(access.Owners(doc.Shares), c.UserID), err
 }
 
-// refuse asks a caller without a credential for one, rather than telling that
-// they may not.
+// refuse returns 401 instead of 403 for a caller without a credential.
 func (i *Identity) refuse(c gateway.Caller, err error) error {
 	if err != nil && c.Kind == gateway.KindNone {
 		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
@@ -151,17 +151,16 @@ func (i *Identity) refuse(c gateway.Caller, err error) error {
 	return err
 }
 
-// Rights returns what a caller may do in a workspace; found is false when there
-// is no such workspace.
+// Rights returns the rights of a caller in a workspace; found is false when it does not exist.
 func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.Rights, found bool, err error) {
 	return i.RightsOf(c.Identity(), workspaceID)
 }
 
-// RightsOf is Rights for somebody who is not the caller.
+// RightsOf is Rights for another principal.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
 	now := i.o.ReadModel.Moment()
 	have, known := i.workspaces.Get(workspaceID)
-	if !known || !have.holds(now) {
+	if !known || !have.isAt(now) {
 		r := i.o.ReadModel.Reader()
 		have, err = i.compiled(r, workspaceID)
 		r.Close()
@@ -172,12 +171,12 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	if have == nil {
 		return access.OutsideRights(p), false, nil
 	}
-	have.hold(now)
+	have.set(now)
 	return i.rightsIn(have.workspace, workspaceID, p), true, nil
 }
 
-// FormerRights returns the rights that somebody had in a workspace until it was deleted;
-// found is false when no such workspace was.
+// FormerRights returns the rights of a principal in a deleted workspace; found is false when there
+// was none.
 func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
 	r := i.o.ReadModel.Reader()
 	defer r.Close()
@@ -192,8 +191,7 @@ func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights 
 	return w.For(i.within(p, workspaceID)), true, nil
 }
 
-// holder is everything that rights in a workspace depend on: who, and which
-// state of the workspace.
+// holder has everything that rights depend on: the principal and the state of the workspace.
 type holder struct {
 	workspace            *access.Workspace
 	user, session, email string
@@ -205,8 +203,7 @@ type holder struct {
 	authData             uintptr // of a map that is never changed, only replaced; the rights keep it
 }
 
-// rightsIn returns the rights of p in w. Who comes again with nothing changed has
-// the same.
+// rightsIn returns the rights of p in w, from the cache when nothing has changed.
 func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
 	p = i.within(p, workspaceID)
 	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
@@ -231,8 +228,8 @@ func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspa
 	}
 }
 
-// compiled returns the access of a workspace, made ready once for each change of
-// it; nil when there is no such workspace.
+// compiled returns the compiled rules of a workspace, compiled once per change; nil when it does not
+// exist.
 func (i *Identity) compiled(r projections.Reader, id string) (*compiledWorkspace, error) {
 	known := uint64(0)
 	have, ok := i.workspaces.Get(id)
@@ -260,11 +257,11 @@ func (i *Identity) compile(id string, doc projections.AccessDocument) (*access.W
 	if err != nil {
 		return nil, fmt.Errorf("the security document of workspace %s does not compile: %w", id, err)
 	}
-	return &access.Workspace{Policy: policy, Shares: doc.Shares, Self: self{i.o.ReadModel, id}}, nil
+	return &access.Workspace{Policy: policy, Shares: doc.Shares, Self: workspaceObject{i.o.ReadModel, id}}, nil
 }
 
-// PrincipalOf returns whom the evaluator takes a user for who is not signed in
-// here; ok is false when there is no such user, or the account is not in use.
+// PrincipalOf returns the principal of a user without a session; ok is false when there is no such
+// user, or the account is not active.
 func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err error) {
 	found, ok, err := i.find(userID)
 	if err != nil || !ok || found.Status != user.Validated {
@@ -274,3 +271,93 @@ func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err 
 		UserID: userID, Email: found.validEmail(), Super: found.Super(i.o.SuperAdmins()), AuthData: found.authData,
 	}, true, nil
 }
+
+// workspaceObject is a workspace as an object of its own rules. Few rules need more than its id, so
+// its document is read only when one does.
+type workspaceObject struct {
+	model ReadModel
+	id    string
+}
+
+// Field implements access.Object.
+func (s workspaceObject) Field(name string) (any, bool) { return s.load().Field(name) }
+
+// load returns the document. An unreadable one has no fields, and so matches no condition.
+func (s workspaceObject) load() (fields access.Fields) {
+	r := s.model.Reader()
+	defer r.Close()
+	if doc, ok, err := (projections.Workspaces{}).Get(r, s.id); err == nil && ok {
+		_ = json.Unmarshal(doc.JSON, &fields) // it is JSON that the platform wrote
+	}
+	return fields
+}
+
+// member is a user in a workspace.
+type member struct{ workspaceID, userID string }
+
+// membership is which topics of a workspace a user has joined, as of one event. It is
+// never changed, only replaced.
+type membership struct {
+	version uint64
+	topics  []string
+	checkedMoment
+}
+
+// topics returns which topics of a workspace a user has joined, as it is now. What
+// cannot be read is none.
+func (i *Identity) topics(who member) []string {
+	now := i.o.ReadModel.Moment()
+	have, known := i.members.Get(who)
+	if known && have.isAt(now) {
+		return have.topics
+	}
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	have, err := i.joined(r, who)
+	if err != nil {
+		return nil
+	}
+	have.set(now)
+	return have.topics
+}
+
+// joined returns what is known of a user in a workspace, or what the read models have.
+// Most users have joined nothing, which one look tells.
+func (i *Identity) joined(r projections.Reader, who member) (*membership, error) {
+	version, err := projections.Topics{}.Version(r, who.userID)
+	if err != nil {
+		return nil, err
+	}
+	if have, ok := i.members.Get(who); ok && have.version == version {
+		return have, nil
+	}
+	made := &membership{version: version}
+	if version != 0 {
+		if made.topics, err = (projections.Topics{}).Of(r, who.workspaceID, who.userID); err != nil {
+			return nil, err
+		}
+	}
+	i.members.Set(who, made)
+	return made, nil
+}
+
+// within returns somebody as they are in one workspace: with the topics that they have
+// joined there whenever a rule asks, and with the role that they took if it is of that
+// workspace.
+func (i *Identity) within(p access.Principal, workspaceID string) access.Principal {
+	if p.UserID != "" && p.Topics == nil {
+		who := member{workspaceID, p.UserID}
+		p.Joined = func() []string { return i.topics(who) }
+	}
+	if where, role, taken := strings.Cut(p.KeyRole, "\x00"); taken {
+		p.KeyRole = ""
+		if where == workspaceID {
+			p.KeyRole = role
+		}
+	}
+	return p
+}
+
+// roleOf is the KeyRole of a principal whose workspace is not known yet. It is the
+// name of no role: who forgets to ask within gets none.
+func roleOf(workspaceID, role string) string { return workspaceID + "\x00" + role }

@@ -1,9 +1,9 @@
-// Package identity finds out who calls and decides what they may do: it is the
-// gateway's Authenticator and Authorizer over the read models, the sessions and
-// the signing keys.
+// Package identity authenticates and authorizes callers: it is the Authenticator and
+// Authorizer of the gateway over the read models, the sessions and the signing keys.
 package identity
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -29,7 +29,7 @@ type Sessions interface {
 	Get(ctx context.Context, userID, id string) (sessions.Session, bool, error)
 }
 
-// ReadModel is what is read. It is a *projections.Models.
+// ReadModel has the read models. It is a *projections.Models.
 type ReadModel interface {
 	Reader() projections.Reader
 	// Moment tells whether what was read before is what would be read now.
@@ -58,13 +58,13 @@ type Options struct {
 type Identity struct {
 	o          Options
 	workspaces *cache.Cache[string, *compiledWorkspace]
-	keys       *memory[apiKey]
-	users      *memory[person]
+	keys       *decodedCache[apiKey]
+	users      *decodedCache[person]
 	members    *cache.Cache[member, *membership]
 	rights     *cache.Cache[holder, *access.Rights]
 }
 
-// Bounds of what is kept compiled.
+// Sizes of the caches.
 const (
 	cachedWorkspaces = 2000
 	cachedKeys       = 2000
@@ -86,13 +86,12 @@ func New(o Options) (*Identity, error) {
 	}
 	return &Identity{
 		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
-		keys: newMemory(cachedKeys, newAPIKey), users: newMemory(cachedUsers, newPerson),
+		keys: newDecodedCache(cachedKeys, newAPIKey), users: newDecodedCache(cachedUsers, newPerson),
 		members: cache.New[member, *membership](cachedMembers), rights: cache.New[holder, *access.Rights](cachedRights),
 	}, nil
 }
 
-// CSRFToken is what a request with the cookie of a session must show when it
-// writes.
+// CSRFToken returns the token that writes with the cookie of a session must have.
 func (i *Identity) CSRFToken(sessionID string) string {
 	mac := hmac.New(sha256.New, i.o.CSRFKey)
 	mac.Write([]byte(sessionID))
@@ -102,4 +101,32 @@ func (i *Identity) CSRFToken(sessionID string) string {
 // CheckCSRF reports whether token is that of the caller's session.
 func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
 	return c.SessionID != "" && hmac.Equal([]byte(token), []byte(i.CSRFToken(c.SessionID)))
+}
+
+// decodedCache caches decoded values. The stored value is read for each request, so that a change
+// has an effect at once; it is decoded only when it has changed. Decoded values must not be changed.
+type decodedCache[T any] struct {
+	cache *cache.Cache[string, cachedValue[T]]
+	make  func(stored []byte) (T, error)
+}
+
+type cachedValue[T any] struct {
+	stored []byte
+	made   T
+}
+
+func newDecodedCache[T any](size int, make func([]byte) (T, error)) *decodedCache[T] {
+	return &decodedCache[T]{cache.New[string, cachedValue[T]](size), make}
+}
+
+// of returns the decoded value of the stored value of key.
+func (m *decodedCache[T]) of(key string, stored []byte) (T, error) {
+	if have, ok := m.cache.Get(key); ok && bytes.Equal(have.stored, stored) {
+		return have.made, nil
+	}
+	made, err := m.make(stored)
+	if err == nil {
+		m.cache.Set(key, cachedValue[T]{stored, made})
+	}
+	return made, err
 }

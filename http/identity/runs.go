@@ -38,9 +38,8 @@ func (i *Identity) Identify(_ context.Context, workspaceID string, actor domain.
 	return caller, nil
 }
 
-// CallerOf returns for whom an event starts automations: for whoever emitted it, or for whom
-// the automation acted that emitted it; and for the workspace itself when the platform
-// recorded it.
+// CallerOf returns the caller of automations that an event starts: who emitted it, or for whom the
+// emitting automation acted; the workspace itself when the platform recorded it.
 func (i *Identity) CallerOf(ctx context.Context, e *feed.Event) (runtime.Caller, error) {
 	actor := domain.Actor{UserID: e.Source.UserID, SessionID: e.Source.SessionID}
 	if e.Source.ServiceTopic != feed.Emitted {
