@@ -8,13 +8,23 @@
 package seal
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"svc/commands"
+	"svc/eventstore"
 )
 
 // MasterKey is one key of SECRETS_MASTER_KEYS.
@@ -159,4 +169,148 @@ func parse(sealed []byte) (kid string, head, body []byte, err error) {
 	}
 	size := 2 + int(sealed[1])
 	return string(sealed[2:size]), sealed[:size], sealed[size:], nil
+}
+
+// resealPause is the wait between two attempts to reseal everything.
+const resealPause = time.Minute
+
+// Resealing seals everything under the active master key that is sealed under an old one,
+// and then records that the old key may be dropped. It has nothing to do unless the operator
+// made another key the active one.
+type Resealing struct {
+	Box    *Box
+	Checks eventstore.Bucket // the check values of the master keys
+	// Steps reseal what is stored, in this order. Each one may be repeated.
+	Steps []func(context.Context) error
+	Log   *slog.Logger
+}
+
+// Run reseals everything; what fails is repeated until ctx ends.
+func (r Resealing) Run(ctx context.Context) error {
+	for {
+		err := r.reseal(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		r.Log.Warn("secrets under an old master key are not all sealed anew yet: keep the key", "err", err)
+		if commands.Sleep(ctx, resealPause) != nil {
+			return nil
+		}
+	}
+}
+
+func (r Resealing) reseal(ctx context.Context) error {
+	kids, err := InUse(ctx, r.Checks)
+	old := slices.DeleteFunc(kids, func(kid string) bool { return kid == r.Box.active.kid })
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	for _, step := range r.Steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	for _, kid := range old {
+		if err := r.Box.Forget(ctx, r.Checks, kid); err != nil {
+			return err
+		}
+		r.Log.Info("nothing is sealed under this master key any more: it may be dropped", "kid", kid)
+	}
+	return nil
+}
+
+// checksKey is where the check values of all master keys are, by kid.
+const checksKey = "master-keys"
+
+// maxAttempts bounds the races of nodes that start together.
+const maxAttempts = 20
+
+// Ensure holds the given keys against the check values in bucket and adds that of
+// the active one, under which secrets are sealed from now on. It refuses a key
+// that is not the one known by its kid, and the lack of one that is still in use:
+// with either, what is stored would not open. It must come before the first Seal.
+func (b *Box) Ensure(ctx context.Context, bucket eventstore.Bucket) error {
+	return change(ctx, bucket, func(checks map[string]string) error {
+		for kid, want := range checks {
+			if b.all[kid] == nil {
+				return fmt.Errorf("SECRETS_MASTER_KEYS: key %s is missing, and stored secrets are sealed under it; give it besides the others", kid)
+			}
+			if subtle.ConstantTimeCompare([]byte(b.CheckValue(kid)), []byte(want)) != 1 {
+				return fmt.Errorf("SECRETS_MASTER_KEYS: key %s is not the one that stored secrets are sealed under; give the old value, or this one another kid", kid)
+			}
+		}
+		checks[b.active.kid] = b.CheckValue(b.active.kid)
+		return nil
+	})
+}
+
+// Forget notes that nothing is sealed any more under the key with this kid, so
+// that a start without it is fine.
+func (b *Box) Forget(ctx context.Context, bucket eventstore.Bucket, kid string) error {
+	if kid == b.active.kid {
+		return fmt.Errorf("seal: master key %s is the active one", kid)
+	}
+	return change(ctx, bucket, func(checks map[string]string) error {
+		delete(checks, kid)
+		return nil
+	})
+}
+
+// InUse returns the kids that stored secrets may be sealed under, in order.
+func InUse(ctx context.Context, bucket eventstore.Bucket) ([]string, error) {
+	checks, _, err := read(ctx, bucket)
+	return slices.Sorted(maps.Keys(checks)), err
+}
+
+// change makes one change of the check values, again when another node was
+// faster.
+func change(ctx context.Context, bucket eventstore.Bucket, edit func(map[string]string) error) error {
+	for attempt := 1; ; attempt++ {
+		checks, revision, err := read(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		before := maps.Clone(checks)
+		if err := edit(checks); err != nil || maps.Equal(before, checks) {
+			return err
+		}
+		err = write(ctx, bucket, checks, revision)
+		if !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
+			return err
+		}
+		if err := commands.Backoff(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// read returns the check values and their revision; 0 when there are none yet.
+func read(ctx context.Context, bucket eventstore.Bucket) (checks map[string]string, revision uint64, err error) {
+	body, revision, err := bucket.Get(ctx, checksKey)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return map[string]string{}, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read check values of master keys: %w", err)
+	}
+	if err := json.Unmarshal(body, &checks); err != nil || checks == nil {
+		return nil, 0, errors.Join(errors.New("the check values of master keys are damaged"), err)
+	}
+	return checks, revision, nil
+}
+
+func write(ctx context.Context, bucket eventstore.Bucket, checks map[string]string, revision uint64) error {
+	body, err := json.Marshal(checks)
+	if err != nil {
+		return err
+	}
+	if revision == 0 {
+		_, err = bucket.Create(ctx, checksKey, body)
+	} else {
+		_, err = bucket.Update(ctx, checksKey, body, revision)
+	}
+	if err != nil {
+		return fmt.Errorf("write check values of master keys: %w", err)
+	}
+	return nil
 }
