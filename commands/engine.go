@@ -119,7 +119,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// Request is what the commands know of whoever asked: it travels in the
+// Request has what the commands know of a request: it is stored in the
 // context, from the gateway or the process manager down to the append.
 type Request struct {
 	// Meta becomes the source of every event the request causes.

@@ -38,7 +38,7 @@ type snapshot[S any] struct {
 	Voided []string `json:"voided,omitempty"`
 }
 
-// Execution is one run of a command, as told to whoever asked.
+// Execution is the result of a command.
 type Execution[S any] struct {
 	State   S
 	Seq     uint64 // of the aggregate's last event

@@ -93,7 +93,7 @@ const (
 	domainName = "customDomains"
 )
 
-// HolderOf returns the id of the workspace that has a slug, "" when nobody has it.
+// HolderOf returns the id of the workspace that has a slug, or "".
 func (w Workspaces) HolderOf(ctx context.Context, slug string) (string, error) {
 	holder, err := Holder(ctx, w.Engine, Name{slugName, slug})
 	return holder[strings.LastIndex(holder, "/")+1:], err
@@ -106,7 +106,7 @@ func checkSlug(s string) error {
 	return nil
 }
 
-// namesOf lists what nobody else may have.
+// namesOf lists the unique names of a workspace.
 func namesOf(s workspace.State) (names []Name) {
 	if s.Deleted != nil {
 		return nil

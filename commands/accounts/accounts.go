@@ -1,4 +1,4 @@
-// Package accounts is everything somebody does to become a user, to stay one and
+// Package accounts handles everything that users do to become users, to stay users and
 // to stop being one: signing up and in, passwords, the second factor, mails,
 // access tokens, and what super admins do to others.
 //

@@ -31,7 +31,7 @@ type Apps struct {
 	Published  content.Apps // the apps that there are
 }
 
-// Revisions tells revisions of contents. It is filled by the read models.
+// Revisions reads revisions of contents. It is filled by the read models.
 type Revisions interface {
 	// ContentRevision returns the sequence of the last change of the content of a
 	// workspace, not older than the sequence since.
@@ -61,7 +61,7 @@ func (a Apps) PublishImported(ctx context.Context, workspaceID, slug, name strin
 }
 
 // Publish makes a version of the content of a workspace the newest one of its app.
-// first tells that there was no app before.
+// first says that there was no app before.
 func (a Apps) Publish(ctx context.Context, p Publication) (done App, first bool, err error) {
 	now, err := a.Workspaces.Get(ctx, p.WorkspaceID)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a Apps) Publish(ctx context.Context, p Publication) (done App, first bool,
 // current is the name of the version that is not saved as one.
 const current = "current"
 
-// names are those that nobody else may have.
+// names returns the unique names of an app.
 func names(s app.State) (all []commands.Name) {
 	for _, n := range app.Names(s) {
 		all = append(all, commands.Name(n))

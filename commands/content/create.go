@@ -169,7 +169,7 @@ type Copy struct {
 	Name string // "": that of the original, and copy
 	Slug string // "": a new one
 	Seq  uint64 // the moment whose content is copied; 0: now
-	// May tells whether the caller may read a document: others are not copied.
+	// May reports whether the caller may read a document: others are not copied.
 	May func(path string, ref Ref) bool
 	// ForOwners gives the copy to the owners of the original, for a caller that is no user and
 	// cannot own it: an API key.

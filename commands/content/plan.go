@@ -388,7 +388,7 @@ func (c *Content) planInstance(ctx context.Context, p *plan, b *importedDoc) err
 	return nil
 }
 
-// warnOfConfig tells which settings of an app instance do not fit the schema of its app.
+// warnOfConfig adds warnings about settings of an app instance that do not fit the schema of its app.
 // They are kept as they are: reading them raises.
 func (p *plan) warnOfConfig(path string, app App, doc *document.Map) {
 	for _, f := range ConfigFaults(app, doc) {

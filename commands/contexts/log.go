@@ -216,7 +216,7 @@ type record struct {
 
 var errMalformed = errors.New("a stored context is malformed")
 
-// mark returns a short text that tells operations with different ids apart.
+// mark returns a short text that differs for operations with different ids.
 func mark(id string) []byte {
 	sum := sha256.Sum256([]byte(id))
 	return sum[:markSize]

@@ -1,5 +1,5 @@
 // Package egress is the one way out: every HTTP request that the platform sends
-// to an address somebody chose goes through it.
+// to an address that a user chose goes through it.
 //
 // The address is checked after the name was resolved, at the moment of
 // connecting and on every hop, so that neither a name that resolves to the
@@ -134,7 +134,7 @@ func (e *Egress) SetRules(r Rules) error {
 	return nil
 }
 
-// Close closes the connections that nobody uses.
+// Close closes idle connections.
 func (e *Egress) Close() { e.transports.Load().close() }
 
 // Client returns a client whose requests end after timeout, body included; zero
@@ -270,7 +270,7 @@ func (w *transports) pair(trusting bool) (direct, proxied *http.Transport) {
 	return w.direct, w.proxied
 }
 
-// close closes the connections that nobody uses.
+// close closes idle connections.
 func (w *transports) close() {
 	for _, t := range []*http.Transport{w.direct, w.proxied, w.anyDirect, w.anyProxied} {
 		t.CloseIdleConnections()

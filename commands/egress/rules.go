@@ -23,8 +23,8 @@ type Rules struct {
 	DenyHosts    []string
 }
 
-// Refused is why a request was not sent. It is meant for whoever chose the
-// address: nothing in it tells more than they know.
+// Refused says why a request was not sent. It may be shown to the user who chose the address: it
+// contains nothing else.
 type Refused struct {
 	Host string
 	Why  string
@@ -184,7 +184,7 @@ var unicast = netip.MustParsePrefix("2000::/3")
 // nat64 holds IPv4 addresses for networks that speak IPv6 only.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// kindOf tells what a plain address leads to.
+// kindOf returns the kind of a plain address.
 func kindOf(addr netip.Addr) kind {
 	switch {
 	case metadataAddrs[addr]:

@@ -41,7 +41,7 @@ type Result struct {
 	Ours, Theirs []string
 }
 
-// Conflict is a file that needs somebody to decide.
+// Conflict is a file whose conflict a person must resolve.
 type Conflict struct {
 	Path string
 	Kind Kind
@@ -184,7 +184,7 @@ func (m *merger) file(v *version) error {
 	return nil
 }
 
-// deleted leaves a file to somebody that one side deleted and the other changed.
+// deleted is the conflict of a file that one side deleted and the other changed.
 func (m *merger) deleted(v *version, kind Kind) {
 	lines, _ := merge.Text(v.base.lines(), v.ours.lines(), v.theirs.lines())
 	m.conflict(v, kind, nil, lines)
@@ -291,7 +291,7 @@ func besidesFaults(err error) error {
 	return err
 }
 
-// conflict leaves a file to somebody who can decide.
+// conflict adds a conflict.
 func (m *merger) conflict(v *version, kind Kind, keys []string, merged []byte) {
 	m.result.Conflicts = append(m.result.Conflicts, Conflict{
 		Path: v.path(), Kind: kind, Keys: keys,

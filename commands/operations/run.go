@@ -19,7 +19,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// Run is an operation in the hands of its work, or of who settles it.
+// Run is a running operation.
 type Run struct {
 	runner   *Runner
 	about    operation.About // with the epoch of this run

@@ -287,7 +287,7 @@ func (r *Runner) log(run *Run) *slog.Logger {
 	return log.With("operation", run.about.ID, "kind", run.about.Kind, "workspace", run.about.WorkspaceID)
 }
 
-// Cancelled is the answer of an operation that somebody stopped.
+// Cancelled is the error of a cancelled operation.
 func Cancelled() *domain.Error {
 	return domain.Refuse(domain.CodeConflict, "the operation was cancelled").Reason("cancelled")
 }
@@ -353,10 +353,10 @@ func (r *Runner) unregister(run *Run) {
 	r.working.Done()
 }
 
-// now is the time on the log's clock, as answers tell it.
+// now returns the time of the log, in the precision of answers.
 func (r *Runner) now() time.Time { return r.Workspaces.Now().UTC().Truncate(time.Millisecond) }
 
-// Handle is an operation that somebody waits for.
+// Handle waits for an operation.
 type Handle struct {
 	runner      *Runner
 	workspaceID string

@@ -73,7 +73,7 @@ func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []b
 	return state, ok, nil
 }
 
-// letGo forgets a state that nobody can read any more, and says so. One that was put since
+// letGo deletes a state that cannot be read any more, and says so. One that was stored since
 // then stays.
 func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint64, reason error) error {
 	if err := p.Store.Drop(ctx, stream(workspaceID, treeID), seq+1); err != nil {

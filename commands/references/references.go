@@ -70,7 +70,7 @@ func (h Holder) key(scope string) contexts.Key {
 	return contexts.Key{WorkspaceID: h.WorkspaceID, Kind: kind, ID: id}
 }
 
-// refusal is an error that is told as a value.
+// refusal is an error that is returned as a value.
 func refusal(reason string) *value.Object { return value.NewObject("error", reason) }
 
 // Call performs a function of the module secrets.

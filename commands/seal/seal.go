@@ -1,4 +1,4 @@
-// Package seal keeps secrets unreadable to whoever does not hold the master
+// Package seal encrypts secrets, so that they cannot be read without the master
 // keys of the platform: AES-256-GCM under the active one, while the others still
 // open what they sealed.
 //

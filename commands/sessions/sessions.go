@@ -19,7 +19,7 @@ import (
 	"svc/eventstore"
 )
 
-// Session is somebody who is signed in.
+// Session is the session of a user or a visitor.
 type Session struct {
 	ID         string    `json:"id"`
 	UserID     string    `json:"userId"`
@@ -35,7 +35,7 @@ type Session struct {
 	Anonymous  bool      `json:"anonymous,omitempty"`
 }
 
-// Opening is what a login tells of a new session.
+// Opening has the data of a new session.
 type Opening struct {
 	UserID, IP, UserAgent, Provider, ClientID string
 
@@ -196,7 +196,7 @@ func (s *Sessions) Confirm(ctx context.Context, userID, id string) error {
 	}
 }
 
-// put replaces a session unless somebody else did meanwhile.
+// put replaces a session unless it was changed meanwhile.
 func (s *Sessions) put(ctx context.Context, have kept) error {
 	body, err := json.Marshal(have.Session)
 	if err != nil {

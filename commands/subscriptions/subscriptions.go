@@ -82,7 +82,7 @@ func (s *Subscriptions) Delete(ctx context.Context, workspaceID, id string) erro
 	return err
 }
 
-// Disable stops a subscription whose receiver has failed for too long, and tells of it in the workspace. It does
+// Disable stops a subscription whose receiver has failed for too long, and records it in the workspace. It does
 // nothing when somebody has enabled the subscription since failed, which is the state that its receiver failed in.
 func (s *Subscriptions) Disable(ctx context.Context, failed subscription.State, reason string) error {
 	done, err := s.execute(ctx, failed.WorkspaceID, failed.ID, subscription.Disable{Reason: reason, Closed: failed.Closed})

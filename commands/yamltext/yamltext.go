@@ -37,7 +37,7 @@ func Read(text []byte, limits document.Limits) (any, error) {
 	return readForeign(text, count)
 }
 
-// readForeign reads YAML that somebody else than document.YAML wrote.
+// readForeign reads YAML that document.YAML did not write.
 func readForeign(text []byte, count document.Counter) (any, error) {
 	text, err := cleaned(text)
 	if err != nil {

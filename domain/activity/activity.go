@@ -1,4 +1,4 @@
-// Package activity holds the events that tell what happened without changing
+// Package activity holds the events that record what happened without changing
 // any state, and the rules of those that users emit: nothing is ever folded from
 // them.
 package activity
@@ -172,7 +172,7 @@ func faultsOf(e Emission) (all []domain.FieldError) {
 	return all
 }
 
-// Misdirected names the fields of a target that nobody can be called.
+// Misdirected names the fields of a target that are not valid names.
 func Misdirected(target *domain.Target) (fields []string) {
 	if target == nil {
 		return nil
@@ -257,7 +257,7 @@ const (
 	ByPage       = "page"
 )
 
-// EndpointCalled says that somebody called the endpoint of an automation.
+// EndpointCalled says that the endpoint of an automation was called.
 type EndpointCalled struct {
 	AutomationSlug string `json:"automationSlug"`
 	Method         string `json:"method"`

@@ -25,7 +25,7 @@ func FitExecuted(payload map[string]any, limit int) (fitting map[string]any, tru
 	return fitting, true
 }
 
-// truncation is the field of a payload that tells that something was cut.
+// truncation is the field of a payload that says that it was truncated.
 const truncation = "truncated"
 
 // Fit returns a payload whose compact JSON has at most limit characters: the same, or a

@@ -21,7 +21,7 @@ const Prefix = "sk_"
 // SubjectType is what a key is for. There is no other.
 const SubjectType = "workspaces"
 
-// Terms are what whoever manages a key may choose.
+// Terms are the settings of an API key.
 type Terms struct {
 	Name      string           `json:"name"`
 	Rules     []access.KeyRule `json:"rules"`

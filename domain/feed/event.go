@@ -41,7 +41,7 @@ type Source struct {
 	domain.Meta
 }
 
-// Failure is the `error` of an event that tells of one.
+// Failure is the `error` of an event.
 type Failure struct {
 	Error   string          `json:"error"`
 	Message string          `json:"message"`

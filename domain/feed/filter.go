@@ -11,7 +11,7 @@ import (
 	"svc/domain"
 )
 
-// Filter says which events somebody asks for. The zero Filter is all of them.
+// Filter says which events are wanted. The zero Filter matches all events.
 type Filter struct {
 	Types  []string  // any of; with * for any text
 	Words  []string  // all of, in small letters; one with a * at its end is the beginning of a word

@@ -26,7 +26,7 @@ type Content struct {
 	Checksum string `json:"checksum"` // SHA-256 in hex, by which the bytes are found
 }
 
-// Terms are what whoever manages a file may choose.
+// Terms are the settings of a file that its manager may choose.
 type Terms struct {
 	Name         string         `json:"name"`
 	Public       bool           `json:"public"`
@@ -91,7 +91,7 @@ type (
 		Content Content
 		Now     time.Time
 	}
-	// Look changes nothing: it tells whether the file is there.
+	// Look changes nothing: it only loads the file.
 	Look struct{ Now time.Time }
 	// Delete ends a file.
 	Delete struct{ Now time.Time }

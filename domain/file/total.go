@@ -22,7 +22,7 @@ type Total struct {
 type TotalCommand interface{ totalCommand() }
 
 type (
-	// LookTotal asks for nothing: whoever executes it learns the latest state.
+	// LookTotal changes nothing: it only loads the state.
 	LookTotal struct{}
 	// Count adds Bytes, which may be 0 or below: an upload is recorded with its count,
 	// also that of an empty file. What grows must fit into Limit; 0: there

@@ -21,7 +21,7 @@ func Stream(id string) domain.StreamID { return Decider.Stream(domain.Platform, 
 // IDOf returns the id of the user with a public key: a key has one user, for ever.
 func IDOf(publicKey string) string { return "nu_" + domain.HashSecret(publicKey)[:16] }
 
-// Terms are what whoever lets a program in decides.
+// Terms are the settings of a NATS user.
 type Terms struct {
 	Name       string    `json:"name"`
 	Workspaces []string  `json:"workspaces,omitempty"` // ids

@@ -22,7 +22,7 @@ const (
 	Faulty   = "error"
 )
 
-// CancelledReason is why a workspace was left out of a run that somebody stopped.
+// CancelledReason is the reason of a workspace that was left out of a cancelled run.
 const CancelledReason = "cancelled"
 
 // Bulk is how far a bulk run is: what it is about to do, and what became of it.
@@ -72,7 +72,7 @@ func (b Bulk) Ended(slug string) bool {
 	return slices.ContainsFunc(b.Done, func(f Finished) bool { return f.Slug == slug })
 }
 
-// stopped reports whether somebody stopped the run before it had done everything.
+// stopped reports whether the run was cancelled before it was complete.
 func (b Bulk) stopped() bool {
 	return slices.ContainsFunc(b.Done, func(f Finished) bool { return f.LeftOut })
 }
@@ -223,7 +223,7 @@ type Categorised struct {
 	Status      string `json:"status"`
 }
 
-// Sorted returns the workspaces of a push as events and plans tell them.
+// Sorted returns the workspaces of a push by category, for events and plans.
 func (b Bulk) Sorted() []Categorised {
 	all := make([]Categorised, 0, len(b.Planned))
 	for _, p := range b.Planned {
@@ -256,7 +256,7 @@ func (e BulkPushStarted) Payload() any {
 	}{e.ofRun, listed(e.Bulk.Groups), e.Bulk.Sorted()}
 }
 
-// progressPayload is what both kinds tell of one workspace.
+// progressPayload is the payload about one workspace, for both kinds of runs.
 type progressPayload struct {
 	ofRun
 	Slug        string `json:"workspaceSlug"`
@@ -295,7 +295,7 @@ func (e BulkPushProgress) Payload() any {
 	}{bulkProgress(e).payload(), listed(e.Finished.Errors), listed(e.Finished.Warnings)}
 }
 
-// listed returns a list that is told as [] when it is empty.
+// listed returns a list that is encoded as [] when it is empty.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -303,7 +303,7 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// payloadOf is an event as a result tells it.
+// payloadOf returns the payload of an event for a result.
 func payloadOf(ev domain.Event) json.RawMessage {
 	body, err := json.Marshal(ev)
 	if err != nil {

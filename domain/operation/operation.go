@@ -79,7 +79,7 @@ type Failure struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// FailureOf returns a refusal as operations tell it.
+// FailureOf returns a refusal as the failure of an operation.
 func FailureOf(e *domain.Error) *Failure {
 	return &Failure{Code: e.Code, Message: e.Message, Details: e.Details}
 }
@@ -265,7 +265,7 @@ func (s State) Progress() (current, total int) {
 	return current, 1
 }
 
-// Percentage tells how much of the operation is done.
+// Percentage returns how much of the operation is done.
 func (s State) Percentage() int {
 	if s.Status == Succeeded {
 		return 100
@@ -304,7 +304,7 @@ type (
 		Failure      *Failure  `json:"error,omitempty"`
 		FailedStep   string    `json:"failedStep,omitempty"`
 	}
-	// CancelRequested says that somebody asked an operation to stop.
+	// CancelRequested says that the cancel of an operation was requested.
 	CancelRequested struct {
 		ID string `json:"operationId"`
 		By string `json:"by"`

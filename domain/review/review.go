@@ -1,4 +1,4 @@
-// Package review tells what documents need of others: names that have to exist in their
+// Package review finds what documents need of others: names that have to exist in their
 // workspace, and how it is said that one does not.
 package review
 

@@ -25,7 +25,7 @@ const (
 	CauseReuse       = "reuse"       // a code or refresh token was shown twice
 )
 
-// State tells whether the session ended.
+// State says whether the session has ended.
 type State struct {
 	Ended bool `json:"ended,omitempty"`
 }

@@ -94,7 +94,7 @@ func (d Delivery) Again(now time.Time) Delivery {
 	return d
 }
 
-// MaxRecords is how many records one event tells.
+// MaxRecords is the number of records in one event.
 const MaxRecords = 100
 
 // Weight is about how many bytes a record takes in an event, and never fewer.

@@ -164,7 +164,7 @@ const (
 // otherwise: those of one cause go one after another.
 const DefaultOrderKey = "source.correlationId"
 
-// Terms are what whoever manages a subscription may choose.
+// Terms are the settings of a subscription.
 type Terms struct {
 	URL         string         `json:"url"`
 	Types       []string       `json:"types"`
@@ -337,7 +337,7 @@ type (
 		Keys         Keys   `json:"keys"`
 	}
 	// Updated says that its terms or its secret changed, and what they are now.
-	// Closes tells that its breaker was closed by hand.
+	// Closes says that its breaker was closed by hand.
 	Updated struct {
 		Subscription Shown `json:"subscription"`
 		Keys         Keys  `json:"keys"`

@@ -15,9 +15,9 @@ import (
 type Command interface{ userCommand() }
 
 type (
-	// Look asks for nothing: whoever executes it learns the latest state.
+	// Look changes nothing: it only loads the state.
 	Look struct{}
-	// SignUp makes the account that somebody asked for themselves.
+	// SignUp creates an account for its owner.
 	SignUp struct {
 		ID, Email, FirstName, LastName, Language string
 		Password                                 string // hash
@@ -350,7 +350,7 @@ func spentToken() error {
 	return domain.Invalid(domain.FieldError{Field: "token", Message: "is unknown, used or expired"})
 }
 
-// withProvenEmail returns s with an address that somebody showed to own.
+// withProvenEmail returns s with a proven address.
 func withProvenEmail(s State, validate bool) State {
 	s.Credentials.EmailProven, s.Credentials.EmailVouched = true, false
 	if validate && s.Status == Pending {
@@ -391,7 +391,7 @@ func link(s State, c Link) ([]domain.Event, error) {
 	return takeOwnership(s, withIdentity(withProvenEmail(next, true), c.Provider, c.Identity), taken)
 }
 
-// takeOwnership is updated, and tells whether the account has changed hands.
+// takeOwnership is updated, with the event that the account has a new owner.
 func takeOwnership(s, next State, taken bool) ([]domain.Event, error) {
 	events, err := updated(s, next)
 	if len(events) == 1 && taken {

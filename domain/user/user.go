@@ -20,12 +20,12 @@ var Decider = domain.Decider[State, Command]{Kind: "user", Version: 2, Decide: d
 // platform, not to a workspace.
 func Stream(id string) domain.StreamID { return Decider.Stream(domain.Platform, id) }
 
-// Status tells whether an account may sign in.
+// Status says whether an account may sign in.
 type Status string
 
 // The states of an account.
 const (
-	Pending     Status = "pending"     // nobody has confirmed it yet
+	Pending     Status = "pending"     // not confirmed yet
 	Validated   Status = "validated"   // may sign in
 	Deactivated Status = "deactivated" // may not sign in any more
 )
@@ -138,7 +138,7 @@ func replaced(s State, u User, c Credentials) State {
 }
 
 type (
-	// SignedUp says that somebody made an account for themselves.
+	// SignedUp says that a user created an account.
 	SignedUp struct {
 		User        User        `json:"user"`
 		IP          string      `json:"ip"`
@@ -224,10 +224,10 @@ func (e Updated) Payload() any { return shownUser{e.User} }
 // Payload implements domain.Shown: everything but the credentials.
 func (e PasswordReset) Payload() any { return shownMail{e.Email, e.IP} }
 
-// Payload implements domain.Shown: which code it was is nobody's business.
+// Payload implements domain.Shown, without the code.
 func (e CodeAccepted) Payload() any { return shownMail{e.Email, e.IP} }
 
-// What is only told, and never folded.
+// Events that are not folded.
 type (
 	// LoginSucceeded says that a session was opened.
 	LoginSucceeded struct {
@@ -242,7 +242,7 @@ type (
 		ID      string `json:"id"`
 		Expires string `json:"expires"` // UTC with milliseconds
 	}
-	// LoginFailed says that somebody was not let in.
+	// LoginFailed says that a login failed.
 	LoginFailed struct {
 		Email    string `json:"email,omitempty"`
 		IP       string `json:"ip"`

@@ -383,7 +383,7 @@ func (s Switch) empty() bool {
 	return s.Settings == nil && s.Security == nil && len(s.Entries) == 0 && s.Stage == "" && len(s.Deleted) == 0
 }
 
-// Import is what an import tells about itself.
+// Import has the data of an import for its event.
 type Import struct {
 	Workspace    Named            `json:"workspace"`
 	Files        []string         `json:"files"`
@@ -411,12 +411,12 @@ type ImportedVersion struct {
 	Repository *RepositoryRef `json:"repository,omitempty"`
 }
 
-// Restore is what a restoration tells about itself.
+// Restore has the data of a restoration for its event.
 type Restore struct {
 	From    From     `json:"from"`
 	Files   []string `json:"files"`
 	Deleted []string `json:"deleted"`
-	// Counts are told when the lists are cut.
+	// Counts are set when the lists are truncated.
 	Truncated    bool `json:"truncated,omitempty"`
 	FilesCount   int  `json:"filesCount,omitempty"`
 	DeletedCount int  `json:"deletedCount,omitempty"`

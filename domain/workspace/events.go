@@ -108,8 +108,8 @@ func (Shared) EventType() string { return "workspaces.permissions.shared" }
 // EventType implements domain.Event.
 func (Unshared) EventType() string { return "workspaces.permissions.deleted" }
 
-// truncateDocument returns doc without its mappings and lists when it is too long to be
-// told in the payload of an event.
+// truncateDocument returns doc without its mappings and lists when it is too long for the payload of
+// an event.
 func truncateDocument(doc *document.Map) *document.Map {
 	if doc == nil {
 		return document.MapOf()
@@ -358,8 +358,8 @@ func (e Installed) Payload() any { return e.payload() }
 // Payload implements domain.Shown.
 func (e InstanceConfigured) Payload() any { return e.payload() }
 
-// maxPayload is how long a document may be to be told in the payload of an event;
-// of a longer one the payload tells what lists show.
+// maxPayload is the longest document in the payload of an event; of a longer one the payload has the
+// fields that lists show.
 const maxPayload = 100 << 10
 
 // payload is the payload of the catalogue: {slug, <kind>, events, oldSlug?}.
@@ -410,8 +410,8 @@ func (e Restored) PayloadAt(contentRevision uint64) any {
 // nouns are what the documents of a folder are called in sentences.
 var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance"}
 
-// Summarise tells in a sentence what an event did to a workspace; "" for an event
-// that is nobody's business, or not of a workspace.
+// Summarise returns a sentence about the change of an event to a workspace; "" for an internal event,
+// or one that is not of a workspace.
 func Summarise(ev domain.Event) string {
 	switch e := ev.(type) {
 	case Created:

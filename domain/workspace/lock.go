@@ -71,7 +71,7 @@ func articleOf(noun string) string {
 	return "a"
 }
 
-// Refusal is the answer to whoever comes while the lock holds.
+// Refusal is the refusal of a write while the lock is held.
 func (l *Lock) Refusal() error {
 	e := domain.Refuse(domain.CodeLocked, "%s", l.message()).
 		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", domain.FormatTime(l.LockedAt))
@@ -132,7 +132,7 @@ type (
 		Epoch uint64
 		Cause string // completed, failed, resolved, recovered
 	}
-	// Clear unlocks the workspace, whoever locked it.
+	// Clear unlocks the workspace, whoever holds the lock.
 	Clear struct{}
 	// Expire records that the lock has run out, if it has.
 	Expire struct{ Now time.Time }
@@ -239,7 +239,7 @@ func (s State) unlockEvents(cause string) []domain.Event {
 	return []domain.Event{s.unlock(cause)}
 }
 
-// LockLost is the refusal of an operation whose lock is somebody else's by now.
+// LockLost is the refusal of an operation that has lost its lock.
 func LockLost() error {
 	return domain.Refuse(domain.CodeConflict, "the lock of this operation was taken away: start it again").Reason("lock_lost")
 }

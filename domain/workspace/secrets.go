@@ -8,7 +8,7 @@ import (
 	"svc/domain"
 )
 
-// Secret is a value that nobody reads back, sealed with the key of its
+// Secret is a value that is never shown, sealed with the key of its
 // workspace.
 type Secret struct {
 	Sealed      []byte `json:"sealed"`
@@ -25,7 +25,7 @@ type SetSecrets struct {
 
 func (SetSecrets) workspaceCommand() {}
 
-// SecretsUpdated says which secrets changed. The feed is told their names.
+// SecretsUpdated says which secrets changed. The feed has their names.
 type SecretsUpdated struct {
 	Created []string          `json:"created,omitempty"`
 	Updated []string          `json:"updated,omitempty"`

@@ -147,7 +147,7 @@ type Integration struct {
 	Pulled *Pulled `json:"pulled,omitempty"`
 }
 
-// Pulled is what is told of the last pull.
+// Pulled describes the last pull.
 type Pulled struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest,omitempty"`
@@ -160,7 +160,7 @@ type ConflictFile struct {
 	Keys []string `json:"keys,omitempty"`
 }
 
-// Conflicted is a pull that somebody has to decide.
+// Conflicted is a pull with a conflict that a person must resolve.
 type Conflicted struct {
 	RepositoryID string         `json:"repositoryId"`
 	OperationID  string         `json:"operationId"`

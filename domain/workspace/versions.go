@@ -153,7 +153,7 @@ func deleteVersion(s State, c DeleteVersion) ([]domain.Event, error) {
 	return []domain.Event{VersionDeleted{known}}, nil
 }
 
-// NoVersion is the answer to whoever asks for a version that is not there.
+// NoVersion is the refusal of a version that does not exist.
 func NoVersion(name string) *domain.Error {
 	message := "there is no such version"
 	if name == "latest" {
