@@ -9,6 +9,33 @@ import (
 	"svc/domain/keyring"
 )
 
+// Viewer opens readers. It is a *Models.
+type Viewer interface {
+	// Reader returns a reader of this moment. The caller closes it.
+	Reader() Reader
+}
+
+// Read returns what a read of a read model returns now.
+func Read[A, T any](m Viewer, read func(Reader, A) (T, error), arg A) (T, error) {
+	rd := m.Reader()
+	defer rd.Close()
+	return read(rd, arg)
+}
+
+// Find is Read for what may be missing.
+func Find[A, T any](m Viewer, read func(Reader, A) (T, bool, error), arg A) (T, bool, error) {
+	rd := m.Reader()
+	defer rd.Close()
+	return read(rd, arg)
+}
+
+// FindIn is Find for what belongs to a workspace.
+func FindIn[T any](m Viewer, read func(Reader, string, string) (T, bool, error), workspaceID, id string) (T, bool, error) {
+	rd := m.Reader()
+	defer rd.Close()
+	return read(rd, workspaceID, id)
+}
+
 // The reads below are those of one value. Each one has a Reader of its own.
 
 // Workspace returns what is known of a workspace, also of one that was deleted.

@@ -13,7 +13,7 @@ import (
 )
 
 // Routes is the table that the node serves.
-func (n *Node) Routes() []gateway.Route { return api.Routes(n.deps()) }
+func (n *Node) Routes() []gateway.Route { return api.Routes(n.handlers()) }
 
 // Resolve replaces references to secrets of a workspace.
 func (n *Node) Resolve(ctx context.Context, workspaceID, text string) (string, error) {

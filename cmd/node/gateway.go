@@ -19,6 +19,15 @@ import (
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/http/api"
+	"svc/http/api/accounts"
+	"svc/http/api/collections"
+	"svc/http/api/documents"
+	"svc/http/api/events"
+	"svc/http/api/files"
+	"svc/http/api/runs"
+	"svc/http/api/system"
+	"svc/http/api/versioning"
+	"svc/http/api/workspaces"
 	"svc/http/console"
 	"svc/http/gateway"
 	"svc/projections"
@@ -49,7 +58,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 		authenticator = n.identity.identity
 	}
 	n.gateway, err = gateway.New(gateway.Options{
-		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
+		Routes: api.Routes(n.handlers()), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.identity.identity, CheckCSRF: n.identity.identity.CheckCSRF,
 		ReadModel: projections.RequestReads{Models: n.models}, Known: n.store.Log.Known, WriteGate: n.checkWritable,
 		Idempotency: answers, SeedKey: n.identity.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.identity.box.Derive("devices"),
@@ -85,52 +94,70 @@ func (n *Node) closeGateway(ctx context.Context) error {
 	return err
 }
 
-// deps returns what the handlers need.
-func (n *Node) deps() api.Deps {
+// handlers returns those of the API, with what each of them needs.
+func (n *Node) handlers() api.Handlers {
+	c, services, identity, now := n.config(), n.workspaces, n.identity.identity, time.Now
+	docs := &documents.Handlers{
+		ReadModel: n.models, Access: identity, Content: services.content, Library: services.library, Apps: services.apps, Shelf: services.library.Shelf,
+		SecretDefaults: n.secretDefaults, CSRFToken: identity.CSRFToken, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone }, Now: now,
+	}
+	spaces := &workspaces.Handlers{
+		ReadModel: n.models, Access: identity, Documents: docs, Workspaces: services.workspaces, Content: services.content, Library: services.library,
+		Vault: services.vault, APIKeys: commands.APIKeys{Engine: n.engine, Now: now}, Repositories: services.repositories, LastUsed: n.identity.lastUsed.At, Now: now,
+	}
+	versions := &versioning.Handlers{
+		ReadModel: n.models, Access: identity, Documents: docs, Workspaces: spaces, Content: services.content, Library: services.library,
+		Versioning: services.versioning, Bulk: services.bulk, Operations: services.operations, OperationEvents: n.store.Log,
+		OperationRetention: func() time.Duration { return n.config().Workspaces.OperationsRetention }, Blobs: n.store.Blobs, Now: now,
+	}
+	services.importRights.Set(versioning.ImportRights{Handlers: versions})
+	return api.Handlers{
+		System: n.systemHandlers(),
+		Accounts: &accounts.Handlers{
+			ReadModel: n.models, Accounts: n.identity.accounts, Sessions: n.identity.sessions, Blobs: n.store.Blobs,
+			Local: func() (signin, signup bool) {
+				a := n.config().Auth
+				return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
+			},
+			Providers: n.identity.providers, Exchange: n.identity.signIn.ExchangeToken, CSRFToken: identity.CSRFToken, LastUsed: n.identity.lastUsed.At, Now: now,
+		},
+		Documents: docs, Workspaces: spaces, Versioning: versions,
+		Events: &events.Handlers{
+			ReadModel: n.models, Access: identity, Feed: n.events.feed, Emitter: n.emitter(), Subscriptions: n.events.subscriptions, Webhooks: n.events.webhooks,
+			CSRFToken: identity.CSRFToken, Heartbeat: c.HTTP.SSEHeartbeat, Now: now, Log: n.log,
+		},
+		Runs: &runs.Handlers{
+			ReadModel: n.models, Programs: n.automations.programs, Runtime: n.automations.runtime, Feed: n.events.feed, Emitter: n.emitter(),
+			Replays: n.automations.replays, Cancel: n.automations.cancels.Cancel, Contexts: n.automations.contexts, Redactor: services.secrets.Redactor, Now: now,
+		},
+		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
+		Files: &files.Handlers{
+			ReadModel: n.models, Access: identity, Commands: services.files, Links: services.files, Contents: n.store.Blobs,
+			URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"), Now: now,
+		},
+		OIDC: n.identity.signIn,
+		Console: console.New(console.Options{
+			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
+		}),
+	}
+}
+
+func (n *Node) systemHandlers() *system.Handlers {
 	c := n.config()
-	deps := api.Deps{
-		Version: n.opts.Version, Log: n.log, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone },
-		Healthy: n.isReady, Ready: n.isReady,
+	return &system.Handlers{
+		ReadModel: n.models, Version: n.opts.Version, Healthy: n.isReady, Ready: n.isReady,
 		Config: func() any {
 			loaded := n.opts.Settings.Get()
 			return loaded.Report(loaded.Entries())
 		},
-		SetLogLevel:    n.opts.Level.Set,
-		SecretDefaults: n.secretDefaults,
-		Metrics:        promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
+		SetLevel: n.opts.Level.Set,
+		Metrics:  promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
 		Checks: n.probes.Table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
-		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
-		Transport: n.self,
-		ReadModel: n.models, Keeper: n.models, Workspaces: n.workspaces.workspaces,
-		Content: n.workspaces.content, Library: n.workspaces.library, Vault: n.workspaces.vault,
-		Files: api.FilesDeps{
-			Commands: n.workspaces.files, Links: n.workspaces.files, Contents: n.store.Blobs, URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"),
-		},
-		Operations: api.OperationsDeps{
-			Runner: n.workspaces.operations, Events: n.store.Log, Keeps: func() time.Duration { return n.config().Workspaces.OperationsRetention },
-		},
-		Apps: n.workspaces.apps, Shelf: n.workspaces.library.Shelf, Repositories: n.workspaces.repositories, Versioning: n.workspaces.versioning, Bulk: n.workspaces.bulk,
-		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
-		Access:  n.identity.identity, SigningKeys: n.identity.keys, LastUsed: n.identity.lastUsed.At,
+		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() }, Transport: n.self,
+		Keeper: n.models, Cleanup: n.events.cleanup, CleanupTerms: n.cleanupTerms, ParseDuration: settings.ParseDuration, SigningKeys: n.identity.keys,
 		NATSUsers:     commands.NATSUsers{Engine: n.engine, Voucher: monitor.Signer{Seed: n.identity.box.Derive("nats users")}, Now: time.Now},
-		NATSListening: c.Broker.Listen != "",
-		Cleanup:       api.CleanupDeps{Jobs: n.events.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
-		Subscriptions: api.SubscriptionsDeps{Commands: n.events.subscriptions, Webhooks: n.events.webhooks},
-		Collections:   n.automations.collections, Contexts: n.automations.contexts, Redactor: n.workspaces.secrets.Redactor,
-		Programs: n.automations.programs, Runtime: n.automations.runtime, Replays: n.automations.replays, CancelRun: n.automations.cancels.Cancel,
-		Emitter: n.emitter(), Feed: n.events.feed, Heartbeat: c.HTTP.SSEHeartbeat,
-		Claim: n.claim, Accounts: n.identity.accounts, Sessions: n.identity.sessions, CSRFToken: n.identity.identity.CSRFToken,
-		Local: func() (signin, signup bool) {
-			a := n.config().Auth
-			return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
-		},
-		Console: console.New(console.Options{
-			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
-		}),
-		Blobs: n.store.Blobs, OIDC: n.identity.signIn, Providers: loginProviders{&n.identity},
+		NATSListening: c.Broker.Listen != "", Claim: n.claim, Now: time.Now, Log: n.log,
 	}
-	n.workspaces.importRights.Set(api.ImportRights{Deps: deps})
-	return deps
 }
 
 // isReady reports whether the log accepts writes, the read models are caught up, and the

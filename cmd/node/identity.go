@@ -17,7 +17,6 @@ import (
 	"svc/commands/signing"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
-	"svc/http/api"
 	"svc/http/identity"
 	"svc/http/oidc"
 	"svc/streams"
@@ -193,23 +192,6 @@ func egressOptions(e settings.Egress) egress.Options {
 
 func egressRules(e settings.Egress) egress.Rules {
 	return egress.Rules{AllowPrivate: e.AllowPrivate, AllowHosts: e.AllowHosts, DenyHosts: e.DenyHosts}
-}
-
-// loginProviders lists the identity providers for the API. It implements api.Providers.
-type loginProviders struct{ *identityServices }
-
-// List implements api.Providers.
-func (p loginProviders) List() []api.LoginProvider {
-	list := []api.LoginProvider{}
-	for _, one := range p.providers {
-		list = append(list, api.LoginProvider{Slug: one.Slug, Type: "oidc", Name: one.Name, Icon: one.Icon})
-	}
-	return list
-}
-
-// Exchange implements api.Providers.
-func (p loginProviders) Exchange(ctx context.Context, provider, token, kind string) (accounts.Identity, error) {
-	return p.signIn.ExchangeToken(ctx, provider, token, kind)
 }
 
 // initialize creates what the platform needs: now, or as soon as writes are possible. A disk

@@ -23,7 +23,7 @@ import (
 	"svc/domain/access"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
-	"svc/http/api"
+	"svc/http/api/system"
 	"svc/http/identity"
 	"svc/projections"
 	"svc/projections/rows"
@@ -63,13 +63,13 @@ func New(ctx context.Context, o Options) (*Probes, error) {
 }
 
 // Table lists every check, in the order of the report.
-func (p *Probes) Table() []api.Check {
-	check := func(service, module, driver string, do func(context.Context) error) api.Check {
-		return api.Check{Service: service, Module: module, Driver: driver, Check: do}
+func (p *Probes) Table() []system.Check {
+	check := func(service, module, driver string, do func(context.Context) error) system.Check {
+		return system.Check{Service: service, Module: module, Driver: driver, Check: do}
 	}
 	const gatewayPart, runtime, events, workspaces = "api-gateway", "runtime", "events", "workspaces"
 	const search, crawler = "searchengine", "crawler"
-	return []api.Check{
+	return []system.Check{
 		check(gatewayPart, "database", "badger", p.readModels),
 		check(gatewayPart, "sessionsRedis", "nats-kv", p.keyValue),
 		check(gatewayPart, "rateLimitsRedis", "nats-kv", p.counter),
@@ -115,17 +115,17 @@ func (p *Probes) Table() []api.Check {
 
 // missingPart is the check of a module that this version does not have.
 func missingPart(context.Context) error {
-	return &api.Fault{Name: "NotAvailable", Err: errors.New("this version does not have it yet: name the service in DISABLED_SERVICES to leave it out")}
+	return &system.Fault{Name: "NotAvailable", Err: errors.New("this version does not have it yet: name the service in DISABLED_SERVICES to leave it out")}
 }
 
 // collections writes to the rows of collections and reads from them, and asks that they
 // follow the log.
 func (p *Probes) collections(ctx context.Context) error {
 	if err := p.Rows.Probe(); err != nil {
-		return &api.Fault{Name: "WriteFailed", Err: err}
+		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
 	if _, caughtUp := p.RowModel.Health(); !caughtUp {
-		return &api.Fault{Name: "Lagging", Err: errors.New("the rows of collections are behind the log")}
+		return &system.Fault{Name: "Lagging", Err: errors.New("the rows of collections are behind the log")}
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (p *Probes) search(ctx context.Context) error {
 		err = errors.New("the platform has no event yet")
 	}
 	if err != nil {
-		return &api.Fault{Name: "QueryFailed", Err: err}
+		return &system.Fault{Name: "QueryFailed", Err: err}
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (p *Probes) customCode(ctx context.Context) error {
 		err = fmt.Errorf("1+1 is %v", done.Value)
 	}
 	if err != nil {
-		return &api.Fault{Name: "RunFailed", Err: err}
+		return &system.Fault{Name: "RunFailed", Err: err}
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (p *Probes) noProxy(context.Context) error {
 	if e.HTTPProxy.Reveal() == "" && e.HTTPSProxy.Reveal() == "" || slices.Contains(e.NoProxy, "localhost") {
 		return nil
 	}
-	return &api.Fault{Name: "NoProxyIncomplete", Err: errors.New("NO_PROXY must contain localhost where HTTP_PROXY or HTTPS_PROXY is set")}
+	return &system.Fault{Name: "NoProxyIncomplete", Err: errors.New("NO_PROXY must contain localhost where HTTP_PROXY or HTTPS_PROXY is set")}
 }
 
 // ask gets something from this service over HTTP, and returns its body.
@@ -184,7 +184,7 @@ func (p *Probes) ask(ctx context.Context, path string) ([]byte, error) {
 	}
 	resp, err := (&http.Client{Transport: p.Transport}).Do(req)
 	if err != nil {
-		return nil, &api.Fault{Name: "Unreachable", Err: err}
+		return nil, &system.Fault{Name: "Unreachable", Err: err}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -192,7 +192,7 @@ func (p *Probes) ask(ctx context.Context, path string) ([]byte, error) {
 		err = fmt.Errorf("%s answered %d", path, resp.StatusCode)
 	}
 	if err != nil {
-		return nil, &api.Fault{Name: "Unreachable", Err: err}
+		return nil, &system.Fault{Name: "Unreachable", Err: err}
 	}
 	return body, nil
 }
@@ -207,23 +207,23 @@ func (p *Probes) readModels(ctx context.Context) error {
 	}
 	for _, log := range p.Models.Health().Logs {
 		if log.Fault != nil {
-			return &api.Fault{Name: "Stopped", Err: log.Fault}
+			return &system.Fault{Name: "Stopped", Err: log.Fault}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()
 	if err := p.Models.Current(ctx); err != nil {
-		return &api.Fault{Name: "Lagging", Err: fmt.Errorf("more than %s behind the log: %w", maxLag, err)}
+		return &system.Fault{Name: "Lagging", Err: fmt.Errorf("more than %s behind the log: %w", maxLag, err)}
 	}
 	return nil
 }
 
 func (p *Probes) database(context.Context) error {
 	if err := p.Store.Writable(); err != nil {
-		return &api.Fault{Name: "WriteFailed", Err: err}
+		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
 	if err := p.DB.Probe(); err != nil {
-		return &api.Fault{Name: "WriteFailed", Err: err}
+		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
 	return nil
 }
@@ -231,14 +231,14 @@ func (p *Probes) database(context.Context) error {
 func (p *Probes) keyValue(ctx context.Context) error {
 	key := ulid.Make().String() // checks run side by side
 	if _, err := p.bucket.Put(ctx, key, p.content); err != nil {
-		return &api.Fault{Name: "WriteFailed", Err: err}
+		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
 	got, _, err := p.bucket.Get(ctx, key)
 	if err == nil && !bytes.Equal(got, p.content) {
 		err = errors.New("what was written is not what is read")
 	}
 	if err != nil {
-		return &api.Fault{Name: "ReadFailed", Err: err}
+		return &system.Fault{Name: "ReadFailed", Err: err}
 	}
 	return p.bucket.Delete(ctx, key)
 }
@@ -250,7 +250,7 @@ func (p *Probes) counter(ctx context.Context) error {
 
 func (p *Probes) broker(ctx context.Context) error {
 	if err := p.Store.Probe(ctx); err != nil {
-		return &api.Fault{Name: "PublishFailed", Err: err}
+		return &system.Fault{Name: "PublishFailed", Err: err}
 	}
 	return nil
 }
@@ -259,14 +259,14 @@ func (p *Probes) broker(ctx context.Context) error {
 func (p *Probes) blob(ctx context.Context) error {
 	name, err := p.Store.Blobs.Put(ctx, p.content)
 	if err != nil {
-		return &api.Fault{Name: "WriteFailed", Err: err}
+		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
 	got, err := p.Store.Blobs.Get(ctx, name)
 	if err == nil && !bytes.Equal(got, p.content) {
 		err = errors.New("what was written is not what is read")
 	}
 	if err != nil {
-		return &api.Fault{Name: "ReadFailed", Err: err}
+		return &system.Fault{Name: "ReadFailed", Err: err}
 	}
 	return nil
 }
@@ -275,11 +275,11 @@ func (p *Probes) blob(ctx context.Context) error {
 func (p *Probes) jwks(ctx context.Context) error {
 	signer, err := p.Keys.SigningKey(ctx)
 	if err != nil {
-		return &api.Fault{Name: "NoSigningKey", Err: err}
+		return &system.Fault{Name: "NoSigningKey", Err: err}
 	}
 	body, err := p.ask(ctx, "/oidc/jwks")
 	if err == nil && !bytes.Contains(body, []byte(signer.KID)) {
-		err = &api.Fault{Name: "NoSigningKey", Err: errors.New("/oidc/jwks answered without the key that signs")}
+		err = &system.Fault{Name: "NoSigningKey", Err: errors.New("/oidc/jwks answered without the key that signs")}
 	}
 	return err
 }
@@ -290,7 +290,7 @@ func (p *Probes) permissions(ctx context.Context) error {
 		return err
 	}
 	if _, found, err := p.Identity.RightsOf(access.Principal{Super: true}, domain.Platform); err != nil || !found {
-		return &api.Fault{Name: "ReadFailed", Err: errors.Join(err, errors.New("the platform workspace is not known yet"))}
+		return &system.Fault{Name: "ReadFailed", Err: errors.Join(err, errors.New("the platform workspace is not known yet"))}
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ import (
 	"svc/domain/user"
 )
 
-func (h *realm) newAccessToken(p person, options ...option) answer {
+func (h *identityService) newAccessToken(p person, options ...option) answer {
 	h.t.Helper()
 	return h.do("POST", "/v2/user/accessTokens", append(options, p.bearer(), body(`{"name":"CI","expiresAt":"`+h.now().Add(time.Hour).Format(time.RFC3339)+`"}`))...)
 }
 
 // accessToken makes an access token that nobody sees again.
-func (h *realm) accessToken(p person) string {
+func (h *identityService) accessToken(p person) string {
 	h.t.Helper()
 	got := h.newAccessToken(p)
 	require.Equal(h.t, http.StatusCreated, got.status, got.body)
@@ -51,7 +51,7 @@ func TestTheLifeOfAnAccessToken(t *testing.T) {
 	require.Equal(t, h.now().Add(time.Hour).Format("2006-01-02T15:04:05.000Z"), made["expiresAt"])
 	delete(made, "token")
 	require.Equal(t, []map[string]any{made}, h.do("GET", "/v2/user/accessTokens", ada.bearer()).list(t), "as a read shows it")
-	created := told[accesstoken.Created](h, domain.State)
+	created := eventsOf[accesstoken.Created](h, domain.State)
 	require.Len(t, created, 1)
 	require.Equal(t, domain.HashSecret(token), created[0].Hash)
 
@@ -70,13 +70,13 @@ func TestTheLifeOfAnAccessToken(t *testing.T) {
 	h.refused(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{}`))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/logout", as(token)).body)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", as(token)).status, "it is no session that could end")
-	require.Empty(t, told[session.Ended](h, domain.State))
+	require.Empty(t, eventsOf[session.Ended](h, domain.State))
 
 	require.JSONEq(t, `{"id":"`+id+`"}`, h.do("DELETE", "/v2/user/accessTokens/"+id, ada.bearer()).body)
 	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
 	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+id, ada.bearer())
 	require.JSONEq(t, `[]`, h.do("GET", "/v2/user/accessTokens", ada.bearer()).body)
-	deleted := told[accesstoken.Deleted](h, domain.State)
+	deleted := eventsOf[accesstoken.Deleted](h, domain.State)
 	require.Len(t, deleted, 1)
 	require.Equal(t, id, deleted[0].ID)
 }
@@ -136,9 +136,9 @@ func TestAccessTokensThatAreRefused(t *testing.T) {
 		{"nobody lists", "GET /v2/user/accessTokens", nil, 401, "missing_token", ``},
 		{"nobody revokes", "DELETE /v2/user/accessTokens/tok_1", nil, 401, "missing_token", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
-	require.Empty(t, told[accesstoken.Created](h, domain.State))
+	require.Empty(t, eventsOf[accesstoken.Created](h, domain.State))
 }
 
 func TestARepeatedRequestMakesOneAccessToken(t *testing.T) {
@@ -151,7 +151,7 @@ func TestARepeatedRequestMakesOneAccessToken(t *testing.T) {
 	require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 	delete(first, "token")
 	require.Equal(t, first, again.fields(t))
-	require.Len(t, told[accesstoken.Created](h, domain.State), 1)
+	require.Len(t, eventsOf[accesstoken.Created](h, domain.State), 1)
 }
 
 func TestAVisitorMakesAnAccessToken(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAVisitorMakesAnAccessToken(t *testing.T) {
 	token := h.accessToken(visitor)
 	require.Equal(t, visitor.id, h.do("GET", "/v2/me", as(token)).fields(t)["id"])
 	h.refused(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{"email":"a@b.c"}`))
-	require.Len(t, told[user.Created](h, domain.State), 2)
+	require.Len(t, eventsOf[user.Created](h, domain.State), 2)
 }
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	require.Negative(t, cookieOf(t, own).MaxAge)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", bob.bearer()).status)
-	ended := told[session.Ended](h, domain.State)
+	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 2)
 	require.Equal(t, "revoked", ended[0].Cause)
 	h.refused(401, "missing_token", "", "GET /v2/user/sessions")

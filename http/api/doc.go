@@ -1,5 +1,5 @@
-// Package api is what the platform answers over HTTP: one table of routes, and
-// below it the handlers, in files named after what they are about.
+// Package api is what the platform answers over HTTP: one table of routes, whose
+// handlers are in a package for each subject.
 //
 // A handler decodes, asks a command or the read model, and answers; it holds no
 // rule. The document openapi.yaml describes every row of the table, and tests

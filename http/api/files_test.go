@@ -16,12 +16,12 @@ import (
 
 	"svc/domain"
 	"svc/domain/file"
-	"svc/http/api"
+	"svc/http/api/files"
 )
 
 func TestFilesAreUploadedReadChangedAndDeleted(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	made := s.do("POST", "/v2/workspaces/w1/files", as("alice"), form(t,
 		field{name: "metadata", content: `{"kind":"logo","sizes":[1,2]}`},
 		field{name: "a", file: "logo.png", kind: "image/png", content: picture},
@@ -93,7 +93,7 @@ func TestFilesAreUploadedReadChangedAndDeleted(t *testing.T) {
 
 func TestWhatIsNoUploadIsRefused(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	s.settings.Forbidden = []string{"application/pdf"}
 	good := field{name: "file", file: "a.txt", content: "x"}
 	many := make([]field, 51)
@@ -162,14 +162,14 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 
 func TestPathsInNamesAreCutOff(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	require.Equal(t, "passwd", s.put(field{name: "f", file: "../../etc/passwd", content: "x"})["name"])
 	s.refused(422, "validation_failed", "PATCH", at(s.put(field{name: "f", file: "a", content: "x"})), as("alice"), body(`{"name":"../a"}`))
 }
 
 func TestChangesOfFilesAreChecked(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	made := s.put(field{name: "f", file: "a", content: "x"})
 	for text, status := range map[string]int{
 		`{"name":null}`: 400, `{"public":null}`: 400, `{"public":"yes"}`: 400, `{"colour":1}`: 400, `{"shareToken":5}`: 400, `{"expiresAfter":"x"}`: 400,
@@ -190,7 +190,7 @@ func TestChangesOfFilesAreChecked(t *testing.T) {
 
 func TestFilesAreForThoseWhoMay(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	secret := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "shareToken", content: "true"})
 	require.Contains(t, s.do("GET", at(secret), as("bob")).fields(t), "shareToken", "who may update sees it")
 	s.refused(403, "workspace_access_denied", "GET", at(secret), as("carol"))
@@ -231,7 +231,7 @@ func TestFilesAreForThoseWhoMay(t *testing.T) {
 
 func TestAFileBelongsToItsWorkspace(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	made := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "public", content: "true"})
 	other := strings.Replace(at(made), "/w1/", "/w2/", 1)
 	s.refused(404, "resource_not_found", "GET", other, as("alice"))
@@ -248,7 +248,7 @@ func TestAFileBelongsToItsWorkspace(t *testing.T) {
 
 func TestFilesAreListed(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	for i, name := range []string{"b.txt", "A.txt", "c.png"} {
 		content := strings.Repeat("x", 3-i)
 		if i == 2 {
@@ -283,7 +283,7 @@ func TestFilesAreListed(t *testing.T) {
 
 func TestAnExpiredFileIsNowhere(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	made := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "public", content: "true"}, field{name: "expiresAfter", content: "60"})
 	require.Equal(t, 200, s.do("GET", address(made)).status)
 	s.pass(time.Minute)
@@ -296,7 +296,7 @@ func TestAnExpiredFileIsNowhere(t *testing.T) {
 
 func TestARepeatedUploadIsOneUpload(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
+	s := openFiles(t)
 	upload := form(t, field{name: "f", file: "a.txt", content: "x"}, field{name: "shareToken", content: "true"})
 	first := s.do("POST", "/v2/workspaces/w1/files", as("alice"), upload, with("Idempotency-Key", "k1"))
 	again := s.do("POST", "/v2/workspaces/w1/files", as("alice"), upload, with("Idempotency-Key", "k1"))
@@ -329,19 +329,19 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("damaged") }
 func TestADamagedContentIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for name, contents := range map[string]broken{"missing": {errors.New("no such blob")}, "damaged": {}} {
-		s := openShelf(t, func(d *api.FilesDeps) { d.Contents = contents })
+		s := openFiles(t, func(d *files.Handlers) { d.Contents = contents })
 		made := s.put(field{name: "f", file: "a.txt", content: "xyz"})
 		s.refused(503, "service_unavailable", "GET", address(made), as("alice"))
 		require.Equal(t, 200, s.do("HEAD", address(made), as("alice")).status, name)
 	}
-	s := openShelf(t, func(d *api.FilesDeps) { d.Contents = broken{} })
+	s := openFiles(t, func(d *files.Handlers) { d.Contents = broken{} })
 	made := s.put(field{name: "f", file: "a.txt", content: "other size"})
 	s.refused(500, "internal_error", "GET", address(made), as("alice"))
 }
 
 func TestNoRoomIsToldSo(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t, func(d *api.FilesDeps) { d.Dir = "/dev/null/no" })
+	s := openFiles(t, func(d *files.Handlers) { d.Dir = "/dev/null/no" })
 	s.refused(503, "service_unavailable", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, field{name: "f", file: "a", content: "x"}))
 	require.Empty(t, s.recorded())
 }

@@ -15,6 +15,7 @@ import (
 	"svc/domain/session"
 	"svc/domain/user"
 	"svc/http/api"
+	"svc/http/oidc"
 )
 
 // person is somebody who is signed in.
@@ -32,7 +33,7 @@ func (p person) shown() option {
 }
 
 // signedIn reads the answer to a login, whose token nobody may see again.
-func (h *realm) signedIn(got answer) person {
+func (h *identityService) signedIn(got answer) person {
 	h.t.Helper()
 	require.Equal(h.t, http.StatusOK, got.status, got.body)
 	in := got.fields(h.t)
@@ -42,13 +43,13 @@ func (h *realm) signedIn(got answer) person {
 	return p
 }
 
-func (h *realm) login(email, secret string, options ...option) answer {
+func (h *identityService) login(email, secret string, options ...option) answer {
 	h.t.Helper()
 	return h.do("POST", "/v2/login", append(options, body(jsonOf(h.t, map[string]string{"email": email, "password": secret})))...)
 }
 
 // enter signs in who has an account.
-func (h *realm) enter(email string) person {
+func (h *identityService) enter(email string) person {
 	h.t.Helper()
 	p := h.signedIn(h.login(email, password))
 	p.email = email
@@ -56,27 +57,27 @@ func (h *realm) enter(email string) person {
 }
 
 // newcomer makes an account and signs in to it.
-func (h *realm) newcomer(email string) person {
+func (h *identityService) newcomer(email string) person {
 	h.t.Helper()
 	made := h.do("POST", "/v2/signup", body(jsonOf(h.t, map[string]string{"email": email, "password": password, "firstName": "Ada", "lastName": "Byron"})))
 	require.Equal(h.t, http.StatusCreated, made.status, made.body)
 	return h.enter(email)
 }
 
-func (h *realm) root() person {
+func (h *identityService) root() person {
 	h.t.Helper()
 	p := h.signedIn(h.login(rootEmail, adminPassword))
 	p.email = rootEmail
 	return p
 }
 
-func (h *realm) visitor() person {
+func (h *identityService) visitor() person {
 	h.t.Helper()
 	return h.signedIn(h.do("POST", "/v2/login/anonymous"))
 }
 
 // refused sends a request and checks how it is refused. reason "" is none.
-func (h *realm) refused(status int, code, reason, request string, options ...option) answer {
+func (h *identityService) refused(status int, code, reason, request string, options ...option) answer {
 	h.t.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	got := h.do(method, path, options...)
@@ -123,13 +124,13 @@ func TestAVisitorSignsIn(t *testing.T) {
 		"sessionId": p.session, "expires": in["expires"], "scopes": strings.Fields(accounts.Scopes),
 	}), me.body)
 
-	succeeded := told[user.LoginSucceeded](h, domain.Activity)
+	succeeded := eventsOf[user.LoginSucceeded](h, domain.Activity)
 	require.Len(t, succeeded, 1)
 	require.Equal(t, user.LoginSucceeded{
 		ID: p.id, IP: "127.0.0.1", Provider: "anonymous",
 		Session: user.OpenedSession{ID: p.session, Expires: h.now().Add(24 * time.Hour).Format("2006-01-02T15:04:05.000Z")},
 	}, succeeded[0])
-	require.Empty(t, told[user.Created](h, domain.State)[1:], "only the super admin has an account")
+	require.Empty(t, eventsOf[user.Created](h, domain.State)[1:], "only the super admin has an account")
 }
 
 func TestTheCookieOfHTTPSStaysThere(t *testing.T) {
@@ -177,7 +178,7 @@ func TestSigningInAndOut(t *testing.T) {
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	h.refused(401, "invalid_token", "", "POST /v2/logout", ada.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", again.bearer()).status, "the other session goes on")
-	ended := told[session.Ended](h, domain.State)
+	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 1)
 	require.Equal(t, ada.session, ended[0].SessionID)
 	require.Equal(t, ada.id, ended[0].UserID)
@@ -193,7 +194,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	require.Len(t, wrong.header, len(unknown.header))
 	require.Equal(t, []user.LoginFailed{
 		{Email: "ada@example.org", IP: "127.0.0.1", Provider: "svc"}, {Email: "eve@example.org", IP: "127.0.0.1", Provider: "svc"},
-	}, told[user.LoginFailed](h, domain.Activity))
+	}, eventsOf[user.LoginFailed](h, domain.Activity))
 	for _, c := range []refusal{
 		{"no email", "POST /v2/login", []option{body(`{"password":"x"}`)}, 400, "missing_parameter", `{"parameter":"email","errors":[{"field":"email","message":"is required"}]}`},
 		{"no password", "POST /v2/login", []option{body(`{"email":"x"}`)}, 400, "missing_parameter", `{"parameter":"password","errors":[{"field":"password","message":"is required"}]}`},
@@ -208,7 +209,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 		{"nobody asks who", "GET /v2/me", nil, 401, "missing_token", ``},
 		{"the internal key asks who", "GET /v2/me", []option{key(internalKey)}, 403, "permission_denied", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignin = true })
 	h.refused(403, "permission_denied", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"x"}`))
@@ -258,14 +259,8 @@ func TestLoginsAreLimitedByAddress(t *testing.T) {
 	h.enter("ada@example.org")
 }
 
-// outside is an identity provider that knows one token.
-type outside struct{}
-
-func (outside) List() []api.LoginProvider {
-	return []api.LoginProvider{{Slug: "acme", Type: "oidc", Name: "Acme"}, {Slug: "shut", Type: "oidc"}}
-}
-
-func (outside) Exchange(_ context.Context, provider, token, kind string) (accounts.Identity, error) {
+// exchangeOutside exchanges the token of an identity provider that knows one.
+func exchangeOutside(_ context.Context, provider, token, kind string) (accounts.Identity, error) {
 	switch {
 	case provider == "shut":
 		return accounts.Identity{}, domain.Refuse(domain.CodePermissionDenied, "tokens of shut are not exchanged")
@@ -276,7 +271,10 @@ func (outside) Exchange(_ context.Context, provider, token, kind string) (accoun
 }
 
 func TestSigningInWithTheTokenOfAProvider(t *testing.T) {
-	h := openIdentity(t, func(d *api.Deps) { d.Providers = outside{} })
+	h := openIdentity(t, func(d *api.Handlers) {
+		d.Accounts.Providers = []oidc.Provider{{Slug: "acme", Name: "Acme"}, {Slug: "shut"}}
+		d.Accounts.Exchange = exchangeOutside
+	})
 	h.hide("acme-token")
 	require.JSONEq(t, `{"localSignin":true,"localSignup":true,"anonymous":true,"providers":[{"slug":"acme","type":"oidc","name":"Acme"},{"slug":"shut","type":"oidc"}]}`,
 		h.do("GET", "/v2/login/providers").body)

@@ -34,7 +34,7 @@ func (d *ips) Put(_ context.Context, key string, value []byte, _ time.Duration) 
 }
 
 // trustProxy lets requests name the IP that they come from.
-func (h *realm) trustProxy() {
+func (h *identityService) trustProxy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.limits.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}

@@ -16,7 +16,7 @@ import (
 
 // code is what an authenticator app shows now. Each counts once, so that time
 // passes before it.
-func (h *realm) code(secret string) string {
+func (h *identityService) code(secret string) string {
 	h.t.Helper()
 	h.pass(30 * time.Second)
 	code, err := totp.GenerateCode(secret, h.now())
@@ -29,7 +29,7 @@ func totpBody(code string) option { return body(`{"totp":"` + code + `"}`) }
 const offerTOTP = `{"method":"totp","currentPassword":"` + password + `"}`
 
 // secondFactor sets up a second factor and returns its secret.
-func (h *realm) secondFactor(p person) string {
+func (h *identityService) secondFactor(p person) string {
 	h.t.Helper()
 	offer := h.do("POST", "/v2/user/mfa", p.bearer(), body(offerTOTP))
 	require.Equal(h.t, http.StatusOK, offer.status, offer.body)
@@ -47,7 +47,7 @@ func TestTheSecondFactorIsSetUpShownAndRemoved(t *testing.T) {
 	ada, old := h.newcomer("ada@example.org"), h.enter("ada@example.org")
 	secret := h.secondFactor(ada)
 	require.Equal(t, "totp", h.do("GET", "/v2/me", ada.bearer()).fields(t)["mfa"])
-	updates := told[user.Updated](h, domain.State)
+	updates := eventsOf[user.Updated](h, domain.State)
 	require.Equal(t, "totp", updates[len(updates)-1].User.MFA)
 
 	login := func(extra string) []option {
@@ -56,11 +56,11 @@ func TestTheSecondFactorIsSetUpShownAndRemoved(t *testing.T) {
 	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/login", login("")...)
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"000000"`)...)
-	require.Equal(t, []user.MFAFailed{{Email: "ada@example.org", IP: "127.0.0.1"}}, told[user.MFAFailed](h, domain.Activity))
+	require.Equal(t, []user.MFAFailed{{Email: "ada@example.org", IP: "127.0.0.1"}}, eventsOf[user.MFAFailed](h, domain.Activity))
 	code := h.code(secret)
 	in := h.signedIn(h.do("POST", "/v2/login", login(`,"totp":"`+code+`"`)...))
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"`+code+`"`)...)
-	require.Len(t, told[user.CodeAccepted](h, domain.State), 1)
+	require.Len(t, eventsOf[user.CodeAccepted](h, domain.State), 1)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/user/sessions", in.bearer()).status)
 
 	drop := body(`{"method":"none","currentPassword":"` + password + `"}`)
@@ -89,9 +89,9 @@ func TestSecondFactorsThatAreRefused(t *testing.T) {
 		{"nothing to show", "POST /v2/login/mfa", []option{ada, totpBody("123456")}, 404, "resource_not_found", ``},
 		{"a visitor shows", "POST /v2/login/mfa", []option{visitor, totpBody("123456")}, 404, "resource_not_found", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
-	require.Empty(t, told[user.Updated](h, domain.State))
+	require.Empty(t, eventsOf[user.Updated](h, domain.State))
 }
 
 func TestARepeatedOfferShowsNoSecret(t *testing.T) {

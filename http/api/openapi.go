@@ -3,7 +3,7 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // for the document
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"

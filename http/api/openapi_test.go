@@ -14,6 +14,7 @@ import (
 
 	"svc/http/api"
 	"svc/http/api/apitest"
+	"svc/http/api/system"
 	"svc/http/gateway"
 )
 
@@ -75,7 +76,7 @@ func TestTheDocumentKeepsTheRulesOfOpenAPI(t *testing.T) {
 }
 
 func TestTheDocumentAndTheTableAreOneAndTheSame(t *testing.T) {
-	routes := api.Routes(api.Deps{Metrics: http.NotFoundHandler()})
+	routes := api.Routes(api.Handlers{System: &system.Handlers{Metrics: http.NotFoundHandler()}})
 	require.ElementsMatch(t, tableOperations(routes), documentOperations(t))
 }
 

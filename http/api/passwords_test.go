@@ -15,7 +15,7 @@ import (
 )
 
 // mail returns the token of the next mail, which goes to this address.
-func (h *realm) mail(to string) string {
+func (h *identityService) mail(to string) string {
 	h.t.Helper()
 	select {
 	case m := <-h.mails:
@@ -43,7 +43,7 @@ func TestSigningUp(t *testing.T) {
 	require.Equal(t, "ada@example.org", made["email"])
 	require.Equal(t, "validated", made["status"])
 	require.NotEmpty(t, made["createdAt"])
-	events := told[user.SignedUp](h, domain.State)
+	events := eventsOf[user.SignedUp](h, domain.State)
 	require.Len(t, events, 1)
 	require.Equal(t, "127.0.0.1", events[0].IP)
 	require.Equal(t, id, events[0].User.ID)
@@ -59,11 +59,11 @@ func TestSigningUp(t *testing.T) {
 		{"no address", "POST /v2/signup", []option{body(`{"email":"ada","password":"long enough","firstName":"a","lastName":"b"}`)}, 422, "validation_failed", `{"errors":[{"field":"email","message":"must be a mail address"}]}`},
 		{"a short password", "POST /v2/signup", []option{body(`{"email":"a@b.c","password":"short","firstName":"a","lastName":"b"}`)}, 422, "validation_failed", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignup = true })
 	h.refused(403, "permission_denied", "", "POST /v2/signup", body(`{"email":"x@y.z","password":"long enough","firstName":"a","lastName":"b"}`))
-	require.Len(t, told[user.SignedUp](h, domain.State), 1)
+	require.Len(t, eventsOf[user.SignedUp](h, domain.State), 1)
 }
 
 func TestSignupsAreLimitedByAddress(t *testing.T) {
@@ -131,7 +131,7 @@ func TestChangingAPassword(t *testing.T) {
 	h.refused(401, "invalid_token", "", "GET /v2/me", other.bearer())
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	h.signedIn(h.login("ada@example.org", next))
-	ended := told[session.Ended](h, domain.State)
+	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 1)
 	require.Equal(t, "password", ended[0].Cause)
 	require.Equal(t, other.session, ended[0].SessionID)
@@ -153,8 +153,8 @@ func TestResettingAPassword(t *testing.T) {
 	h.refused(422, "validation_failed", "", "POST /v2/user/password", reset(token))
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	h.signedIn(h.login("ada@example.org", next))
-	require.Len(t, told[user.PasswordResetRequested](h, domain.Activity), 2)
-	done := told[user.PasswordReset](h, domain.State)
+	require.Len(t, eventsOf[user.PasswordResetRequested](h, domain.Activity), 2)
+	done := eventsOf[user.PasswordReset](h, domain.State)
 	require.Len(t, done, 1)
 	require.Equal(t, "ada@example.org", done[0].Email)
 
@@ -179,7 +179,7 @@ func TestPasswordBodiesThatAreRefused(t *testing.T) {
 		{"a language for no mail", "POST /v2/user/password", []option{ada, body(`{"currentPassword":"x","password":"y","language":"en"}`)}, 400, "invalid_request", ``},
 		{"the internal key", "POST /v2/user/password", []option{key(internalKey), body(`{"currentPassword":"x","password":"y"}`)}, 403, "insufficient_scope", `{"reason":"session_required"}`},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignin = true })
 	h.refused(403, "permission_denied", "", "POST /v2/user/password", body(`{"email":"ada@example.org"}`))

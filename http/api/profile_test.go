@@ -42,9 +42,9 @@ func TestAProfileIsChanged(t *testing.T) {
 	require.NotContains(t, fields, "language")
 	require.Equal(t, map[string]any{}, fields["meta"])
 	require.Empty(t, fields["lastName"])
-	require.Len(t, told[user.Updated](h, domain.State), 2)
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 2)
 	require.Equal(t, http.StatusOK, h.do("PATCH", "/v2/user", ada.bearer(), body(`{"firstName":"Augusta"}`)).status)
-	require.Len(t, told[user.Updated](h, domain.State), 2, "nothing changed")
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 2, "nothing changed")
 
 	for _, c := range []refusal{
 		{"another address", "PATCH /v2/user", []option{ada.bearer(), body(`{"email":"eve@example.org"}`)}, 400, "invalid_request", `{"errors":[{"field":"email","message":"unknown field"}]}`},
@@ -56,7 +56,7 @@ func TestAProfileIsChanged(t *testing.T) {
 		{"no language", "PATCH /v2/user", []option{ada.bearer(), body(`{"language":"!"}`)}, 422, "validation_failed", ``},
 		{"nobody", "PATCH /v2/user", []option{body(`{}`)}, 401, "missing_token", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 }
 
@@ -67,7 +67,7 @@ func TestAVisitorComesToOwnSomething(t *testing.T) {
 	require.Equal(t, http.StatusOK, got.status, got.body)
 	require.Equal(t, "Nobody", got.fields(t)["firstName"])
 	require.Equal(t, map[string]any{"anonymous": map[string]any{"id": visitor.id}}, got.fields(t)["authData"])
-	require.Len(t, told[user.Created](h, domain.State), 2, "the super admin's, and this one")
+	require.Len(t, eventsOf[user.Created](h, domain.State), 2, "the super admin's, and this one")
 	require.Equal(t, "Nobody", h.do("GET", "/v2/me", visitor.bearer()).fields(t)["firstName"])
 	h.refused(403, "permission_denied", "", "POST /v2/contacts", visitor.bearer(), body(`{"email":"`+rootEmail+`"}`))
 
@@ -88,7 +88,7 @@ func TestDataOfOnesOwn(t *testing.T) {
 	require.JSONEq(t, `{"theme":"light"}`, h.do("DELETE", "/v2/user/meta/nothing", ada.bearer()).body)
 	require.JSONEq(t, `{}`, h.do("DELETE", "/v2/user/meta/theme", ada.bearer()).body)
 	require.Equal(t, map[string]any{}, h.do("GET", "/v2/me", ada.bearer()).fields(t)["meta"])
-	require.Len(t, told[user.Updated](h, domain.State), 5)
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 5)
 
 	h.refused(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`[]`))
 	h.refused(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`null`))
@@ -110,8 +110,8 @@ func TestAnAccountIsDeleted(t *testing.T) {
 	for _, credential := range []string{ada.token, other.token, token} {
 		h.refused(401, "invalid_token", "", "GET /v2/me", as(credential))
 	}
-	require.Equal(t, []user.Deleted{{UserID: ada.id}}, told[user.Deleted](h, domain.State))
-	require.Len(t, told[session.Ended](h, domain.State), 2)
+	require.Equal(t, []user.Deleted{{UserID: ada.id}}, eventsOf[user.Deleted](h, domain.State))
+	require.Len(t, eventsOf[session.Ended](h, domain.State), 2)
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	require.NotEqual(t, ada.id, h.newcomer("ada@example.org").id, "the address is free")
 }
@@ -181,7 +181,7 @@ func TestAPictureIsUploadedAndShown(t *testing.T) {
 		require.Empty(t, h.do("HEAD", address).body)
 		require.Equal(t, http.StatusOK, h.do("GET", address, as(h.accessToken(ada))).status, "with any credential")
 	}
-	require.Len(t, told[user.Updated](h, domain.State), 4)
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 4)
 }
 
 func TestPicturesThatAreRefused(t *testing.T) {
@@ -207,9 +207,9 @@ func TestPicturesThatAreRefused(t *testing.T) {
 		{"no picture", "GET /v2/users/" + bob.id + "/photo?v=" + strings.Repeat("a", 64), nil, 404, "resource_not_found", ``},
 		{"no name", "GET /v2/users/" + bob.id + "/photo", nil, 400, "missing_parameter", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
-	require.Empty(t, told[user.Updated](h, domain.State))
+	require.Empty(t, eventsOf[user.Updated](h, domain.State))
 
 	address := upload(ada, part{"photo", "a.png", png}).fields(t)["photo"].(string)
 	_, name, _ := strings.Cut(address, "?v=")

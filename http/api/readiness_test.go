@@ -18,6 +18,7 @@ import (
 
 	"svc/domain"
 	"svc/http/api"
+	"svc/http/api/system"
 	"svc/http/gateway"
 )
 
@@ -28,8 +29,8 @@ func fails(err error) func(context.Context) error {
 }
 
 // table is a small set of checks, one of which fails with err.
-func table(err error) []api.Check {
-	return []api.Check{
+func table(err error) []system.Check {
+	return []system.Check{
 		{Service: "api-gateway", Module: "database", Driver: "badger", Check: works},
 		{Service: "api-gateway", Module: "broker", Driver: "nats-jetstream", Check: works},
 		{Service: "events", Module: "broker", Driver: "nats-jetstream", Check: works},
@@ -39,9 +40,9 @@ func table(err error) []api.Check {
 
 func TestReadinessOverHTTP(t *testing.T) {
 	var fault error
-	h := open(t, func(d *api.Deps) {
-		d.Checks = table(nil)
-		d.Checks[3].Check = func(context.Context) error { return fault }
+	h := open(t, func(d *api.Handlers) {
+		d.System.Checks = table(nil)
+		d.System.Checks[3].Check = func(context.Context) error { return fault }
 	})
 	own := `"api-gateway":{"status":"ready","modulesReady":[{"module":"database","driver":"badger"},{"module":"broker","driver":"nats-jetstream"}]}`
 	idle := func(service string) string {
@@ -57,7 +58,7 @@ func TestReadinessOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusOK, got.status)
 	require.JSONEq(t, `{"status":"ready","services":{`+idle("searchengine")+`,`+idle("crawler")+`}}`, got.body)
 
-	fault = &api.Fault{Name: "WriteFailed", Err: errors.New("disk below DISK_MIN_FREE_MB")}
+	fault = &system.Fault{Name: "WriteFailed", Err: errors.New("disk below DISK_MIN_FREE_MB")}
 	got = h.do("GET", "/v2/readiness?services=events&services=api-gateway", as("root"))
 	require.Equal(t, http.StatusBadRequest, got.status)
 	require.JSONEq(t, `{"status":"error","services":{`+own+`,"events":{"status":"error","url":"`+h.url+`/v2/events",
@@ -78,12 +79,12 @@ func (stopped) Fresh(ctx context.Context) error                    { return erro
 
 // The report must come exactly when something is wrong, however busy it is.
 func TestReadinessDoesNotNeedWhatItTests(t *testing.T) {
-	h := openBehind(t, func(o *gateway.Options) {
+	h := openWithGateway(t, func(o *gateway.Options) {
 		o.ReadModel = stopped{}
 		o.Settings = func() gateway.Settings {
 			return gateway.Settings{InternalKey: internalKey, MaxConcurrent: 1, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1}}
 		}
-	}, func(d *api.Deps) { d.Checks = table(errors.New("stopped")) })
+	}, func(d *api.Handlers) { d.System.Checks = table(errors.New("stopped")) })
 	seq := with("x-svc-min-seq", domain.Position{State: 99}.Token())
 	for range 2 {
 		got := h.do("GET", "/v2/readiness", key(internalKey), seq)
@@ -105,9 +106,9 @@ func responds(status int, text string) services {
 	}
 }
 
-// ask calls GET /v2/readiness of routes built from d, without a gateway.
-func ask(d api.Deps, query string) (status int, report string) {
-	return asking(api.Routes(d), query)
+// ask calls GET /v2/readiness of routes built from h, without a gateway.
+func ask(h system.Handlers, query string) (status int, report string) {
+	return asking(api.Routes(api.Handlers{System: &h}), query)
 }
 
 func asking(routes []gateway.Route, query string) (status int, report string) {
@@ -121,9 +122,9 @@ func asking(routes []gateway.Route, query string) (status int, report string) {
 	panic("no such route")
 }
 
-func deps() api.Deps {
-	return api.Deps{
-		Metrics: http.NotFoundHandler(), InternalURL: "http://me:hunter2@svc.internal/v2/", InternalKey: func() string { return internalKey },
+func systemHandlers() system.Handlers {
+	return system.Handlers{
+		Metrics: http.NotFoundHandler(), Now: time.Now, InternalURL: "http://me:hunter2@svc.internal/v2/", InternalKey: func() string { return internalKey },
 		Transport: responds(http.StatusOK, `{"status":"ready"}`),
 	}
 }
@@ -142,7 +143,7 @@ func TestAServiceThatCannotBeAskedIsAnError(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := deps()
+			d := systemHandlers()
 			d.Transport = test.transport
 			status, report := ask(d, "services=events")
 			require.Equal(t, http.StatusBadRequest, status)
@@ -153,7 +154,7 @@ func TestAServiceThatCannotBeAskedIsAnError(t *testing.T) {
 }
 
 func TestAServiceIsAskedWithTheKeyAndWithoutCredentials(t *testing.T) {
-	d := deps()
+	d := systemHandlers()
 	var asked *http.Request
 	d.Transport = services(func(r *http.Request) (*http.Response, error) {
 		asked = r
@@ -173,13 +174,13 @@ func TestACheckThatFailsIsNamed(t *testing.T) {
 		word  string
 	}{
 		"without a name": {fails(errors.New("no")), "CheckFailed"},
-		"with a name":    {fails(fmt.Errorf("probe: %w", &api.Fault{Name: "WriteFailed", Err: errors.New("no")})), "WriteFailed"},
+		"with a name":    {fails(fmt.Errorf("probe: %w", &system.Fault{Name: "WriteFailed", Err: errors.New("no")})), "WriteFailed"},
 		"too late":       {fails(context.DeadlineExceeded), "TimedOut"},
 		"with a panic":   {func(context.Context) error { panic("no") }, "Panicked"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := deps()
-			d.Checks = []api.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: test.check}}
+			d := systemHandlers()
+			d.Checks = []system.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: test.check}}
 			status, report := ask(d, "services=api-gateway")
 			require.Equal(t, http.StatusBadRequest, status)
 			require.Contains(t, report, `"error":"`+test.word+`"`)
@@ -190,11 +191,11 @@ func TestACheckThatFailsIsNamed(t *testing.T) {
 
 func TestReportsAreKeptForAWhile(t *testing.T) {
 	now, runs := today, 0
-	d := deps()
+	d := systemHandlers()
 	d.Now = func() time.Time { return now }
 	d.ReadinessTTL = 30 * time.Second
-	d.Checks = []api.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error { runs++; return nil }}}
-	routes := api.Routes(d)
+	d.Checks = []system.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error { runs++; return nil }}}
+	routes := api.Routes(api.Handlers{System: &d})
 	asking(routes, "services=api-gateway,events")
 	asking(routes, "services=events,api-gateway,events")
 	require.Equal(t, 1, runs, "the same set")
@@ -204,7 +205,7 @@ func TestReportsAreKeptForAWhile(t *testing.T) {
 	asking(routes, "services=api-gateway")
 	require.Equal(t, 3, runs, "too old")
 	d.ReadinessTTL = 0
-	routes = api.Routes(d)
+	routes = api.Routes(api.Handlers{System: &d})
 	asking(routes, "services=api-gateway")
 	asking(routes, "services=api-gateway")
 	require.Equal(t, 5, runs, "nothing is kept")
@@ -214,13 +215,13 @@ func TestWhoAsksMeanwhileSharesTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
 		goOn := make(chan struct{})
-		d := deps()
-		d.Checks = []api.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error {
+		d := systemHandlers()
+		d.Checks = []system.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error {
 			runs.Add(1)
 			<-goOn
 			return nil
 		}}}
-		routes := api.Routes(d)
+		routes := api.Routes(api.Handlers{System: &d})
 		var callers sync.WaitGroup
 		for range 10 {
 			callers.Go(func() { asking(routes, "services=api-gateway") })
@@ -234,13 +235,13 @@ func TestWhoAsksMeanwhileSharesTheRun(t *testing.T) {
 
 func TestChecksRunSideBySideForTwoSecondsEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := deps()
+		d := systemHandlers()
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		hang := make(chan struct{})
 		for range 3 {
-			d.Checks = append(d.Checks, api.Check{Service: "api-gateway", Module: "broker", Driver: "nats-jetstream", Check: wait})
+			d.Checks = append(d.Checks, system.Check{Service: "api-gateway", Module: "broker", Driver: "nats-jetstream", Check: wait})
 		}
-		d.Checks = append(d.Checks, api.Check{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error {
+		d.Checks = append(d.Checks, system.Check{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error {
 			<-hang // deaf to its context
 			return nil
 		}})

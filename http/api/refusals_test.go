@@ -24,7 +24,7 @@ type refusal struct {
 	details string // JSON; empty: not looked at
 }
 
-func (c refusal) check(t *testing.T, h *house, id string) {
+func (c refusal) check(t *testing.T, h *testService, id string) {
 	t.Helper()
 	method, path, _ := strings.Cut(c.request, " ")
 	got := h.do(method, strings.ReplaceAll(path, "{w}", id), c.options...)

@@ -16,13 +16,12 @@ import (
 	"svc/commands/signing"
 	"svc/domain/access"
 	"svc/http/gateway"
-	"svc/http/identity"
 )
 
 // shops are two workspaces, each with its owner, and with the same rules: the role
 // agent, which automations may take, reads the workspace.
 type shops struct {
-	*realm
+	*identityService
 	ada, bob person
 	w, v     string // ada's and bob's
 }
@@ -30,7 +29,7 @@ type shops struct {
 func openShops(t *testing.T) *shops {
 	t.Helper()
 	h := openIdentity(t)
-	s := &shops{realm: h, ada: h.newcomer("ada@example.org"), bob: h.newcomer("bob@example.org")}
+	s := &shops{identityService: h, ada: h.newcomer("ada@example.org"), bob: h.newcomer("bob@example.org")}
 	open := func(p person) string {
 		id := h.do("POST", "/v2/workspaces", p.bearer(), body(`{"name":"Shop"}`)).fields(t)["id"].(string)
 		got := h.do("PUT", "/v2/workspaces/"+id+"/security", p.bearer(), body(`{"authorizations":{
@@ -224,7 +223,7 @@ func TestAWorkspaceMakesNoKeyThatOutlivesItsToken(t *testing.T) {
 
 func TestWhoCallsWithATokenOfTheRuntime(t *testing.T) {
 	s := openShops(t)
-	who := s.deps.Access.(*identity.Identity)
+	who := s.access
 	drawn := uuid.NewString()
 	for name, tc := range map[string]struct {
 		shown gateway.Credentials
@@ -262,7 +261,7 @@ func TestWhoCallsWithATokenOfTheRuntime(t *testing.T) {
 
 func TestRolesThatAutomationsMayTake(t *testing.T) {
 	s := openShops(t)
-	who := s.deps.Access.(*identity.Identity)
+	who := s.access
 	for name, want := range map[string]bool{"agent": true, "clerk": false, "owner": false, "editor": false, "nobody": false, "": false} {
 		has, err := who.HasKeyRole(s.w, name)
 		require.NoError(t, err)

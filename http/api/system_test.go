@@ -24,7 +24,7 @@ func jsonOf(t *testing.T, v any) string {
 
 func TestTheIndexNamesTheService(t *testing.T) {
 	healthy := true
-	h := open(t, func(d *api.Deps) { d.Healthy = func() bool { return healthy } })
+	h := open(t, func(d *api.Handlers) { d.System.Healthy = func() bool { return healthy } })
 	want := func(status string) string {
 		return `{"status":"` + status + `","name":"svc","version":"1.2.3","time":"2026-06-01T12:00:00.000Z","apiVersions":[
 			{"version":"v1","state":"retired","revisions":["2025-01-01"],"retiredOn":"2025-12-31"},
@@ -44,7 +44,7 @@ func TestTheIndexNamesTheService(t *testing.T) {
 
 func TestProbesNeedNoCredential(t *testing.T) {
 	ready := true
-	h := open(t, func(d *api.Deps) { d.Ready = func() bool { return ready } })
+	h := open(t, func(d *api.Handlers) { d.System.Ready = func() bool { return ready } })
 	for _, path := range []string{"/healthz", "/sys/healthcheck"} {
 		require.JSONEq(t, `{"healthy":true}`, h.do("GET", path).body)
 	}
@@ -62,7 +62,7 @@ func TestMetricsAreForTheInternalKeyOrForAll(t *testing.T) {
 		require.Equal(t, http.StatusOK, got.status)
 		require.Equal(t, "up 1\n", got.body)
 	}
-	public := open(t, func(d *api.Deps) { d.MetricsPublic = true })
+	public := open(t, func(d *api.Handlers) { d.System.MetricsPublic = true })
 	require.Equal(t, http.StatusOK, public.do("GET", "/metrics").status)
 }
 
@@ -93,8 +93,8 @@ func TestTheReferencePageLoadsItsFilesFromHere(t *testing.T) {
 }
 
 func TestSettingsAndLoggingAreForOperators(t *testing.T) {
-	h := open(t, func(d *api.Deps) {
-		d.Config = func() any {
+	h := open(t, func(d *api.Handlers) {
+		d.System.Config = func() any {
 			return map[string]any{"settings": []any{map[string]any{"name": "PORT", "value": "3001", "source": "default"}}}
 		}
 	})
@@ -147,7 +147,7 @@ func (slow) Verify(context.Context, projections.Progress) (projections.VerifyRep
 
 func TestOneTaskOnTheReadModelsRunsAtATime(t *testing.T) {
 	s := slow{make(chan struct{}), make(chan struct{})}
-	h := open(t, func(d *api.Deps) { d.Keeper = s })
+	h := open(t, func(d *api.Handlers) { d.System.Keeper = s })
 	first := make(chan answer)
 	go func() { first <- h.do("POST", "/sys/readmodels/rebuild", as("root")) }()
 	<-s.started

@@ -42,7 +42,7 @@ func kidOf(t *testing.T, token string) string {
 }
 
 // sign signs claims with the platform's own key.
-func (h *realm) sign(c signing.Claims) string {
+func (h *identityService) sign(c signing.Claims) string {
 	h.t.Helper()
 	token, err := h.keys.Sign(h.t.Context(), c)
 	require.NoError(h.t, err)

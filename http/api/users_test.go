@@ -33,7 +33,7 @@ func TestASuperAdminMakesAUser(t *testing.T) {
 	token := h.mail("bob@example.org")
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/user/password", body(`{"token":"`+token+`","password":"`+password+`"}`)).status)
 	h.enter("bob@example.org")
-	require.Len(t, told[user.Created](h, domain.State), 3)
+	require.Len(t, eventsOf[user.Created](h, domain.State), 3)
 
 	ada := h.enter("ada@example.org")
 	for _, c := range []refusal{
@@ -45,7 +45,7 @@ func TestASuperAdminMakesAUser(t *testing.T) {
 		{"by a user", "POST /v2/users", []option{ada.bearer(), body(`{"email":"x@y.z"}`)}, 403, "permission_denied", ``},
 		{"by nobody", "POST /v2/users", []option{body(`{"email":"x@y.z"}`)}, 401, "missing_token", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 }
 
@@ -61,7 +61,7 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 	require.Equal(t, []any{"staff"}, changed["groups"])
 	require.Equal(t, root.id, changed["updatedBy"])
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.bearer()).status, "the sessions go on")
-	require.Len(t, told[user.Updated](h, domain.State), 1)
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 1)
 
 	require.Equal(t, http.StatusOK, h.do("PATCH", at, root.bearer(), body(`{"password":"`+next+`"}`)).status)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
@@ -72,7 +72,7 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 	unknown := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"nobody@example.org","password":"`+next+`"}`))
 	require.Equal(t, wrong.fields(t)["message"], unknown.fields(t)["message"])
 	causes := []string{}
-	for _, e := range told[session.Ended](h, domain.State) {
+	for _, e := range eventsOf[session.Ended](h, domain.State) {
 		causes = append(causes, e.Cause)
 	}
 	require.Equal(t, []string{"password", "deactivated"}, causes)
@@ -80,7 +80,7 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 	require.JSONEq(t, `{"id":"`+ada.id+`"}`, h.do("DELETE", at, root.bearer()).body)
 	h.refused(404, "resource_not_found", "", "DELETE "+at, root.bearer())
 	h.refused(404, "resource_not_found", "", "PATCH "+at, root.bearer(), body(`{"firstName":"x"}`))
-	require.Equal(t, []user.Deleted{{UserID: ada.id}}, told[user.Deleted](h, domain.State))
+	require.Equal(t, []user.Deleted{{UserID: ada.id}}, eventsOf[user.Deleted](h, domain.State))
 }
 
 func TestASuperAdminRemovesASecondFactor(t *testing.T) {
@@ -126,9 +126,9 @@ func TestChangesOfUsersThatAreRefused(t *testing.T) {
 		{"sessions of nobody", "GET /v2/users/ffffffffffffffffffffffff/sessions", []option{root.bearer()}, 404, "resource_not_found", ``},
 		{"sessions of what is no id", "DELETE /v2/users/*/sessions", []option{root.bearer()}, 404, "resource_not_found", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
-	require.Len(t, told[user.Updated](h, domain.State), 1)
+	require.Len(t, eventsOf[user.Updated](h, domain.State), 1)
 }
 
 func TestASuperAdminEndsSessions(t *testing.T) {
@@ -145,7 +145,7 @@ func TestASuperAdminEndsSessions(t *testing.T) {
 	require.Equal(t, "anonymous", h.do("GET", "/v2/users/"+visitor.id+"/sessions", root.bearer()).list(t)[0]["provider"])
 	require.Equal(t, http.StatusOK, h.do("DELETE", "/v2/users/"+visitor.id+"/sessions", root.bearer()).status)
 	h.refused(401, "invalid_token", "", "GET /v2/me", visitor.bearer())
-	require.Len(t, told[session.Ended](h, domain.State), 3)
+	require.Len(t, eventsOf[session.Ended](h, domain.State), 3)
 }
 
 // ids returns who was found, in order, and how many there are.
@@ -235,6 +235,6 @@ func TestSearchesThatAreRefused(t *testing.T) {
 		{"a bad limit", "POST /v2/contacts?limit=101", []option{root}, 400, "invalid_parameter", ``},
 		{"a bad time", "POST /v2/contacts?createdBefore=soon", []option{root}, 400, "invalid_parameter", ``},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.check(t, h.house, "") })
+		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 }

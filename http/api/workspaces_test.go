@@ -14,10 +14,11 @@ import (
 	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/http/api"
+	"svc/http/api/handler"
 )
 
 // shop creates a workspace and returns its id and the answer.
-func (h *house) shop() (id string, made answer) {
+func (h *testService) shop() (id string, made answer) {
 	h.t.Helper()
 	made = h.do("POST", "/v2/workspaces", as("alice"), body(
 		`{"name":"Shop","description":"Orders","photo":"https://example.com/a.png","labels":["sales","team:web"]}`))
@@ -161,12 +162,12 @@ func TestARepeatedRequestIsAnsweredAgain(t *testing.T) {
 }
 
 // lagging is a read model that never catches up.
-type lagging struct{ api.ReadModel }
+type lagging struct{ handler.ReadModel }
 
 func (lagging) Reach(context.Context, domain.Position) error { return context.DeadlineExceeded }
 
 func TestAWriteIsAnsweredEvenWhenTheReadModelIsBehind(t *testing.T) {
-	h := open(t, func(d *api.Deps) { d.ReadModel = lagging{d.ReadModel} })
+	h := open(t, func(d *api.Handlers) { d.Workspaces.ReadModel = lagging{d.Workspaces.ReadModel} })
 	id, made := h.shop()
 	fields := made.fields(t)
 	require.Equal(t, id, fields["id"])

@@ -393,7 +393,7 @@ func Introduce(r *http.Request, c Credentials) (*http.Request, error) {
 		return nil, errNoGateway
 	}
 	if c.none() {
-		return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+		return nil, MissingCredential()
 	}
 	next, err := ex.gateway.reauthorize(r, ex, c)
 	if isRefusal(err) {
@@ -437,4 +437,9 @@ func (ex *exchange) withoutCaller(shown Credentials) *exchange {
 		version: ex.version, revision: ex.revision, route: ex.route, template: ex.template, vars: ex.vars,
 		shown: shown, command: &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address}, slot: ex.slot,
 	}
+}
+
+// MissingCredential refuses a caller who showed no credential where one is required.
+func MissingCredential() *domain.Error {
+	return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 }

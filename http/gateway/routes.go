@@ -244,7 +244,7 @@ func checkFixed(c Caller, p Permission) error {
 	}
 	switch {
 	case c.Kind == KindNone:
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+		return MissingCredential()
 	case p == Session:
 		return checkSession(c)
 	case p == Auth && c.Kind == KindAPIKey:
@@ -258,7 +258,7 @@ func checkFixed(c Caller, p Permission) error {
 // checkAsk refuses a caller without the credential that an action needs.
 func checkAsk(c Caller, a Action) error {
 	if c.Kind == KindNone && !a.Anyone {
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+		return MissingCredential()
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (i *Identity) formerWorkspace(c gateway.Caller, id string) (gone *workspace
 // refuse returns 401 instead of 403 for a caller without a credential.
 func (i *Identity) refuse(c gateway.Caller, err error) error {
 	if err != nil && c.Kind == gateway.KindNone {
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
+		return gateway.MissingCredential()
 	}
 	return err
 }

@@ -1,0 +1,627 @@
+package documents
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/commands/archive"
+	"svc/commands/content"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Folder is one sort of documents of a workspace, with what is its own. Handlers
+// are the same for all.
+type Folder struct {
+	name     string // also what rules call them
+	noun     string // of one
+	kind     *document.Kind
+	readOnly []string // what the service sets, besides what it sets of all documents
+	required []string // fields that a PATCH cannot remove
+	// fresh completes a new document; nil: there is nothing to add.
+	complete func(*document.Map)
+	// detail adds what reading a single one shows besides; nil: nothing.
+	addDetail func(*Handlers, *http.Request, *documentView) error
+	// gone is the answer to its deletion.
+	deletedResponse func(projections.Item) any
+}
+
+// documentView is a document on its way to a reader.
+type documentView struct {
+	workspaceID string
+	rights      *access.Rights
+	item        projections.Item
+	doc         *document.Map
+	warnings    []handler.LocatedFault // of a document that was saved
+}
+
+// refuseMissing is the answer about a document that is not there: to those who may not
+// look for one, what they hear of any.
+func (f Folder) refuseMissing(rights *access.Rights, action, slug string) error {
+	if !rights.Could(action, f.name) {
+		return rights.Refusal(action, f.name)
+	}
+	return domain.Refuse(domain.CodeNotFound, "there is no such %s", f.noun).With("resource", f.noun).With("id", slug)
+}
+
+// GetDocument handles GET of one document, now or at a past moment.
+func (h *Handlers) GetDocument(f Folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id, slug := handler.WorkspaceID(r), gateway.Var(r, "slug")
+		rights := gateway.GrantFrom(r.Context()).Rights
+		m, past, err := h.ReadMoment(r)
+		if err != nil {
+			return nil, err
+		}
+		if past {
+			return f.pastResponse(h, r, m)
+		}
+		rd := h.ReadModel.Reader()
+		defer rd.Close()
+		item, err := f.find(rd, rights, id, slug, "read")
+		if err != nil {
+			return nil, err
+		}
+		return f.response(h, r, &documentView{workspaceID: id, rights: rights, item: item})
+	}
+}
+
+// find returns a document on which the caller may do something.
+func (f Folder) find(rd projections.Reader, rights *access.Rights, id, slug, action string) (projections.Item, error) {
+	item, ok, err := projections.Content{}.Get(rd, id, f.name+"/"+slug)
+	if err != nil {
+		return item, err
+	}
+	if !ok {
+		return item, f.refuseMissing(rights, action, slug)
+	}
+	return item, checkObject(rights, action, f.name, documentObject(rd, id, f.name, item))
+}
+
+// response is a document as a read shows it now. Its tag names its revision and,
+// when more than the document is shown, all of it.
+func (f Folder) response(h *Handlers, r *http.Request, shown *documentView) (any, error) {
+	doc, err := h.Library.Document(r.Context(), shown.workspaceID, content.Ref{Hash: shown.item.Hash, Apart: shown.item.Apart})
+	if err != nil {
+		return nil, err
+	}
+	text, err := archive.Text(archive.Place{Kind: f.kind, Slug: shown.item.Slug()}, doc)
+	if err != nil {
+		return nil, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	rec, _, err := projections.Workspaces{}.Record(rd, shown.workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := projections.Content{}.Meta(rd, shown.workspaceID, shown.item.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if shown.doc, err = completeDocument(rd, shown.workspaceID, rec.Meta.Slug, shown.item, doc, meta); err != nil {
+		return nil, err
+	}
+	if f.addDetail != nil {
+		if err := f.addDetail(h, r, shown); err != nil {
+			return nil, err
+		}
+	}
+	if len(shown.warnings) > 0 {
+		shown.doc.Set("warnings", document.ValueOf(shown.warnings))
+	}
+	whole, err := handler.ToTaggedJSON(shown.doc, handler.RevisionTag(shown.item.Revision))
+	if f.addDetail != nil {
+		sum := sha256.Sum256(whole.JSON)
+		whole.Tag += "." + hex.EncodeToString(sum[:6])
+	}
+	return handler.JSONOrYAML(r, whole, text), err
+}
+
+// pastResponse is a document as it was. Nobody can base a change on its tag.
+func (f Folder) pastResponse(h *Handlers, r *http.Request, m Moment) (any, error) {
+	id, slug := handler.WorkspaceID(r), gateway.Var(r, "slug")
+	rights := gateway.GrantFrom(r.Context()).Rights
+	refs, err := h.Library.At(r.Context(), id, m.Seq)
+	if err != nil {
+		return nil, err
+	}
+	ref, ok := refs[f.name+"/"+slug]
+	if !ok {
+		return nil, f.refuseMissing(rights, "read", slug)
+	}
+	item := projections.Item{Path: f.name + "/" + slug, Hash: ref.Hash, ID: ref.ID, Apart: ref.Apart, Public: ref.Public}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	// Who may read it is a matter of today: what was public once need not be now.
+	now, _, err := projections.Content{}.Get(rd, id, item.Path)
+	if err != nil {
+		return nil, err
+	}
+	item.Public = now.Public && now.ID == item.ID
+	if err := rights.Check("read", f.name, documentObject(rd, id, f.name, item)); err != nil {
+		return nil, err
+	}
+	meta, err := projections.Content{}.Meta(rd, id, ref.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return f.pastDocumentResponse(h, r, id, ref, meta)
+}
+
+func (f Folder) pastDocumentResponse(h *Handlers, r *http.Request, id string, ref content.Ref, meta projections.DocumentMeta) (any, error) {
+	doc, err := h.Library.Document(r.Context(), id, ref)
+	if err != nil {
+		return nil, err
+	}
+	text, err := archive.Text(archive.Place{Kind: f.kind, Slug: doc.Text("slug")}, doc)
+	if err != nil {
+		return nil, err
+	}
+	if ref.ID != "" {
+		doc.Set("id", ref.ID)
+		doc.Set("workspaceId", id)
+		doc.Set("public", ref.Public)
+	}
+	if meta.Events != nil {
+		doc.Set("events", meta.Events)
+	}
+	doc.Set("checksum", meta.Checksum)
+	whole, err := handler.ToTaggedJSON(doc, "at-"+workspace.HashOf(text)[:16])
+	return handler.JSONOrYAML(r, whole, text), err
+}
+
+// ListDocuments handles GET of a folder. Permissions come before paging, so that
+// pages are full and the count is right.
+func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		page, sort := q.Page(20, 100), q.Sort("slug", "createdAt", "updatedAt")
+		search, labels := strings.ToLower(q.Text("search")), q.List("labels")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		rd := h.ReadModel.Reader()
+		defer rd.Close()
+		items, err := f.listReadable(rd, rights, id)
+		if err != nil {
+			return nil, err
+		}
+		if len(items) == 0 && !rights.Could("read", f.name) {
+			return nil, rights.Refusal("read", f.name)
+		}
+		if search != "" || len(labels) > 0 {
+			if items, err = filterItems(rd, id, items, search, labels); err != nil {
+				return nil, err
+			}
+		}
+		sortItems(items, sort)
+		total := len(items)
+		from := min(page.Offset(), total)
+		shown, err := listedItems(rd, id, items[from:min(from+page.Limit, total)])
+		if err != nil {
+			return nil, err
+		}
+		return gateway.List(r, shown, total, page), nil
+	}
+}
+
+// listReadable returns the documents of a folder that the caller may read.
+func (f Folder) listReadable(rd projections.Reader, rights *access.Rights, id string) (items []projections.Item, err error) {
+	may := rights.Filter("read", f.name)
+	if f.name == "pages" { // their own shares may say more than rules do
+		may = func(o access.Object) bool { return rights.Allows("read", f.name, o) }
+	}
+	err = projections.Content{}.List(rd, id, f.name+"/", func(item projections.Item) (bool, error) {
+		if may(documentObject(rd, id, f.name, item)) {
+			items = append(items, item)
+		}
+		return true, nil
+	})
+	return items, err
+}
+
+// filterItems keeps the documents that a search finds.
+func filterItems(rd projections.Reader, id string, items []projections.Item, search string, labels []string) (found []projections.Item, err error) {
+	for _, item := range items {
+		meta, err := projections.Content{}.Meta(rd, id, item.Hash)
+		if err != nil {
+			return nil, err
+		}
+		texts := []string{item.Slug()}
+		for _, key := range []string{"name", "description"} {
+			v, _ := meta.About.Get(key)
+			text, _ := document.AsLocalized(v)
+			texts = append(texts, text.Texts()...)
+		}
+		if strings.Contains(strings.ToLower(strings.Join(texts, "\n")), search) && hasLabel(meta.About, labels) {
+			found = append(found, item)
+		}
+	}
+	return found, nil
+}
+
+// hasLabel reports whether a document has one of the labels; of none, any has.
+func hasLabel(about *document.Map, labels []string) bool {
+	v, _ := about.Get("labels")
+	own, _ := v.([]any)
+	return len(labels) == 0 || slices.ContainsFunc(own, func(label any) bool {
+		text, _ := label.(string)
+		return slices.Contains(labels, text)
+	})
+}
+
+// sortItems sorts what came in the order of slugs.
+func sortItems(items []projections.Item, by gateway.Sort) {
+	compare := func(a, b projections.Item) int {
+		switch by.Field {
+		case "slug":
+			return strings.Compare(a.Path, b.Path)
+		case "createdAt":
+			return int(min(max(int64(a.Created)-int64(b.Created), -1), 1))
+		}
+		return int(min(max(int64(a.Updated)-int64(b.Updated), -1), 1))
+	}
+	slices.SortStableFunc(items, func(a, b projections.Item) int {
+		if by.Down {
+			a, b = b, a
+		}
+		return compare(a, b)
+	})
+}
+
+func listedItems(rd projections.Reader, id string, items []projections.Item) ([]*document.Map, error) {
+	rec, _, err := projections.Workspaces{}.Record(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]*document.Map, len(items))
+	for i, item := range items {
+		if shown[i], err = ListedDocument(rd, id, rec.Meta.Slug, item); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+// read reads the body of a document. What the service sets may be sent back, and
+// changes nothing.
+func (f Folder) read(r *http.Request) (handler.RequestDocument, error) {
+	in, err := handler.ReadDocument(r)
+	if err == nil {
+		in.Doc = handler.WithoutReadOnly(in.Doc, f.readOnly...)
+	}
+	return in, err
+}
+
+// CreateDocument handles POST of a folder.
+func (h *Handlers) CreateDocument(f Folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in, err := f.read(r)
+		if err != nil {
+			return nil, err
+		}
+		if f.complete != nil {
+			f.complete(in.Doc)
+		}
+		id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		fresh := projections.Item{Path: f.name + "/" + in.Doc.Text("slug")}
+		if err := f.checkTouchNow(h, rights, id, fresh, nil, in.Doc); err != nil {
+			return nil, err
+		}
+		if dry, err := handler.ReadDryRun(r); err != nil {
+			return nil, err
+		} else if dry {
+			return f.dryRunResponse(h, r, "", in)
+		}
+		saved, err := h.Content.Create(r.Context(), id, f.name, in.Doc)
+		if err != nil {
+			return nil, in.WithLines(err)
+		}
+		body, err := f.savedResponse(h, r, saved, in)
+		if err != nil {
+			return nil, err
+		}
+		_, slug := workspace.Folder(saved.Path)
+		location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + (&url.URL{Path: slug}).EscapedPath()
+		return handler.CreatedResponse(body, location), nil
+	}
+}
+
+// maxMerges bounds how often a PATCH merges anew because the document changed
+// meanwhile.
+const maxMerges = 50
+
+// UpdateDocument handles PATCH and PUT of one document. A PATCH with a JSON body
+// changes the fields that it names; otherwise the body is the whole document.
+// Another slug in it renames it.
+func (h *Handlers) UpdateDocument(f Folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in, err := f.read(r)
+		if err != nil {
+			return nil, err
+		}
+		dry, err := handler.ReadDryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		slug := gateway.Var(r, "slug")
+		for attempt := 1; ; attempt++ {
+			item, err := f.findCurrent(h, r, slug, "update")
+			if err != nil {
+				return nil, err
+			}
+			now, err := h.Library.Document(r.Context(), handler.WorkspaceID(r), content.Ref{Hash: item.Hash, Apart: item.Apart})
+			if err != nil {
+				return nil, err
+			}
+			next := content.Replacement{Doc: in.Doc, IfMatch: handler.IfMatch(r)}
+			if in.IsPatch(r) {
+				next.Doc, next.Base = f.merge(now, in.Doc), item.Hash
+			}
+			if err := f.checkReplace(h, r, item, now, next.Doc); err != nil {
+				return nil, err
+			}
+			if dry {
+				return f.dryRunResponse(h, r, slug, handler.RequestDocument{Doc: next.Doc, Text: in.Text, Source: in.Source})
+			}
+			saved, err := h.Content.Replace(r.Context(), handler.WorkspaceID(r), f.name, slug, next)
+			if errors.Is(err, content.ErrMoved) && attempt < maxMerges {
+				continue
+			}
+			if err != nil {
+				return nil, in.WithLines(err)
+			}
+			return f.savedResponse(h, r, saved, in)
+		}
+	}
+}
+
+// merge returns a document with the fields that a change names. Null removes a field
+// that is there and not required; any other null is judged as a value.
+func (f Folder) merge(doc, change *document.Map) *document.Map {
+	next := handler.MergePatch(doc, change)
+	for key, v := range change.All() {
+		if _, stored := doc.Get(key); v == nil && (!stored || slices.Contains(f.required, key)) {
+			next.Set(key, nil)
+		}
+	}
+	return next
+}
+
+// DeleteDocument handles DELETE of one document.
+func (h *Handlers) DeleteDocument(f Folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		slug := gateway.Var(r, "slug")
+		item, err := f.findCurrent(h, r, slug, "delete")
+		if err != nil {
+			return nil, err
+		}
+		if _, err := h.Content.Remove(r.Context(), handler.WorkspaceID(r), f.name, slug, handler.IfMatch(r)); err != nil {
+			return nil, err
+		}
+		handler.AwaitVisible(r.Context(), h.ReadModel)
+		return f.deletedResponse(item), nil
+	}
+}
+
+// findCurrent returns a document that is about to be changed, as far as the log is
+// known: what was just written elsewhere counts.
+func (f Folder) findCurrent(h *Handlers, r *http.Request, slug, action string) (item projections.Item, err error) {
+	id := handler.WorkspaceID(r)
+	if err := h.reachLog(r.Context(), id); err != nil {
+		return item, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	return f.find(rd, gateway.GrantFrom(r.Context()).Rights, id, slug, action)
+}
+
+// reachLog waits, not for ever, until the read model has what the log has of a
+// workspace.
+func (h *Handlers) reachLog(ctx context.Context, id string) error {
+	now, err := h.Content.Workspaces.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handler.VisibleWait)
+	defer cancel()
+	_ = h.ReadModel.Reach(ctx, domain.At(domain.State, now.Seq)) // what it has then is the answer
+	return nil
+}
+
+// checkReplace asks for the right to make another document of one.
+func (f Folder) checkReplace(h *Handlers, r *http.Request, item projections.Item, now, next *document.Map) error {
+	id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
+	next = next.Copy()
+	if next.Text("slug") == "" {
+		next.Set("slug", item.Slug())
+	}
+	return f.checkTouchNow(h, rights, id, item, now, next)
+}
+
+// checkTouchNow is checkTouch with what is known now.
+func (f Folder) checkTouchNow(h *Handlers, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	return f.checkTouch(rd, rights, id, item, now, next)
+}
+
+// checkTouch asks for the right to make a document, nil for none, of another: to
+// create it, to delete it, or to change the fields that differ, of the document as
+// it is and as it would be. So nobody puts a document out of their own reach.
+func (f Folder) checkTouch(rd projections.Reader, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
+	switch {
+	case now == nil:
+		return rights.Check("create", f.name, f.objectAfter(rd, id, item, next))
+	case next == nil:
+		return checkObject(rights, "delete", f.name, documentObject(rd, id, f.name, item))
+	}
+	fields := differingFields(handler.WithoutReadOnly(now, f.readOnly...), handler.WithoutReadOnly(f.kind.Canonical(next), f.readOnly...))
+	if err := checkObject(rights, "update", f.name, documentObject(rd, id, f.name, item), fields...); err != nil {
+		return err
+	}
+	return checkObject(rights, "update", f.name, f.objectAfter(rd, id, item, next), fields...)
+}
+
+// differingFields lists the fields in which two documents differ.
+func differingFields(a, b *document.Map) (fields []string) {
+	for key, v := range a.All() {
+		if other, ok := b.Get(key); !ok || !document.Equal(v, other) {
+			fields = append(fields, key)
+		}
+	}
+	for key := range b.All() {
+		if _, ok := a.Get(key); !ok {
+			fields = append(fields, key)
+		}
+	}
+	return fields
+}
+
+// objectAfter is a document as rules would see it after a change.
+func (f Folder) objectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
+	before := documentObject(rd, id, f.name, item)
+	fields := access.Fields{"slug": doc.Text("slug")}
+	for key, v := range workspace.Describe(item.Path, doc).All() {
+		fields[key] = document.Plain(v)
+	}
+	for _, key := range []string{"id", "public", "workspaceId", "runningWorkspaceId"} {
+		if v, ok := before.Field(key); ok {
+			fields[key] = v
+		}
+	}
+	if f.name == "automations" { // their id is their slug
+		fields["id"] = fields["slug"]
+	}
+	if shared, ok := before.(access.Shared); ok {
+		return access.Shared{Object: fields, Shares: shared.Shares}
+	}
+	return fields
+}
+
+// savedResponse is the answer to a document that was saved.
+func (f Folder) savedResponse(h *Handlers, r *http.Request, saved content.Saved, in handler.RequestDocument) (any, error) {
+	handler.AwaitVisible(r.Context(), h.ReadModel)
+	shown := &documentView{workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	item, ok, err := projections.Content{}.Get(rd, shown.workspaceID, saved.Path)
+	if err == nil && !ok {
+		_, slug := workspace.Folder(saved.Path)
+		err = f.refuseMissing(shown.rights, "read", slug)
+	}
+	shown.item = item
+	if err == nil && f.name == Automations.name {
+		shown.warnings, err = h.savedWarnings(r.Context(), rd, shown.workspaceID, saved.Path, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.response(h, r, shown)
+}
+
+// shownFirings is how many firings of a schedule a dry run tells.
+const shownFirings = 5
+
+// dryRunResponse is the answer to a dry run; slug is that of the document to be replaced.
+func (f Folder) dryRunResponse(h *Handlers, r *http.Request, slug string, in handler.RequestDocument) (any, error) {
+	faults, parsed, err := h.Content.Try(r.Context(), handler.WorkspaceID(r), f.name, slug, in.Doc)
+	if err != nil {
+		return nil, err
+	}
+	v := handler.NewDryRunResponse()
+	for _, fault := range faults {
+		at := in.Locate(fault.Field, fault.Message)
+		if fault.Warning {
+			v.Warnings = append(v.Warnings, at)
+		} else {
+			v.Errors = append(v.Errors, at)
+		}
+	}
+	if parsed == nil {
+		return v, nil
+	}
+	path := f.name + "/" + cmp.Or(in.Doc.Text("slug"), slug)
+	more, err := h.triedWarnings(r.Context(), handler.WorkspaceID(r), path, parsed, in)
+	if err != nil {
+		return nil, err
+	}
+	v.Warnings = append(v.Warnings, more...)
+	for _, firing := range parsed.Firings(h.Now(), h.Zone(), shownFirings) {
+		next := make([]string, len(firing.Next))
+		for i, at := range firing.Next {
+			next[i] = at.In(time.UTC).Format(domain.Timestamp)
+		}
+		v.Schedules = append(v.Schedules, handler.ScheduleResponse{Cron: firing.Cron, Next: next})
+	}
+	return v, nil
+}
+
+// Automations holds the automations of a workspace.
+var Automations = Folder{
+	name: "automations", noun: "automation", kind: document.Automation, readOnly: []string{"events", "warnings"}, required: []string{"name", "do"},
+	complete: func(doc *document.Map) {
+		if given, _ := doc.Get("validateArguments"); given == nil {
+			doc.Set("validateArguments", true)
+		}
+	},
+	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
+}
+
+// addAudit adds who made a document, and who changed it last.
+func addAudit(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error {
+	created, err := projections.Content{}.Audit(rd, workspaceID, item.Created)
+	if err != nil {
+		return err
+	}
+	updated, err := projections.Content{}.Audit(rd, workspaceID, item.Updated)
+	if err != nil {
+		return err
+	}
+	for _, p := range []document.Pair{
+		{Key: "createdAt", Value: created.At}, {Key: "createdBy", Value: created.By},
+		{Key: "updatedAt", Value: updated.At}, {Key: "updatedBy", Value: updated.By},
+	} {
+		doc.Set(p.Key, p.Value)
+	}
+	return nil
+}
+
+// ListedDocument returns a document as lists show it.
+func ListedDocument(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item) (*document.Map, error) {
+	meta, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return completeDocument(rd, workspaceID, workspaceSlug, item, meta.About.Copy(), meta)
+}
+
+// completeDocument adds to a document what the service says about it.
+func completeDocument(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, meta projections.DocumentMeta) (*document.Map, error) {
+	if item.ID != "" {
+		doc.Set("id", item.ID)
+		doc.Set("workspaceId", workspaceID)
+		doc.Set("workspaceSlug", workspaceSlug)
+		doc.Set("public", item.Public)
+	}
+	if meta.Events != nil {
+		doc.Set("events", meta.Events)
+	}
+	doc.Set("checksum", meta.Checksum)
+	return doc, addAudit(rd, workspaceID, item, doc)
+}

@@ -1,0 +1,293 @@
+package documents
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Pages holds the pages of a workspace.
+var Pages = Folder{
+	name: "pages", noun: "page", kind: document.Page,
+	readOnly:        []string{"workspaceId", "workspaceSlug", "events", "public", "customDomains", "clientId", "appInstances"},
+	required:        []string{"name"},
+	addDetail:       (*Handlers).addPageDetail,
+	deletedResponse: func(item projections.Item) any { return handler.IDResponse(item.ID) },
+}
+
+// addPageDetail adds to a page what showing it takes: who its visitors sign in to,
+// and the blocks that it may use.
+func (h *Handlers) addPageDetail(r *http.Request, shown *documentView) error {
+	kits, err := h.readBlockKits(r.Context(), shown.workspaceID)
+	if err != nil {
+		return err
+	}
+	shown.doc.Set("clientId", workspace.ClientID(shown.workspaceID))
+	shown.doc.Set("appInstances", kits)
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	rec, _, err := projections.Workspaces{}.Record(rd, shown.workspaceID)
+	if err != nil {
+		return err
+	}
+	if len(rec.Meta.CustomDomains) > 0 {
+		shown.doc.Set("customDomains", document.ValueOf(rec.Meta.CustomDomains))
+	}
+	if !shown.rights.Allows("manage_permissions", "pages", documentObject(rd, shown.workspaceID, "pages", shown.item)) {
+		return nil
+	}
+	shares, err := listPageShares(rd, shown.workspaceID, shown.item)
+	if err == nil {
+		shown.doc.Set("permissions", document.ValueOf(shares))
+	}
+	return err
+}
+
+// listPageShares returns with whom a page is shared, everyone first.
+func listPageShares(rd projections.Reader, workspaceID string, item projections.Item) ([]access.Share, error) {
+	shares, err := projections.Content{}.Shares(rd, workspaceID, item.ID)
+	if item.Public {
+		shares = append([]access.Share{workspace.Everyone()}, shares...)
+	}
+	return append([]access.Share{}, shares...), err
+}
+
+// installedApp is an app instance of which pages may use the blocks.
+type installedApp struct {
+	slug, workspaceID string
+	revision          uint64 // of the published content
+}
+
+// maxKitBytes is how many bytes of blocks of app instances a page is shown with. What
+// is more is left out: no answer is as large as all that somebody can install.
+const maxKitBytes = 4 << 20
+
+// readBlockKits returns the blocks of a workspace, under no name, and those of its app
+// instances.
+func (h *Handlers) readBlockKits(ctx context.Context, id string) ([]any, error) {
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	settings, _, err := projections.Workspaces{}.Settings(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	own, _ := settings.Get("blocks")
+	instances, err := listInstalledApps(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	kits, room := []any{blockKit("", own)}, maxKitBytes
+	for _, in := range instances {
+		app, err := h.Shelf.Read(ctx, in.workspaceID, in.revision)
+		if err != nil {
+			return nil, err
+		}
+		blocks, _ := app.Index.Get("blocks")
+		if room -= app.BlockBytes; room < 0 {
+			blocks = nil
+		}
+		kits = append(kits, blockKit(in.slug, blocks))
+	}
+	return kits, nil
+}
+
+func blockKit(slug string, blocks any) *document.Map {
+	if blocks == nil {
+		blocks = document.MapOf()
+	}
+	return document.MapOf(document.Pair{Key: "slug", Value: slug}, document.Pair{Key: "blocks", Value: blocks})
+}
+
+// listInstalledApps lists the app instances of a workspace that are in use, and whose
+// app is published in the version they ask for.
+func listInstalledApps(rd projections.Reader, id string) (found []installedApp, err error) {
+	err = projections.Content{}.List(rd, id, "imports/", func(item projections.Item) (bool, error) {
+		meta, err := projections.Content{}.Meta(rd, id, item.Hash)
+		if err != nil {
+			return false, err
+		}
+		if off, _ := meta.About.Get("disabled"); off == true {
+			return true, nil
+		}
+		app, revision, err := projections.Apps{}.FindVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
+		if err != nil {
+			return false, err
+		}
+		if revision != 0 {
+			found = append(found, installedApp{item.Slug(), app.WorkspaceID, revision})
+		}
+		return true, nil
+	})
+	return found, err
+}
+
+// VisitPage handles GET /v2/pages/{workspaceSlug}/{pageSlug}: a page for its
+// visitors, who may be nobody.
+func (h *Handlers) VisitPage(r *http.Request) (any, error) {
+	caller := gateway.CallerFrom(r.Context())
+	shown, err := h.findVisitedPage(r)
+	if err != nil {
+		return nil, err
+	}
+	if shown.rights, err = h.visitorRights(caller, shown.workspaceID); err != nil {
+		return nil, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	if err := shown.rights.Check("read", "pages", documentObject(rd, shown.workspaceID, "pages", shown.item)); err != nil {
+		return nil, refuseVisitor(caller, err)
+	}
+	body, err := Pages.response(h, r, shown)
+	if err != nil {
+		return nil, err
+	}
+	return h.withVisitorHeaders(caller, shown.workspaceID, body), nil
+}
+
+// findVisitedPage finds the page that a path names by the slug or a host of its
+// workspace.
+func (h *Handlers) findVisitedPage(r *http.Request) (*documentView, error) {
+	named, slug := gateway.Var(r, "workspaceSlug"), gateway.Var(r, "pageSlug")
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	find := projections.Workspaces{}.BySlug
+	if strings.Contains(named, ".") {
+		find, named = projections.Workspaces{}.ByDomain, strings.ToLower(named)
+	}
+	id, err := find(rd, named)
+	if err != nil || id == "" {
+		return nil, cmp.Or(err, noPage(slug))
+	}
+	item, found, err := projections.Content{}.Get(rd, id, "pages/"+slug)
+	if err == nil && !found {
+		err = noPage(slug)
+	}
+	return &documentView{workspaceID: id, item: item}, err
+}
+
+// visitorRights are the rights of a caller. A session that owes its second factor
+// counts as none.
+func (h *Handlers) visitorRights(caller gateway.Caller, id string) (*access.Rights, error) {
+	if caller.MFAPending {
+		caller = gateway.Caller{}
+	}
+	rights, _, err := h.Access.RightsOf(caller.Identity(), id)
+	return rights, err
+}
+
+// refuseVisitor asks whom it does not know for a credential, rather than refusing
+// them.
+func refuseVisitor(caller gateway.Caller, err error) error {
+	switch {
+	case domain.CodeOf(err) == domain.CodeInternal:
+		return err
+	case caller.MFAPending:
+		return domain.Refuse(domain.CodeInvalidCredentials, "a second factor is required").Reason("mfa_required")
+	case caller.Kind == gateway.KindNone:
+		return gateway.MissingCredential()
+	}
+	return err
+}
+
+// withVisitorHeaders adds which client the visitors of a workspace sign in with,
+// and what a form of the page must show.
+func (h *Handlers) withVisitorHeaders(caller gateway.Caller, id string, body any) any {
+	csrf := ""
+	if caller.SessionID != "" && !handler.IsAccessToken(caller) && !caller.Lent {
+		csrf = h.CSRFToken(caller.SessionID)
+	}
+	switch b := body.(type) {
+	case gateway.Content:
+		b.Header.Set("X-Svc-Client-Id", workspace.ClientID(id))
+		if csrf != "" {
+			b.Header.Set("X-Svc-Csrf-Token", csrf)
+		}
+		return b
+	case *gateway.Answer:
+		return b.With("X-Svc-Client-Id", workspace.ClientID(id)).With("X-Svc-Csrf-Token", csrf)
+	}
+	return gateway.OK(body).With("X-Svc-Client-Id", workspace.ClientID(id)).With("X-Svc-Csrf-Token", csrf)
+}
+
+// SharedPage is the page that a path names by its id.
+type SharedPage struct {
+	WorkspaceID string
+	Item        projections.Item
+	object      access.Object
+	Shares      []access.Share
+}
+
+// CheckShare refuses an entry that would share what the caller does not hold
+// themselves: its policies on this page, and what its role comes with.
+func (p SharedPage) CheckShare(rights *access.Rights, entry access.Share) error {
+	role := access.Share{Target: entry.Target, Permissions: access.Permissions{Role: entry.Permissions.Role}}
+	if err := rights.CheckShare(role); err != nil {
+		return err
+	}
+	for _, policy := range slices.Sorted(maps.Keys(entry.Permissions.Policies)) {
+		action := policy
+		if policy == "write" {
+			action = "update"
+		}
+		known := slices.Contains(access.Actions("pages"), action) // what is not, the decision names
+		if known && entry.Permissions.Policies[policy] {
+			if err := checkObject(rights, action, "pages", p.object); err != nil {
+				return err
+			}
+		}
+	}
+	return p.CheckReplace(rights, entry.Target.String())
+}
+
+// CheckReplace refuses to change the entry of an owner to anybody but an owner.
+func (p SharedPage) CheckReplace(rights *access.Rights, target string) error {
+	for _, present := range p.Shares {
+		if present.Target.String() == target {
+			return rights.CheckUnshare(present)
+		}
+	}
+	return nil
+}
+
+func noPage(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", id)
+}
+
+// PageToShare finds the page of a request whose shares the caller manages. The
+// gateway has found its workspace; shares of the page count too.
+func (h *Handlers) PageToShare(r *http.Request) (p SharedPage, err error) {
+	pageID, rights := gateway.Var(r, "pageId"), gateway.GrantFrom(r.Context()).Rights
+	if err := h.reachLog(r.Context(), handler.WorkspaceID(r)); err != nil {
+		return p, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	var path string
+	if p.WorkspaceID, path, err = (projections.Content{}).Page(rd, pageID); err != nil {
+		return p, err
+	}
+	found := false
+	if path != "" {
+		p.Item, found, err = projections.Content{}.Get(rd, p.WorkspaceID, path)
+	}
+	if err != nil || !found {
+		return p, cmp.Or(err, noPage(pageID))
+	}
+	p.object = documentObject(rd, p.WorkspaceID, "pages", p.Item)
+	if err := checkObject(rights, "manage_permissions", "pages", p.object); err != nil {
+		return p, err
+	}
+	p.Shares, err = listPageShares(rd, p.WorkspaceID, p.Item)
+	return p, err
+}

@@ -1,0 +1,103 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Keeper looks after the read models. It is a *projections.Models.
+type Keeper interface {
+	// Rebuild builds the read models anew beside those that serve.
+	Rebuild(ctx context.Context, progress projections.Progress) (projections.Report, error)
+	// Verify compares the read models with what the logs make of them.
+	Verify(ctx context.Context, progress projections.Progress) (projections.VerifyReport, error)
+}
+
+// Maintenance runs one long task on the read models at a time.
+type Maintenance struct {
+	models Keeper
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	running *maintenanceTask
+}
+
+// maintenanceTask says what runs, since when and on whose word.
+type maintenanceTask struct {
+	kind  string
+	by    string
+	since time.Time
+}
+
+// NewMaintenance returns the handlers of the tasks on the read models.
+func (h *Handlers) NewMaintenance() *Maintenance {
+	return &Maintenance{models: h.Keeper, now: h.Now, log: h.Log}
+}
+
+// Rebuild handles POST /sys/readmodels/rebuild.
+func (u *Maintenance) Rebuild() http.Handler {
+	return u.runExclusively("rebuild", func(r *http.Request) (any, error) {
+		return u.models.Rebuild(r.Context(), nil)
+	})
+}
+
+// Verify handles POST /sys/readmodels/verify.
+func (u *Maintenance) Verify() http.Handler {
+	return u.runExclusively("verify", func(r *http.Request) (any, error) {
+		got, err := u.models.Verify(r.Context(), nil)
+		got.Projections, got.Logs = handler.NonNil(got.Projections), handler.NonNil(got.Logs)
+		return got, err
+	})
+}
+
+// runExclusively answers with what work returns, unless another task runs. The result is
+// a plain handler, not a HandlerFunc, because those have a request timeout; the
+// task ends when its client leaves or the server stops.
+func (u *Maintenance) runExclusively(kind string, work gateway.HandlerFunc) http.Handler {
+	h := gateway.HandlerFunc(func(r *http.Request) (any, error) {
+		if err := u.begin(kind, r); err != nil {
+			return nil, err
+		}
+		defer u.end()
+		report, err := work(r)
+		if err != nil {
+			u.log.ErrorContext(r.Context(), "read models task broken off", "task", kind, "err", err)
+			if errors.Is(err, projections.ErrNoSpace) {
+				err = commands.Refused(err)
+			}
+			return nil, err
+		}
+		return gateway.OK(report).With("Cache-Control", "no-store"), nil
+	})
+	return http.HandlerFunc(h.ServeHTTP)
+}
+
+// begin takes the place of the running task, or says who has it.
+func (u *Maintenance) begin(kind string, r *http.Request) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if t := u.running; t != nil {
+		return domain.Refuse(domain.CodeLocked, "a %s of the read models is running", t.kind).
+			Reason(t.kind).With("lockedBy", t.by).With("lockedAt", t.since.UTC().Format(domain.Timestamp))
+	}
+	u.running = &maintenanceTask{kind, cmp.Or(gateway.CallerFrom(r.Context()).Actor(), "internal"), u.now()}
+	return nil
+}
+
+func (u *Maintenance) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.running = nil
+}

@@ -1,0 +1,201 @@
+package workspaces
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/workspace"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// workspaceItem is an item of the list of workspaces.
+type workspaceItem struct {
+	ID string `json:"id"`
+	projections.Listed
+	projections.Dynamics
+	ClientID        string `json:"clientId"`
+	Role            string `json:"role,omitempty"`
+	DeletedAt       string `json:"deletedAt,omitempty"`
+	RestorableUntil string `json:"restorableUntil,omitempty"`
+	// Permissions are shown to those who manage them.
+	Permissions []access.Share `json:"permissions,omitempty"`
+}
+
+// Query is what GET /v2/workspaces asks for.
+type Query struct {
+	search  string
+	name    *regexp.Regexp
+	ids     []string
+	slugs   []string
+	labels  []string
+	member  string // user id, or nobody's
+	owned   bool
+	dirty   *bool
+	deleted bool
+}
+
+// ListWorkspaces handles GET /v2/workspaces. Permissions come before paging, so
+// that pages are full and the count is right.
+func (h *Handlers) ListWorkspaces(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	page, sort := q.Page(20, 100), q.Sort("name", "createdAt", "updatedAt")
+	wanted, err := h.ReadQuery(q)
+	if err != nil {
+		return nil, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	found, err := h.ListMatching(r, rd, wanted)
+	if err != nil {
+		return nil, err
+	}
+	sortWorkspaces(found, sort)
+	return gateway.ListOf(r, found, page), nil
+}
+
+// ReadQuery reads what a list of workspaces is filtered by.
+func (h *Handlers) ReadQuery(q *gateway.Query) (w Query, err error) {
+	w = Query{
+		search: strings.ToLower(q.Text("search")), ids: q.List("ids"), slugs: q.List("slug"), labels: q.List("labels"),
+		owned: q.Flag("owned"), deleted: q.Flag("deleted"),
+	}
+	if dirty := q.Flag("dirty"); q.Has("dirty") {
+		w.dirty = &dirty
+	}
+	name, email := q.Text("name"), q.Text("email")
+	if err := q.Err(); err != nil {
+		return w, err
+	}
+	if name != "" {
+		if w.name, err = access.Pattern("(?i)" + name); err != nil {
+			return w, domain.Refuse(domain.CodeInvalidParameter, "name: %v", err).With("parameter", "name")
+		}
+	}
+	if email == "" {
+		return w, nil
+	}
+	found, err := handler.FindUser(h.ReadModel, "", email)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		found.ID, err = "nobody", nil
+	}
+	w.member = found.ID
+	return w, err
+}
+
+// ListMatching returns what was asked for of what the caller may read, the
+// last updated first.
+func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query) (found []workspaceItem, err error) {
+	readable := h.Access.Readable(gateway.CallerFrom(r.Context()), rd)
+	memberOf := map[string]bool{}
+	if q.member != "" {
+		err = projections.Access{}.Of(rd, q.member, func(id string) bool { memberOf[id] = true; return true })
+	}
+	if err != nil {
+		return nil, err
+	}
+	listErr := projections.Workspaces{}.List(rd, q.deleted, func(rec projections.Record) bool {
+		if q.member != "" && !memberOf[rec.ID] || !q.matches(rec) {
+			return true // before the rights: they may cost more
+		}
+		var item workspaceItem
+		var may bool
+		if item, may, err = h.toWorkspaceItem(r, rd, readable, rec, q); may {
+			found = append(found, item)
+		}
+		return err == nil
+	})
+	if err == nil {
+		err = listErr
+	}
+	return found, err
+}
+
+// toWorkspaceItem returns the item of a workspace, if the caller may see it.
+func (h *Handlers) toWorkspaceItem(r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q Query) (item workspaceItem, may bool, err error) {
+	item = workspaceItem{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
+	item.Labels = append([]string{}, rec.Meta.Labels...)
+	if rec.Deleted != nil {
+		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(domain.Timestamp), rec.Deleted.Until.UTC().Format(domain.Timestamp)
+		may, err = h.canUndelete(r, rd, rec)
+		return item, may, err
+	}
+	rights, may, err := readable(rec.ID)
+	if err != nil || !may || q.owned && !slices.Contains(rights.Roles(), "owner") {
+		return item, false, err
+	}
+	item.Role = rights.Role()
+	if rights.Allows("manage_permissions", "workspaces", nil) {
+		doc, _, _, err := projections.Access{}.Get(rd, rec.ID, 0)
+		if err != nil {
+			return item, false, err
+		}
+		item.Permissions = doc.Shares
+	}
+	return item, true, nil
+}
+
+func (q Query) matches(w projections.Record) bool {
+	text := strings.ToLower(w.Meta.Name + "\n" + w.Meta.Slug + "\n" + strings.Join(w.Meta.Description.Texts(), "\n"))
+	switch {
+	case len(q.ids) > 0 && !slices.Contains(q.ids, w.ID),
+		len(q.slugs) > 0 && !slices.Contains(q.slugs, w.Meta.Slug),
+		q.dirty != nil && *q.dirty != w.Dynamic.Dirty,
+		q.name != nil && !q.name.MatchString(w.Meta.Name),
+		q.search != "" && !strings.Contains(text, q.search):
+		return false
+	}
+	return len(q.labels) == 0 || slices.ContainsFunc(q.labels, func(l string) bool { return slices.Contains(w.Meta.Labels, l) })
+}
+
+// ListLabels handles GET /v2/workspaces/labels: those of the workspaces that the
+// caller may read, the most used first.
+func (h *Handlers) ListLabels(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	page := q.Page(100, 1000)
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	found, err := h.ListMatching(r, rd, Query{})
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]int{}
+	for _, w := range found {
+		for _, label := range w.Labels {
+			used[label]++
+		}
+	}
+	labels := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		return cmp.Or(cmp.Compare(used[b], used[a]), strings.Compare(a, b))
+	})
+	return gateway.ListOf(r, labels, page), nil
+}
+
+// sortWorkspaces sorts what came the last updated first.
+func sortWorkspaces(found []workspaceItem, by gateway.Sort) {
+	field := func(w workspaceItem) string {
+		switch by.Field {
+		case "name":
+			return strings.ToLower(w.Name)
+		case "createdAt":
+			return w.CreatedAt
+		}
+		return w.UpdatedAt
+	}
+	slices.SortStableFunc(found, func(a, b workspaceItem) int {
+		if by.Down {
+			a, b = b, a
+		}
+		return strings.Compare(field(a), field(b))
+	})
+}
