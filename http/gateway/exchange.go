@@ -146,9 +146,6 @@ func ClientIP(r *http.Request) netip.Addr { return exchangeOf(r).ip }
 // Secure reports whether the client came over HTTPS.
 func Secure(r *http.Request) bool { return exchangeOf(r).secure }
 
-// Revision returns the behaviour revision that the request asked for.
-func Revision(r *http.Request) string { return exchangeOf(r).revision }
-
 // Timeout returns how long the gateway waits for a handler.
 func Timeout(r *http.Request) time.Duration { return exchangeOf(r).settings.RequestTimeout }
 
