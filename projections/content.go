@@ -511,3 +511,22 @@ func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err e
 	}
 	return entries, err
 }
+
+// PageObject returns a page as rules see it, with whom it is shared.
+func (c Content) PageObject(r Reader, id string, item Item) access.Object {
+	fields := access.Fields{"slug": item.Slug(), "workspaceId": id}
+	if meta, err := c.Meta(r, id, item.Hash); err == nil && meta.About != nil {
+		for key, v := range meta.About.All() {
+			fields[key] = document.Plain(v)
+		}
+	}
+	fields["id"], fields["public"] = item.ID, item.Public
+	shares, err := c.Shares(r, id, item.ID)
+	if err != nil {
+		shares = nil // nobody is known to be shared with
+	}
+	if item.Public {
+		shares = append([]access.Share{workspace.Everyone()}, shares...)
+	}
+	return access.Shared{Object: fields, Shares: shares}
+}

@@ -80,6 +80,16 @@ func (t Topics) Of(r Reader, workspaceID, userID string) (names []string, err er
 	return t.list(r, scopedKey('u', userID, []byte(workspaceID+"\x00")))
 }
 
+// IsMember reports whether a user has joined a topic of a workspace.
+func (t Topics) IsMember(r Reader, workspaceID, name, userID string) (bool, error) {
+	gone, err := t.hasMark(r, 'x', workspaceID)
+	if err != nil || gone {
+		return false, err
+	}
+	_, joined, err := r.Get(t, scopedKey('u', userID, []byte(workspaceID+"\x00"+name)))
+	return joined, err
+}
+
 func (t Topics) hasMark(r Reader, mark byte, id string) (bool, error) {
 	_, there, err := r.Get(t, topicKey(mark, id))
 	return there, err

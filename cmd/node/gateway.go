@@ -44,6 +44,9 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := n.openPages(ctx); err != nil {
+		return err
+	}
 	n.self = process.SelfTransport(n.config().HTTP)
 	n.probes, err = readiness.New(ctx, readiness.Options{
 		Config: n.config, Store: n.store, DB: n.db, Models: n.models, Rows: n.automations.rows, RowModel: n.automations.rowModel, Feed: n.events.feed,
@@ -58,12 +61,12 @@ func (n *Node) openGateway(ctx context.Context) error {
 		authenticator = n.identity.identity
 	}
 	n.gateway, err = gateway.New(gateway.Options{
-		Routes: api.Routes(n.handlers()), Settings: n.gatewaySettings(),
+		Routes: append(api.Routes(n.handlers()), n.pages.Routes()...), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.identity.identity, CheckCSRF: n.identity.identity.CheckCSRF,
 		ReadModel: projections.RequestReads{Models: n.models}, Known: n.store.Log.Known, WriteGate: n.checkWritable,
 		Idempotency: answers, SeedKey: n.identity.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.identity.box.Derive("devices"),
-		Failures: commands.Failures{Engine: n.engine, Log: n.log},
-		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
+		Failures: commands.Failures{Engine: n.engine, Log: n.log}, ErrorPage: n.pages.ErrorPage,
+		Host: n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
 	if err != nil {
 		return err
@@ -163,7 +166,7 @@ func (n *Node) systemHandlers() *system.Handlers {
 // isReady reports whether the log accepts writes, the read models are caught up, and the
 // first keys and accounts exist.
 func (n *Node) isReady() bool {
-	return n.checkWritable() == nil && n.models.Health().OK() && n.initialized.Load()
+	return n.checkWritable() == nil && n.models.Health().OK() && n.initialised.Load()
 }
 
 // checkWritable refuses writes while the log accepts none, or when events are missing from

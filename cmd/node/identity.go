@@ -178,7 +178,7 @@ func (n *Node) openSignIn(ctx context.Context) error {
 		},
 		TokenLifetime: c.Auth.AccessTokenMaxAge, Consoles: c.HTTP.ConsoleURLs, External: clients,
 		Providers: s.providers, HTTP: n.egress.Client(providerTimeout),
-		DisableSignin: c.Auth.DisableSignin, DisableSignup: c.Auth.DisableSignup, Log: n.log,
+		Workspace: n.workspaceClient, DisableSignin: c.Auth.DisableSignin, DisableSignup: c.Auth.DisableSignup, Log: n.log,
 	})
 	return err
 }
@@ -236,6 +236,6 @@ func (n *Node) createFirst(ctx context.Context) error {
 	if len(made) > 0 && n.opts.Announce != nil {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
 	}
-	n.initialized.Store(err == nil)
+	n.initialised.Store(err == nil)
 	return err
 }

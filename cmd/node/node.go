@@ -33,6 +33,7 @@ import (
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
 	"svc/http/identity"
+	"svc/http/pages"
 	"svc/projections"
 )
 
@@ -80,9 +81,10 @@ type Node struct {
 	automations automationServices
 	events      eventServices
 
-	initialized atomic.Bool // the platform workspace, the signing keys and the first accounts exist
+	initialised atomic.Bool // the platform workspace, the signing keys and the first accounts exist
 	keysInDir   bool        // the master keys are in the data directory
 	gateway     *gateway.Gateway
+	pages       *pages.Pages // of workspaces
 	listener    net.Listener
 	profiles    net.Addr // where profiles are served; nil: nowhere
 	server      *http.Server

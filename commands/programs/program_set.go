@@ -276,6 +276,18 @@ func (p *Scope) callableNames() iter.Seq[string] {
 // when there is none.
 func (set *ProgramSet) Program(slug string) *Program { return set.Root.programs[slug] }
 
+// ProgramIn returns the program of an app instance by its slug, or of the workspace when instance is empty; nil when
+// there is none.
+func (set *ProgramSet) ProgramIn(instance, slug string) *Program {
+	if instance == "" {
+		return set.Program(slug)
+	}
+	if scope := set.scopes[instance]; scope != nil {
+		return scope.programs[slug]
+	}
+	return nil
+}
+
 // NearestProgram returns the automation of the workspace itself with the most similar slug,
 // nil when none is similar.
 func (set *ProgramSet) NearestProgram(slug string) *Program {

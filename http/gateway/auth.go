@@ -218,7 +218,7 @@ func isRefusal(err error) bool {
 // too, or an allowed origin for a WebSocket.
 func (g *Gateway) checkCSRF(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
-	if ex.route.NoCSRF && !ex.route.OwnAuth && ex.writes(r) {
+	if ex.route.NoCSRF && !ex.route.OwnAuth && !ex.route.AnySite && ex.writes(r) {
 		return g.checkSite(r)
 	}
 	if !ex.caller.ByCookie || ex.route.NoCSRF {
@@ -364,7 +364,7 @@ func (g *Gateway) askAuthorizer(r *http.Request, ex *exchange, action Action) er
 // credentials.
 var errNoGateway = errors.New("gateway: the request came by none")
 
-// Recheck authenticates and authorizes r again, with the credentials of r and the permission of its
+// Recheck authenticates and authorises r again, with the credentials of r and the permission of its
 // route. A handler with an open connection calls it at least every 5 seconds, and closes the
 // connection on an error: an invalid credential, a missing right, a path that names another
 // workspace now, or a failed check.
@@ -416,7 +416,7 @@ func Count(r *http.Request) error {
 	return ex.gateway.limits.use(r.Context(), ex, RateRequests, ex.callerKey())
 }
 
-// reauthorize authenticates and authorizes a request again, and returns the exchange of the caller
+// reauthorize authenticates and authorises a request again, and returns the exchange of the caller
 // with the credentials c. The results of the other steps stay.
 func (g *Gateway) reauthorize(r *http.Request, ex *exchange, c Credentials) (*exchange, error) {
 	next := ex.withoutCaller(c)

@@ -52,6 +52,8 @@ type Options struct {
 	Devices       Devices                           // nil: no IP is known for a login
 	DeviceKey     []byte                            // the same on all nodes: signs the cookies of known devices; required with routes that sign people in
 	Failures      ErrorRecorder                     // nil: errors are not recorded
+	// ErrorPage returns the HTML for an error of a page, with its headers; nil: the error is told as JSON.
+	ErrorPage func(r *http.Request, status int) *Content
 
 	Host    domain.Host           // names this node in events
 	Log     *slog.Logger          // nil: discarded

@@ -75,6 +75,8 @@ type Route struct {
 	ToLent bool
 	// NoCSRF exempts sign-in routes and plain forms from the CSRF token.
 	NoCSRF bool
+	// AnySite leaves it to the handler from which web sites a plain form may come.
+	AnySite bool
 	// SecretPath keeps the path out of logs and events: it may hold a key.
 	SecretPath bool
 	// AnyOrigin lets every web origin read the answer, without credentials.

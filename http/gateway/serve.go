@@ -153,6 +153,13 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		g.failures.add(r, ex, status, refusal)
 	}
 	rp := failure(ex, err)
+	if g.opts.ErrorPage != nil {
+		if page := g.opts.ErrorPage(r, rp.status); page != nil {
+			rp.body = page.Body
+			AddHeader(rp.header, page.Header)
+			rp.header.Set("Content-Type", page.Type)
+		}
+	}
 	h := w.Header()
 	ex.setRateHeaders(h)
 	setPosition(h, ex.positionOf(r, rp.status))

@@ -123,6 +123,24 @@ func (s *Service) redeemCode(r *http.Request, client Client, form url.Values) (a
 	return s.issue(r, client, g, g.Scopes, code)
 }
 
+// RedeemCode spends the code that a client of the platform was sent, and returns the session that it was given for.
+func (s *Service) RedeemCode(ctx context.Context, clientID, code, redirectURI, verifier string) (sessions.Session, error) {
+	refused := domain.Refuse(domain.CodeInvalidRequest, "the sign-in has expired: sign in again")
+	g, ok, err := getAndDelete[grant](ctx, s.o.Store, keyCode+digest(code))
+	if err != nil {
+		return sessions.Session{}, err
+	}
+	challenge := protocol.CodeChallenge{Challenge: g.Challenge, Method: protocol.CodeChallengeMethodS256}
+	if !ok || g.ClientID != clientID || g.RedirectURI != redirectURI || op.AuthorizeCodeChallenge(verifier, &challenge) != nil {
+		return sessions.Session{}, refused
+	}
+	opened, ok, err := s.o.Sessions.Get(ctx, g.UserID, g.SessionID)
+	if err == nil && !ok {
+		err = refused
+	}
+	return opened, err
+}
+
 // redeemRefresh redeems a refresh token and replaces it.
 func (s *Service) redeemRefresh(r *http.Request, client Client, form url.Values) (any, *fault, error) {
 	ctx, token := r.Context(), form.Get("refresh_token")

@@ -106,6 +106,19 @@ func date(c *callArgs) any {
 	return formatDate(t.In(zone), format, locale)
 }
 
+// ParseInstant reads an ISO 8601 string or epoch milliseconds.
+func ParseInstant(v any) (time.Time, bool) { return parseInstant(v) }
+
+// FormatDate writes an ISO 8601 string or epoch milliseconds by the tokens of a format, in UTC. ok is false when v is
+// no date.
+func FormatDate(v any, format, locale string) (text string, ok bool) {
+	t, ok := parseInstant(v)
+	if !ok {
+		return "", false
+	}
+	return formatDate(t, format, locale), true
+}
+
 func (c *callArgs) zone(v any) *time.Location {
 	zone := c.Zone
 	if zone == nil {

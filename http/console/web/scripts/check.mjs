@@ -64,6 +64,16 @@ const differing = [...new Set([...built, ...committed])].filter(
 );
 if (differing.length > 0) faults.push(`dist is not what the sources build (${differing.slice(0, 3).join(', ')}${differing.length > 3 ? '…' : ''}): run npm run build`);
 
+// The script and the style sheet of pages, in the same way.
+const pagesOut = join(web, '.build/pages');
+run('build of pages', 'vite/bin/vite.js', ['build', '-c', 'vite.pages.config.ts'], { PAGES_OUT: pagesOut });
+for (const [file, limit] of [['pages.js', 20_000], ['pages.css', 15_000]]) {
+  const text = readFileSync(join(pagesOut, file));
+  if (!text.equals(readFileSync(join(web, '../../pages/dist', file)))) faults.push(`http/pages/dist/${file} is not what the sources build: run npm run build`);
+  const bytes = gzipSync(text, { level: 9 }).length;
+  if (bytes > limit) faults.push(`${file} of pages: ${bytes} bytes, ${limit} allowed`);
+}
+
 // Budgets of 6.4, gzip.
 const size = (file) => gzipSync(readFileSync(join(out, file)), { level: 9 }).length;
 const chunks = new Map(JSON.parse(readFileSync(join(web, '.build/report.json'), 'utf8')).map((chunk) => [chunk.file, chunk]));
