@@ -211,7 +211,7 @@ function enhanceTabs(root: HTMLElement): void {
       if (next < 0) return
       event.preventDefault()
       select(next, true)
-      tabs[next].focus()
+      tabs[next]?.focus()
     })
   }
   if (root.hasAttribute('data-vertical')) list.setAttribute('aria-orientation', 'vertical')
@@ -242,7 +242,7 @@ function enhanceTabs(root: HTMLElement): void {
   const focused = [...list.children].indexOf(document.activeElement as Element)
   list.replaceChildren(...tabs)
   select(Math.min(Number(root.dataset.shown ?? root.dataset.selected ?? 0), sections.length - 1), false)
-  if (focused >= 0) tabs[Math.min(focused, tabs.length - 1)].focus()
+  if (focused >= 0) tabs[Math.min(focused, tabs.length - 1)]?.focus()
 }
 
 function enhance(root: ParentNode): void {
