@@ -1,4 +1,4 @@
-// Package identity authenticates and authorizes callers: it is the Authenticator and
+// Package identity authenticates and authorises callers: it is the Authenticator and
 // Authorizer of the gateway over the read models, the sessions and the signing keys.
 package identity
 

@@ -16,8 +16,8 @@ import (
 	"svc/projections"
 )
 
-// workspaceItem is an item of the list of workspaces.
-type workspaceItem struct {
+// Item is an item of the list of workspaces.
+type Item struct {
 	ID string `json:"id"`
 	projections.Listed
 	projections.Dynamics
@@ -92,7 +92,7 @@ func (h *Handlers) ReadQuery(q *gateway.Query) (w Query, err error) {
 
 // ListMatching returns what was asked for of what the caller may read, the
 // last updated first.
-func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query) (found []workspaceItem, err error) {
+func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query) (found []Item, err error) {
 	readable := h.Access.Readable(gateway.CallerFrom(r.Context()), rd)
 	memberOf := map[string]bool{}
 	if q.member != "" {
@@ -105,7 +105,7 @@ func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query)
 		if q.member != "" && !memberOf[rec.ID] || !q.matches(rec) {
 			return true // before the rights: they may cost more
 		}
-		var item workspaceItem
+		var item Item
 		var may bool
 		if item, may, err = h.toWorkspaceItem(r, rd, readable, rec, q); may {
 			found = append(found, item)
@@ -119,8 +119,8 @@ func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query)
 }
 
 // toWorkspaceItem returns the item of a workspace, if the caller may see it.
-func (h *Handlers) toWorkspaceItem(r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q Query) (item workspaceItem, may bool, err error) {
-	item = workspaceItem{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
+func (h *Handlers) toWorkspaceItem(r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q Query) (item Item, may bool, err error) {
+	item = Item{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
 	item.Labels = append([]string{}, rec.Meta.Labels...)
 	if rec.Deleted != nil {
 		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(domain.Timestamp), rec.Deleted.Until.UTC().Format(domain.Timestamp)
@@ -182,8 +182,8 @@ func (h *Handlers) ListLabels(r *http.Request) (any, error) {
 }
 
 // sortWorkspaces sorts what came the last updated first.
-func sortWorkspaces(found []workspaceItem, by gateway.Sort) {
-	field := func(w workspaceItem) string {
+func sortWorkspaces(found []Item, by gateway.Sort) {
+	field := func(w Item) string {
 		switch by.Field {
 		case "name":
 			return strings.ToLower(w.Name)
@@ -192,7 +192,7 @@ func sortWorkspaces(found []workspaceItem, by gateway.Sort) {
 		}
 		return w.UpdatedAt
 	}
-	slices.SortStableFunc(found, func(a, b workspaceItem) int {
+	slices.SortStableFunc(found, func(a, b Item) int {
 		if by.Down {
 			a, b = b, a
 		}
