@@ -514,13 +514,24 @@ func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err e
 
 // PageObject returns a page as rules see it, with whom it is shared.
 func (c Content) PageObject(r Reader, id string, item Item) access.Object {
-	fields := access.Fields{"slug": item.Slug(), "workspaceId": id}
+	fields := c.Fields(r, id, item)
+	fields["id"], fields["public"] = item.ID, item.Public
+	return access.Shared{Object: fields, Shares: c.AllShares(r, id, item)}
+}
+
+// Fields returns what conditions of rules may read of a document.
+func (c Content) Fields(r Reader, id string, item Item) access.Fields {
+	fields := access.Fields{"id": item.Slug(), "slug": item.Slug(), "workspaceId": id}
 	if meta, err := c.Meta(r, id, item.Hash); err == nil && meta.About != nil {
 		for key, v := range meta.About.All() {
 			fields[key] = document.Plain(v)
 		}
 	}
-	fields["id"], fields["public"] = item.ID, item.Public
+	return fields
+}
+
+// AllShares returns all shares of a page, the public one first.
+func (c Content) AllShares(r Reader, id string, item Item) []access.Share {
 	shares, err := c.Shares(r, id, item.ID)
 	if err != nil {
 		shares = nil // nobody is known to be shared with
@@ -528,5 +539,5 @@ func (c Content) PageObject(r Reader, id string, item Item) access.Object {
 	if item.Public {
 		shares = append([]access.Share{workspace.Everyone()}, shares...)
 	}
-	return access.Shared{Object: fields, Shares: shares}
+	return shares
 }

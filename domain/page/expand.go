@@ -340,7 +340,7 @@ func (e *expansion) fill(b *Block, s *scope, depth int, kinds []string) {
 }
 
 func (e *expansion) isHidden(s *scope) bool {
-	if v, ok := s.raw.Get("hidden"); ok && isTruthy(e.evalValue(v, s)) {
+	if v, ok := s.raw.Get("hidden"); ok && value.IsTruthy(e.evalValue(v, s)) {
 		return true
 	}
 	cond, ok := s.raw.Get("if")
@@ -349,7 +349,7 @@ func (e *expansion) isHidden(s *scope) bool {
 			cond, ok = template.Get("if")
 		}
 	}
-	return ok && !isTruthy(e.evalValue(cond, s))
+	return ok && !value.IsTruthy(e.evalValue(cond, s))
 }
 
 // repeatOf returns the repeat of a block; nil when it has none.

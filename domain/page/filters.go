@@ -49,7 +49,7 @@ func (e *expansion) applyFilter(f filterCall, v any, s *scope) any {
 		}
 		return relativeTime(at.Sub(e.view.Now), language(0))
 	case "if":
-		if isTruthy(v) {
+		if value.IsTruthy(v) {
 			return arg(0)
 		}
 		return orEmpty(arg(1))

@@ -93,7 +93,7 @@ func newField(name string, o *value.Object, required bool, depth int, count *int
 	f.Widget, _ = firstOf(o, "ui:widget", "widget").(string)
 	f.Default = o.At("default")
 	f.Format, _ = o.At("format").(string)
-	f.Disabled = isTruthy(firstOf(o, "disabled", "ui:disabled"))
+	f.Disabled = value.IsTruthy(firstOf(o, "disabled", "ui:disabled"))
 	f.readOptions(o)
 	f.readRules(o)
 	if validators, ok := o.At("validators").(*value.Object); ok {
@@ -103,7 +103,7 @@ func newField(name string, o *value.Object, required bool, depth int, count *int
 	if options, ok := firstOf(o, "ui:options", "options").(*value.Object); ok {
 		f.Block, _ = options.At("block").(*Block)
 		f.Accept, _ = options.At("accept").(string)
-		f.Multiple = isTruthy(options.At("multiple"))
+		f.Multiple = value.IsTruthy(options.At("multiple"))
 	}
 	if b, ok := o.At("block").(*Block); ok {
 		f.Block = b
@@ -196,7 +196,7 @@ func (f *Field) readRules(o *value.Object) {
 		f.Pattern = p
 	}
 	for _, format := range []string{"email", "tel", "date"} {
-		if v := rule(format); !value.IsUndefined(v) && isTruthy(v) {
+		if v := rule(format); !value.IsUndefined(v) && value.IsTruthy(v) {
 			f.Format = format
 		}
 	}

@@ -85,6 +85,15 @@ func (t *Template) addText(s string) {
 
 // placeholderEnd returns where the closing braces are, outside of quoted arguments; -1 when there are none.
 func placeholderEnd(s string) int {
+	i := indexOutsideQuotes(s, "{}")
+	if i < 0 || !strings.HasPrefix(s[i:], "}}") {
+		return -1
+	}
+	return i
+}
+
+// indexOutsideQuotes returns the index of the first of some characters that is not in quotes; -1 when there is none.
+func indexOutsideQuotes(s, characters string) int {
 	quote := byte(0)
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -96,13 +105,8 @@ func placeholderEnd(s string) int {
 			}
 		case c == '\'' || c == '"':
 			quote = c
-		case c == '{':
-			return -1
-		case c == '}':
-			if i+1 < len(s) && s[i+1] == '}' {
-				return i
-			}
-			return -1
+		case strings.IndexByte(characters, c) >= 0:
+			return i
 		}
 	}
 	return -1
@@ -110,18 +114,18 @@ func placeholderEnd(s string) int {
 
 // parsePlaceholder reads path|filter:arg,arg|filter.
 func parsePlaceholder(s string) (p templatePart, ok bool) {
-	sections := splitOutsideQuotes(s, '|')
+	sections := splitOutsideQuotes(s, "|")
 	if p.path, ok = parsePath(strings.TrimSpace(sections[0])); !ok {
 		return p, false
 	}
 	for _, section := range sections[1:] {
-		name, rest, hasArgs := cutOutsideQuotes(section, ':')
+		name, rest, hasArgs := cutOutsideQuotes(section, ":")
 		f := filterCall{name: strings.TrimSpace(name)}
 		if f.name == "" {
 			return p, false
 		}
 		if hasArgs {
-			for _, arg := range splitOutsideQuotes(rest, ',') {
+			for _, arg := range splitOutsideQuotes(rest, ",") {
 				v, ok := parseArgument(strings.TrimSpace(arg))
 				if !ok {
 					return p, false
@@ -172,7 +176,7 @@ func unescapeQuoted(s string) string {
 }
 
 // splitOutsideQuotes splits s at a separator that is not in quotes.
-func splitOutsideQuotes(s string, separator byte) (parts []string) {
+func splitOutsideQuotes(s, separator string) (parts []string) {
 	for {
 		before, after, found := cutOutsideQuotes(s, separator)
 		parts = append(parts, before)
@@ -184,21 +188,9 @@ func splitOutsideQuotes(s string, separator byte) (parts []string) {
 }
 
 // cutOutsideQuotes cuts s at the first separator that is not in quotes.
-func cutOutsideQuotes(s string, separator byte) (before, after string, found bool) {
-	quote := byte(0)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case quote != 0 && c == '\\':
-			i++
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '\'' || c == '"':
-			quote = c
-		case c == separator:
-			return s[:i], s[i+1:], true
-		}
+func cutOutsideQuotes(s, separator string) (before, after string, found bool) {
+	if i := indexOutsideQuotes(s, separator); i >= 0 {
+		return s[:i], s[i+1:], true
 	}
 	return s, "", false
 }
@@ -271,7 +263,7 @@ func (e *expansion) evalTemplate(t *Template, s *scope) any {
 	if len(t.parts) == 1 {
 		v := e.evalPart(t.parts[0], s)
 		if t.negate {
-			return !isTruthy(v)
+			return !value.IsTruthy(v)
 		}
 		switch v {
 		case "true":
@@ -321,6 +313,3 @@ func (e *expansion) textOf(v any) string {
 	}
 	return value.Text(v)
 }
-
-// isTruthy reports whether a value counts as true: all but false, 0, "", null and missing.
-func isTruthy(v any) bool { return value.IsTruthy(v) }

@@ -107,6 +107,15 @@ type Authenticator interface {
 // CookieName is the cookie that carries a session's token.
 const CookieName = "access-token"
 
+// SessionCookie returns the cookie with the token of a session for some time; an empty token deletes it.
+func SessionCookie(r *http.Request, token string, lifetime time.Duration) *http.Cookie {
+	seconds := max(1, int(lifetime/time.Second))
+	if token == "" {
+		seconds = -1
+	}
+	return &http.Cookie{Name: CookieName, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: Secure(r)}
+}
+
 // authenticate is the step that finds out who calls.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)

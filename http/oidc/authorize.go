@@ -592,7 +592,7 @@ func (s *Service) endSession(r *http.Request) (any, error) {
 // endBrowserSession ends the session of the browser, unless it is of another user, and returns the
 // cookie that deletes its token.
 func (s *Service) endBrowserSession(r *http.Request, user string) (gone *http.Cookie, err error) {
-	gone = tokenCookie(r, "", 0)
+	gone = gateway.SessionCookie(r, "", 0)
 	cookie, err := r.Cookie(gateway.CookieName)
 	if err != nil {
 		return gone, nil
@@ -685,17 +685,6 @@ func sameSite(r *http.Request) bool {
 	from := r.Header.Get("Origin")
 	u, err := url.Parse(from)
 	return from == "" || err == nil && u.Host == r.Host
-}
-
-// tokenCookie returns the cookie with the token of a session; an empty token deletes it.
-func tokenCookie(r *http.Request, token string, seconds int) *http.Cookie {
-	if token == "" {
-		seconds = -1
-	}
-	return &http.Cookie{
-		Name: gateway.CookieName, Value: token, Path: "/", MaxAge: seconds,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r),
-	}
 }
 
 // sealPassword encrypts a password between two steps of a sign-in, with the secret of the browser,

@@ -215,7 +215,7 @@ func (s *Service) issue(r *http.Request, client Client, g grant, scopes []string
 	}
 	answer := gateway.OK(t).With("Cache-Control", "no-store").With("Pragma", "no-cache")
 	if client.Trusted {
-		answer.WithCookie(tokenCookie(r, t.AccessToken, t.ExpiresIn))
+		answer.WithCookie(gateway.SessionCookie(r, t.AccessToken, time.Duration(t.ExpiresIn)*time.Second))
 	}
 	return answer, nil, nil
 }
@@ -233,7 +233,7 @@ func (s *Service) accessToken(ctx context.Context, of sessions.Session, clientID
 // loginCookie returns the cookie of a login. Its token is not limited to the client.
 func (s *Service) loginCookie(r *http.Request, of sessions.Session) (*http.Cookie, error) {
 	token, seconds, err := s.accessToken(r.Context(), of, accounts.OwnClient, accounts.Scopes)
-	return tokenCookie(r, token, seconds), err
+	return gateway.SessionCookie(r, token, time.Duration(seconds)*time.Second), err
 }
 
 // claims returns the claims of scopes, under the names of the contract and those of OpenID Connect.

@@ -37,11 +37,10 @@ func (v *visit) documentData(f found, view *page.View, tree *page.Tree, shared b
 	name, _ := view.Language.Resolve(view.Document.Name)
 	c := config{&rendering{view: view}, nil, tree.Config}
 	d := documentData{
-		Lang: view.Language.Tag, RightToLeft: view.Language.IsRightToLeft(), Title: orElse(c.text("title"), name), Description: c.text("description"),
+		Lang: view.Language.Tag, RightToLeft: view.Language.IsRightToLeft(), Title: name, Description: c.text("description"),
 		Favicon: imageURL(c.text("favicon")), Base: v.place.site.base, Texts: textsOf(view.Language),
 		BaseCSS: v.assetURL(v.assets.css), Script: v.assetURL(v.assets.script), page: view.Document.ID, seq: seq,
 	}
-	d.Title = orElse(name, d.Title)
 	switch scheme := c.text("colorScheme"); scheme {
 	case "light", "dark":
 		d.Scheme, d.ColorScheme = scheme, scheme

@@ -37,9 +37,6 @@ type option struct {
 	Selected           bool
 }
 
-// maxBlankItems is how many more entries of a list of objects can be entered than there are.
-const maxBlankItems = 1
-
 func showForm(c config, root root) template.HTML {
 	form := page.FormFields(c.at("schema"))
 	state := c.forms[c.block.Path]
@@ -110,7 +107,7 @@ func (v formView) field(f *page.Field, name string, given any) field {
 	shown.Described = strings.Join(described, " ")
 	switch {
 	case f.Widget == "block" && f.Block != nil:
-		shown.Control, shown.Block = "block", v.block0(f.Block)
+		shown.Control, shown.Block = "block", v.rendering.block(f.Block)
 	case f.IsUpload():
 		shown.Control, shown.Accept, shown.Multiple = "file", f.Accept, f.Multiple
 	case f.Type == "object":
@@ -143,9 +140,6 @@ func (v formView) field(f *page.Field, name string, given any) field {
 	return shown
 }
 
-// block0 renders a block inside of a field.
-func (v formView) block0(b *page.Block) template.HTML { return v.rendering.block(b) }
-
 // languages are those that a text by language can be entered in.
 func (v formView) languages(o *value.Object) []string {
 	tags := []string{v.view.Language.Tag}
@@ -177,7 +171,7 @@ func (v formView) showArray(shown *field, f *page.Field, name string, given any)
 		return
 	}
 	shown.Control = "group"
-	for i := range len(list) + maxBlankItems {
+	for i := range len(list) + 1 {
 		item := value.Undefined
 		if i < len(list) {
 			item = list[i]

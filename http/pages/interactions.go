@@ -123,16 +123,9 @@ func (v *visit) ensureSession() error {
 		return err
 	}
 	v.caller = gateway.Caller{Kind: gateway.KindUser, UserID: made.UserID, SessionID: made.SessionID, Anonymous: true, ByCookie: true}
-	v.cookie = sessionCookie(v.request, made)
+	v.cookie = gateway.SessionCookie(v.request, made.Token, made.Expires.Sub(v.Now()))
 	v.rights, _, err = v.Access.RightsOf(v.caller.Identity(), v.place.workspaceID)
 	return err
-}
-
-// sessionCookie is the cookie of a session.
-func sessionCookie(r *http.Request, in accounts.LoginResult) *http.Cookie {
-	return &http.Cookie{
-		Name: gateway.CookieName, Value: in.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r), Expires: in.Expires,
-	}
 }
 
 // readInteraction reads the body: JSON of the script, or a form.

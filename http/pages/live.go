@@ -11,6 +11,7 @@ import (
 	"svc/domain"
 	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"
 	"svc/streams/feed"
@@ -22,7 +23,6 @@ const (
 	storePeriod  = ViewLifetime / 3
 	maxBehind    = 1000
 	maxBytes     = 5 << 20
-	patience     = 30 * time.Second // with a browser that takes nothing
 )
 
 // follow handles GET …/_svc/feed: what changes in a view, as frames of server-sent events.
@@ -135,7 +135,7 @@ func (l *liveView) catchUp(ctx context.Context) error {
 	out.main(l.record.PageID, "")
 	err := l.Feed.Walk(ctx, feed.Range{WorkspaceID: l.record.WorkspaceID, After: l.at, Filter: l.filter(out.listeners)}, func(e *feed.Event) (bool, error) {
 		if l.isFor(e) {
-			if _, changed := l.apply(e, out.listeners); changed {
+			if _, changed := l.applyEvent(e, out.listeners); len(changed) > 0 {
 				out = l.render()
 				out.main(l.record.PageID, "")
 			}
@@ -151,13 +151,8 @@ type frame struct {
 	data any
 }
 
-// apply folds an event into the state of the view. It returns the frames that are no patches, and the paths of what
-// has changed.
-func (l *liveView) apply(e *feed.Event, listeners []listener) (frames []frame, changed bool) {
-	all, paths := l.applyEvent(e, listeners)
-	return all, len(paths) > 0
-}
-
+// applyEvent folds an event into the state of the view. It returns the frames that are no patches, and the paths of
+// what has changed.
 func (l *liveView) applyEvent(e *feed.Event, listeners []listener) (frames []frame, changed []string) {
 	parsed, err := value.ParseJSON(string(e.Payload))
 	payload, ok := parsed.(*value.Object)
@@ -260,8 +255,7 @@ type pageFeed struct {
 	*liveView // nil: the view is gone
 	*visit
 
-	w         http.ResponseWriter
-	out       *http.ResponseController
+	out       *handler.StreamWriter
 	sent      domain.Position // the browser has what is up to it
 	listeners []listener
 	checked   time.Time // rights were checked
@@ -273,7 +267,7 @@ var errOver = errors.New("the feed is over")
 
 // serve writes frames until the browser leaves, or the visitor may not read the page any more.
 func (f *pageFeed) serve(w http.ResponseWriter, r *http.Request) error {
-	f.w, f.out = w, http.NewResponseController(w)
+	f.out = handler.NewStreamWriter(w, r)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -282,7 +276,8 @@ func (f *pageFeed) serve(w http.ResponseWriter, r *http.Request) error {
 		h.Add("Set-Cookie", f.visit.cookie.String())
 	}
 	if f.liveView == nil {
-		return f.ended(f.write("retry: 2000\n\nevent: reload\ndata: {}\n\n"))
+		_ = f.write("retry: 2000\n\nevent: reload\ndata: {}\n\n") // the browser has left if it fails
+		return nil
 	}
 	now := f.visit.Now()
 	f.checked, f.kept = now, now
@@ -306,19 +301,10 @@ func (f *pageFeed) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ended hides that a browser has left.
-func (f *pageFeed) ended(error) error { return nil }
-
 // write writes to the browser, which is given up when it takes nothing for a while.
 func (f *pageFeed) write(text string) error {
 	f.wrote = f.visit.Now()
-	if err := f.out.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := f.w.Write([]byte(text)); err != nil {
-		return errOver
-	}
-	if f.out.Flush() != nil {
+	if f.out.Send([]byte(text)) != nil {
 		return errOver
 	}
 	return nil

@@ -281,7 +281,7 @@ func (v *visit) render(f found, status int, forms map[string]*formState) (any, e
 	}
 	out := v.newRendering(view, tree, viewID, forms)
 	html := out.document(v.documentData(f, view, tree, shared, rec.Seq))
-	v.reportProblems(f.slug, out)
+	v.reportProblems(f, out)
 	return v.htmlAnswer(html, status, f, shared, language), nil
 }
 
@@ -368,10 +368,14 @@ func queryObject(query url.Values) *value.Object {
 	return o
 }
 
-// reportProblems records what could not be shown, once per problem and revision on this node.
-func (v *visit) reportProblems(slug string, out *rendering) {
+// reportProblems records what could not be shown: once per problem and revision of the page on this node, however
+// often the page is visited.
+func (v *visit) reportProblems(f found, out *rendering) {
 	for _, problem := range append(out.tree.Problems, out.problems...) {
-		details := map[string]any{"page": slug}
+		if !v.cache.isNewProblem(f.item.ID + "/" + f.item.Hash + "/" + problem.Path + "/" + problem.Message) {
+			continue
+		}
+		details := map[string]any{"page": f.slug}
 		if problem.Path != "" {
 			details["block"], details["kind"] = problem.Path, problem.Kind
 		}
@@ -392,10 +396,25 @@ type documentCache struct {
 	mu       sync.Mutex
 	docs     map[string]*page.Document
 	settings map[string]*settings // by workspace
+	problems map[string]bool      // that were recorded
 }
 
 // maxCached is how many compiled documents are kept. When there are more, all are dropped and compiled again.
 const maxCached = 1000
+
+// isNewProblem reports whether a problem was not recorded yet, and notes it.
+func (c *documentCache) isNewProblem(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.problems[key] {
+		return false
+	}
+	if len(c.problems) >= maxCached || c.problems == nil {
+		c.problems = map[string]bool{}
+	}
+	c.problems[key] = true
+	return true
+}
 
 // document returns a page, compiled.
 func (p *Pages) document(ctx context.Context, workspaceID string, item projections.Item) (*page.Document, error) {

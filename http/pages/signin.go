@@ -136,7 +136,7 @@ func (p *Pages) callback(r *http.Request) (any, error) {
 		return nil, err
 	}
 	over := &http.Cookie{Name: signInCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r), MaxAge: -1}
-	return redirectTo(http.StatusFound, pending.Redirect).With("Cache-Control", "no-store").WithCookie(sessionCookie(r, in)).WithCookie(over), nil
+	return redirectTo(http.StatusFound, pending.Redirect).With("Cache-Control", "no-store").WithCookie(gateway.SessionCookie(r, in.Token, in.Expires.Sub(p.Now()))).WithCookie(over), nil
 }
 
 // signOut handles POST …/_svc/signout.
@@ -154,6 +154,5 @@ func (p *Pages) signOut(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	gone := &http.Cookie{Name: gateway.CookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r), MaxAge: -1}
-	return redirectTo(http.StatusSeeOther, at.site.base+"/").WithCookie(gone), nil
+	return redirectTo(http.StatusSeeOther, at.site.base+"/").WithCookie(gateway.SessionCookie(r, "", 0)), nil
 }

@@ -300,7 +300,7 @@ func (s *scoping) selector(tokens []css.Token) string {
 		}
 	}
 	if own {
-		if strings.HasPrefix(strings.TrimSpace(text), "+") || strings.HasPrefix(strings.TrimSpace(text), "~") {
+		if c := firstCombinator(text); c == '+' || c == '~' {
 			return "" // what is beside the scope
 		}
 		return s.scope + text
@@ -312,6 +312,28 @@ func (s *scoping) selector(tokens []css.Token) string {
 		return s.scope + " " + strings.ReplaceAll(text, ":block", s.scope)
 	}
 	return s.scope + " " + text
+}
+
+// firstCombinator returns the combinator after the first compound of a selector: +, ~, > or a space; 0 when there is
+// none.
+func firstCombinator(selector string) byte {
+	depth, space := 0, false
+	for i := range len(selector) {
+		switch c := selector[i]; {
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case depth > 0:
+		case c == '+' || c == '~' || c == '>':
+			return c
+		case c == ' ':
+			space = true
+		case space:
+			return ' '
+		}
+	}
+	return 0
 }
 
 // tokensText returns tokens as they were written.

@@ -146,7 +146,11 @@ func (c config) pageOf(all []any) (rows []any, first int, links []action) {
 		c.addHook(c.block, "pagination", h)
 		count := (max(0, int(pagination.number("itemCount", 0))) + size - 1) / size
 		return all, 0, c.pageLinks(int(pagination.number("page", 1)), count, func(n int) action {
-			return action{Type: "event", On: "pagination", Base: c.site.base, View: c.viewID, Block: c.block.Path, Texts: c.texts, Class: "svc-page-link", HTML: pageButton(n)}
+			on := "pagination:" + strconv.Itoa(n)
+			one := h
+			one.extra = func(*value.Object) *value.Object { return value.NewObject("page", float64(n)) }
+			c.addHook(c.block, on, one)
+			return action{Type: "event", On: on, Base: c.site.base, View: c.viewID, Block: c.block.Path, Texts: c.texts, Class: "svc-page-link", Text: strconv.Itoa(n)}
 		})
 	}
 	if !given && len(all) <= maxPageSize {
@@ -160,11 +164,6 @@ func (c config) pageOf(all []any) (rows []any, first int, links []action) {
 	return rows, first, c.pageLinks(now, count, func(n int) action {
 		return action{Type: "link", Href: c.queryLink(".page", strconv.Itoa(n)), Text: strconv.Itoa(n), Class: "svc-page-link", Texts: c.texts}
 	})
-}
-
-// pageButton is the text of a button that goes to a page, with the value that it sends.
-func pageButton(n int) template.HTML {
-	return template.HTML(strconv.Itoa(n)) //nolint:gosec // a number
 }
 
 func eventOf(c config) any {

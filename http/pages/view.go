@@ -180,13 +180,28 @@ func (v *visit) openView(ctx context.Context, id, socket string) (*liveView, err
 		Query: queryObject(query), Now: v.Now(),
 	}
 	l.tree = l.view.Expand()
-	for _, path := range sortedKeys(rec.Outputs) { // the page first, then blocks before those inside of them
+	paths := sortedKeys(rec.Outputs)
+	slices.SortStableFunc(paths, func(a, b string) int { return blockDepth(a) - blockDepth(b) })
+	for i, path := range paths {
+		if i > 0 && blockDepth(path) != blockDepth(paths[i-1]) { // outputs of outer blocks may have changed inner ones
+			l.tree = l.view.Expand()
+		}
 		if err := l.view.Fold(l.tree, path, rec.Outputs[path]); err != nil {
 			return nil, err
 		}
+	}
+	if len(paths) > 0 {
 		l.tree = l.view.Expand()
 	}
 	return l, nil
+}
+
+// blockDepth is how many blocks a block is inside of, plus one; 0 for the page.
+func blockDepth(path string) int {
+	if path == "" {
+		return 0
+	}
+	return 1 + strings.Count(path, ".")
 }
 
 // mayReadNow reports whether the visitor may read the page of the view, as it is shared now.

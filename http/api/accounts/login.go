@@ -184,28 +184,17 @@ func (l loginResponse) Replayable() any {
 // signInResponse is the answer to a login: the token, also as a cookie, and what the
 // cookie must come with.
 func (h *Handlers) signInResponse(r *http.Request, in accounts.LoginResult) *gateway.Answer {
-	cookie := sessionCookie(r, in.Token)
-	cookie.MaxAge = max(1, int(in.Expires.Sub(h.Now())/time.Second))
 	return gateway.OK(loginResponse{
 		UserID: in.UserID, ID: in.UserID, SessionID: in.SessionID, Token: in.Token, Expires: in.Expires.UTC().Format(domain.Timestamp),
 	}).
 		With("X-Svc-Session-Id", in.SessionID).
 		With("X-Svc-Csrf-Token", h.CSRFToken(in.SessionID)).
-		WithCookie(cookie)
-}
-
-// sessionCookie is the cookie of a token.
-func sessionCookie(r *http.Request, token string) *http.Cookie {
-	return &http.Cookie{
-		Name: gateway.CookieName, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r),
-	}
+		WithCookie(gateway.SessionCookie(r, in.Token, in.Expires.Sub(h.Now())))
 }
 
 // signOutResponse is an answer that takes the cookie away.
 func signOutResponse(r *http.Request, body any) *gateway.Answer {
-	cookie := sessionCookie(r, "")
-	cookie.MaxAge = -1
-	return gateway.OK(body).WithCookie(cookie)
+	return gateway.OK(body).WithCookie(gateway.SessionCookie(r, "", 0))
 }
 
 // VerifyMFA handles POST /v2/login/mfa. Whoever comes with an access token has

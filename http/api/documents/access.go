@@ -50,7 +50,7 @@ func CanReadDocument(rd projections.Reader, rights *access.Rights, id, folder st
 	}
 	object := access.Object(&lazyObject{rd: rd, id: id, folder: folder, item: item})
 	if folder == "pages" {
-		object = access.Shared{Object: object, Shares: sharesOf(rd, id, item)}
+		object = access.Shared{Object: object, Shares: (projections.Content{}).AllShares(rd, id, item)}
 	}
 	return rights.Allows("read", subjectOf(folder), object)
 }
@@ -69,30 +69,12 @@ func documentObject(rd projections.Reader, id, folder string, item projections.I
 	if folder == "imports" {
 		return nil
 	}
-	fields := access.Fields{"id": item.Slug(), "slug": item.Slug(), "workspaceId": id}
-	if meta, err := (projections.Content{}).Meta(rd, id, item.Hash); err == nil && meta.About != nil {
-		for key, v := range meta.About.All() {
-			fields[key] = document.Plain(v)
-		}
-	}
 	if folder == "automations" {
+		fields := projections.Content{}.Fields(rd, id, item)
 		fields["runningWorkspaceId"] = id
 		return fields
 	}
-	fields["id"], fields["public"] = item.ID, item.Public
-	return access.Shared{Object: fields, Shares: sharesOf(rd, id, item)}
-}
-
-// sharesOf are all shares of a page.
-func sharesOf(rd projections.Reader, id string, item projections.Item) []access.Share {
-	shares, err := projections.Content{}.Shares(rd, id, item.ID)
-	if err != nil {
-		shares = nil // who is shared with is not known: nobody
-	}
-	if item.Public {
-		shares = append([]access.Share{workspace.Everyone()}, shares...)
-	}
-	return shares
+	return projections.Content{}.PageObject(rd, id, item)
 }
 
 // checkObject is Rights.Check for an object that the caller may be able to read

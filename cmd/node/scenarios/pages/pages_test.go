@@ -284,7 +284,10 @@ func TestEventsOfAPage(t *testing.T) {
 	s.awaitEvents(t, "deleted", 1)
 
 	v.does(view, "4", "pagination", map[string]any{"page": 2})
-	require.Equal(t, map[string]any{"event": nil, "page": 2.0}["page"], s.awaitEvents(t, "more", 1)[0]["payload"].(map[string]any)["page"])
+	require.Equal(t, 2.0, s.awaitEvents(t, "more", 1)[0]["payload"].(map[string]any)["page"])
+	require.Contains(t, v.shown("/").html, `value="pagination:3"`)
+	v.does(view, "4", "pagination:3", nil)
+	require.Equal(t, 3.0, s.awaitEvents(t, "more", 2)[1]["payload"].(map[string]any)["page"])
 
 	view = v.shown("/?a=1").view(t)
 	v.does(view, "", "onInit", map[string]any{"hash": "#h"})
