@@ -134,11 +134,8 @@ func (n *Node) handlers() api.Handlers {
 			Replays: n.automations.replays, Cancel: n.automations.cancels.Cancel, Contexts: n.automations.contexts, Redactor: services.secrets.Redactor, Now: now,
 		},
 		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
-		Files: &files.Handlers{
-			ReadModel: n.models, Access: identity, Commands: services.files, Links: services.files, Contents: n.store.Blobs,
-			URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"), Now: now,
-		},
-		OIDC: n.identity.signIn,
+		Files:       n.fileHandlers(),
+		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
 		}),
@@ -230,4 +227,13 @@ func origins(h settings.HTTP) []string {
 		}
 	}
 	return list
+}
+
+// fileHandlers returns the handlers of files.
+func (n *Node) fileHandlers() *files.Handlers {
+	c := n.config()
+	return &files.Handlers{
+		ReadModel: n.models, Access: n.identity.identity, Commands: n.workspaces.files, Links: n.workspaces.files, Contents: n.store.Blobs,
+		URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"), Now: time.Now,
+	}
 }

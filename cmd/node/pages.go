@@ -2,23 +2,15 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"svc/commands"
 	"svc/commands/accounts"
-	"svc/commands/files"
 	"svc/commands/sessions"
-	"svc/domain/file"
 	"svc/domain/session"
 	"svc/domain/workspace"
+	"svc/http/api/files"
 	"svc/http/oidc"
 	"svc/http/pages"
 	"svc/projections"
@@ -31,13 +23,10 @@ func (n *Node) openPages(ctx context.Context) error {
 		return err
 	}
 	c := n.config()
-	if err := os.MkdirAll(filepath.Join(c.Core.DataDir, "uploads"), 0o700); err != nil {
-		return err
-	}
 	n.pages = pages.New(pages.Options{
 		ReadModel: n.models, Library: n.workspaces.library, Shelf: n.workspaces.library.Shelf, Access: n.identity.identity, Programs: n.automations.programs,
 		Runtime: n.automations.runtime, Emitter: n.emitter(), Record: n.engine.Record, Feed: n.events.feed, Views: views, Visitors: n.identity.accounts,
-		Uploads: pageUploads{n}, SignIn: pageSignIn{n},
+		Uploads: pageUploads{n.fileHandlers()}, SignIn: pageSignIn{n},
 		PagesHost: func() string { return n.config().HTTP.PagesHost }, APIURL: c.HTTP.APIURL,
 		Timeout: func() time.Duration { return n.config().Runtime.PagesTimeout }, Heartbeat: c.HTTP.SSEHeartbeat, Log: n.log,
 	})
@@ -114,42 +103,10 @@ func (n *Node) workspaceClient(_ context.Context, clientID string) (client oidc.
 }
 
 // pageUploads stores files that visitors send.
-type pageUploads struct{ n *Node }
+type pageUploads struct{ files *files.Handlers }
 
 // Store implements pages.Uploads.
-func (p pageUploads) Store(ctx context.Context, workspaceID string, u pages.Upload) (stored pages.StoredFile, err error) {
-	c := p.n.config()
-	spool, err := os.CreateTemp(filepath.Join(c.Core.DataDir, "uploads"), "page-*")
-	if err != nil {
-		return stored, commands.Refused(err)
-	}
-	defer spool.Close()
-	if err := os.Remove(spool.Name()); err != nil { // nothing is left of it when it is closed
-		return stored, commands.Refused(err)
-	}
-	sum := sha256.New()
-	size, err := io.Copy(io.MultiWriter(spool, sum), u.Content)
-	if err != nil {
-		return stored, err
-	}
-	head := make([]byte, min(size, 512))
-	if _, err := spool.ReadAt(head, 0); err != nil && size > 0 {
-		return stored, commands.Refused(err)
-	}
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
-		return stored, commands.Refused(err)
-	}
-	kind, _, _ := strings.Cut(http.DetectContentType(head), ";")
-	private := false
-	made, err := p.n.workspaces.files.Upload(ctx, workspaceID, []files.Upload{{
-		Name: u.Name, Public: &private, Content: files.Content{
-			Content: file.Content{Mimetype: kind, Size: size, Checksum: hex.EncodeToString(sum.Sum(nil))}, Reader: spool,
-		},
-	}}, func(file.State) error { return nil }) // the page asks for the file
-	if err != nil {
-		return stored, err
-	}
-	one := made[0]
-	address := strings.TrimRight(c.HTTP.APIURL, "/") + "/files/" + url.PathEscape(workspaceID) + "/" + one.ID + "." + url.PathEscape(one.Name)
-	return pages.StoredFile{ID: one.ID, URL: address, Name: one.Name, MimeType: one.Mimetype, Size: one.Size}, nil
+func (p pageUploads) Store(ctx context.Context, workspaceID string, u pages.Upload) (pages.StoredFile, error) {
+	stored, address, err := p.files.StoreForVisitor(ctx, workspaceID, u.Name, u.Type, u.Content)
+	return pages.StoredFile{ID: stored.ID, URL: address, Name: stored.Name, MimeType: stored.Mimetype, Size: stored.Size}, err
 }

@@ -177,6 +177,22 @@ func (u *uploadedFile) content() files.Content {
 	}
 }
 
+// StoreForVisitor stores a private file that a page asked its visitor for, and returns it with its address. The page
+// is the permission.
+func (h *Handlers) StoreForVisitor(ctx context.Context, workspaceID, name, declared string, content io.Reader) (stored file.State, address string, err error) {
+	spooled, err := spoolToFile(h.Dir, content)
+	if err != nil {
+		return stored, "", err
+	}
+	defer spooled.Close()
+	upload := uploadedFile{spooledFile: spooled, declared: declared}
+	made, err := h.Commands.Upload(ctx, workspaceID, []files.Upload{{Name: name, Public: new(false), Content: upload.content()}}, func(file.State) error { return nil })
+	if err != nil {
+		return stored, "", err
+	}
+	return made[0], h.fileURL(made[0]), nil
+}
+
 // uploads is what is to be made of the form.
 func (f *uploadForm) uploads() []files.Upload {
 	all := make([]files.Upload, len(f.files))
