@@ -5,7 +5,6 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -159,9 +158,7 @@ func TestAutomationIsWritten(t *testing.T) {
 	b.awaitChosenLine("61 * * * *")
 
 	// What was typed survives a reload.
-	b.until("the draft", func(context.Context) bool {
-		return eval[bool](b, `new Promise((done) => { const open = indexedDB.open('svc-console'); open.onsuccess = () => { const all = open.result.transaction('drafts').objectStore('drafts').getAll(); all.onsuccess = () => { open.result.close(); done(all.result.some((one) => one.text.includes('61 * *'))) } } })`)
-	})
+	b.awaitDraft("61 * *")
 	b.openAutomation(id, "nightly")
 	b.see("button", "Use it")
 	sh.capture(b, "draft")

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allFaults, initialValue, widgetOf, type TypedField } from './typedfield.ts';
+import { allFaults, hasSecrets, initialValue, widgetOf, withoutSecrets, type TypedField } from './typedfield.ts';
 
 const form: TypedField = {
   type: 'object',
@@ -36,4 +36,12 @@ test('lists every fault with its path', () => {
     ['name', { key: 'required' }],
     ['age', { key: 'required' }],
   ]);
+});
+
+test('what is marked secret is left out, at every depth', () => {
+  const secret = { type: 'string', secret: true };
+  const field = { type: 'object', properties: { name: { type: 'string' }, token: secret, hosts: { type: 'array', items: { type: 'object', properties: { url: { type: 'string' }, key: secret } } } } };
+  expect(withoutSecrets({ name: 'a', token: 'b', hosts: [{ url: 'c', key: 'd' }], free: { token: 'e' } }, field)).toEqual({ name: 'a', hosts: [{ url: 'c' }], free: { token: 'e' } });
+  expect(hasSecrets(field)).toBe(true);
+  expect(hasSecrets({ type: 'object', properties: { name: { type: 'string' } } })).toBe(false);
 });

@@ -125,3 +125,21 @@ export function allFaults(field: TypedField, value: unknown, path = '', required
   }
   return [];
 }
+
+/** A value without the fields that are marked secret: what may stay in this browser. */
+export function withoutSecrets<T>(value: T, field: TypedField | undefined): T {
+  if (!field || value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, field.items)) as T;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, child]) => {
+      const below = field.properties?.[name];
+      return below && widgetOf(below) === 'secret' ? [] : [[name, withoutSecrets(child, below)]];
+    }),
+  ) as T;
+}
+
+/** Whether a field, or one below it, is marked secret. */
+export function hasSecrets(field: TypedField | undefined): boolean {
+  if (!field) return false;
+  return widgetOf(field) === 'secret' || hasSecrets(field.items) || Object.values(field.properties ?? {}).some(hasSecrets);
+}

@@ -1,5 +1,5 @@
 import { session } from '../../lib/session.svelte.ts';
-import type { TypedField } from '../../lib/ui/typedfield.ts';
+import { withoutSecrets, type TypedField } from '../../lib/ui/typedfield.ts';
 
 /* Inputs that an automation was run with, in this tab's storage: they may hold what is nobody else's business. */
 export interface KeptInput {
@@ -28,14 +28,4 @@ export function rememberInput(workspaceId: string, slug: string, input: KeptInpu
   } catch {
     // Without storage nothing is recent.
   }
-}
-
-export function withoutSecrets(value: unknown, schema: TypedField | undefined): unknown {
-  if (!schema || value === null || typeof value !== 'object' || Array.isArray(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, child]) => {
-      const field = schema.properties?.[name];
-      return field?.secret ? [] : [[name, withoutSecrets(child, field)]];
-    }),
-  );
 }

@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{Bn as e,Gn as t,Hn as n,Jn as r,Jt as i,Kt as a,Ln as o,Lt as s,Mn as c,Nn as l,O as u,Pn as d,Sn as f,Un as p,Yn as m,Zn as h,_n as g,bn as _,d as v,en as y,jn as b,w as x,wn as S,zn as C,zt as w}from"./base-DBlJKy9B.js";import{t as T}from"./phrases-EHP9mCqt.js";var E=S(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=S(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=S(`<p class="muted same s5e3xg"> </p>`),k=S(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(S,A){m(A,!0);let j=a(A,`language`,3,`yaml`),M=a(A,`unified`,3,!1),N=v(`(max-width: 899px)`),P=t(()=>M()||N.matches),F=p(void 0),I=p(void 0);d(()=>{let e=b(F),t={left:A.left,right:c(()=>A.right),labels:A.labels,language:j(),unified:b(P)};if(A.onchange||(t.right=A.right),!e)return;let r=!1,i;return w(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:a})=>{if(r)return;let o=e.shadowRoot??e.attachShadow({mode:`open`}),c=document.createElement(`div`),l=new CSSStyleSheet;l.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),o.adoptedStyleSheets=[l],o.replaceChildren(c),i=new a({root:o,parent:c,...t,phrases:T(),take:s.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),n(I,i)}),()=>{r=!0,i?.destroy(),n(I,void 0)}}),x({nextProblem:()=>b(I)?.next(),previousProblem:()=>b(I)?.previous()});var L=k(),R=o(L),z=t=>{var n=E(),r=o(n),i=C(r),a=e(r),s=C(a);h(n),l(()=>{_(i,`− ${A.labels[0]??``}`),_(s,`+ ${A.labels[1]??``}`)}),f(t,n)},B=t=>{var n=D(),r=o(n),i=C(r,!0),a=e(r),s=C(a,!0);h(n),l(()=>{_(i,A.labels[0]),_(s,A.labels[1])}),f(t,n)};g(R,e=>{b(P)?e(z):e(B,-1)});var V=e(R,2),H=e=>{var t=O(),n=C(t,!0);l(()=>_(n,s.editor.same)),f(e,t)};g(V,e=>{A.left===A.right&&e(H)});var U=e(V,2);i(U,e=>n(F,e),()=>b(F));var W=e(U,2),G=e=>{u(e,{kind:`text`,rows:6})};g(W,e=>{!b(I)&&A.left!==A.right&&e(G)}),h(L),l(()=>y(U,`hidden`,A.left===A.right&&!A.onchange)),f(S,L),r()}export{A as t};
