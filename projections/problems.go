@@ -11,10 +11,10 @@ import (
 	"svc/domain/app"
 	"svc/domain/automation"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/operation"
 	"svc/domain/review"
+	"svc/domain/value"
 	"svc/domain/workspace"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"svc/cmd/node/nodetest"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // What was used of a limit stays used.

@@ -22,8 +22,8 @@ import (
 
 	"svc/commands"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 // Log stores entries. It is a *jetstream.Collections.

@@ -18,9 +18,9 @@ import (
 	"svc/commands/vault"
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/catalog"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 	"svc/projections/rows"
 )

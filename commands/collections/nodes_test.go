@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/collections"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // two opens two nodes that share a log.

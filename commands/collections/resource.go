@@ -7,8 +7,8 @@ import (
 
 	"svc/commands"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

@@ -11,8 +11,8 @@ import (
 	"svc/commands"
 	"svc/commands/collections"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 var people = collection.Target{Name: "people"}

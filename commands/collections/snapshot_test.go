@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/collections"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/eventstore"
 	"svc/projections/rows"
 )

@@ -19,8 +19,8 @@ import (
 
 	"svc/commands"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // Store keeps operations. It is a *jetstream.Data, whose methods say what each of

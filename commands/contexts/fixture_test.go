@@ -20,9 +20,9 @@ import (
 	"svc/commands/vault"
 	"svc/domain"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/catalog"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 )
 

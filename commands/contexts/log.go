@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

@@ -15,8 +15,8 @@ import (
 	"svc/commands/contexts"
 	"svc/commands/vault"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 )
 

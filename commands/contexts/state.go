@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // state is a context as its operations leave it. It is a value: whoever changes

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"svc/domain/automation/sse"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // answer is the response that is used. Its owner closes it.

@@ -15,7 +15,7 @@ import (
 
 	"svc/commands/fetch"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestABodyIsReadByItsType(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 const (

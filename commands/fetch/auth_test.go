@@ -16,7 +16,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // listener keeps the headers of the last request.

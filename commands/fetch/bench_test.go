@@ -9,7 +9,7 @@ import (
 
 	"svc/commands/egress"
 	"svc/commands/fetch"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func BenchmarkFetch(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/sse"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // splitter makes items of packets.

@@ -14,7 +14,7 @@ import (
 
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // emitting collects what a fetch emits and reports.

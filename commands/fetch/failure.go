@@ -20,7 +20,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/sse"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // The reasons of a FetchError.

@@ -19,7 +19,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestNetworkErrorsAreRaisedWithTheirReason(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/fair"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Options configure a Client.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestAnEgressIsRequired(t *testing.T) {

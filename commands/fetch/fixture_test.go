@@ -18,7 +18,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // newClient returns a client that reaches this machine and waits little.

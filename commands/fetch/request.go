@@ -18,7 +18,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // request is what is sent, references to secrets replaced, but for what each

@@ -13,7 +13,7 @@ import (
 
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // echo answers with what it was asked.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"svc/domain/automation/sse"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // packet is how much is read of a stream at once.

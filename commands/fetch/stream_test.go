@@ -16,7 +16,7 @@ import (
 
 	"svc/commands/fetch"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 const events = "data: a\n\nevent: e\ndata: {\"k\":1}\ndata: {\n\n: ping\n\ndata: last"

@@ -10,8 +10,8 @@ import (
 	"svc/commands/content"
 	"svc/domain/automation"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/document"
+	"svc/domain/value"
 	"svc/domain/workspace"
 )
 

@@ -12,8 +12,8 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // Settings is the config of a scope, as its automations read it.

@@ -7,9 +7,9 @@ import (
 	"svc/commands/content"
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/document"
+	"svc/domain/value"
 	"svc/domain/workspace"
 )
 

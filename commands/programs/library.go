@@ -13,8 +13,8 @@ import (
 	"svc/commands/content"
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // Options configure a Library. Those without a default are required.

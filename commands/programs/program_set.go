@@ -15,9 +15,9 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/nearest"
+	"svc/domain/value"
 )
 
 // ProgramSet is everything that can run in a workspace at one revision.

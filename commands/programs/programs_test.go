@@ -19,8 +19,8 @@ import (
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // counted is a shelf that counts what is read from it.

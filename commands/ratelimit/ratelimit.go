@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Counter counts for all nodes together. It is a *jetstream.Counters.

@@ -13,7 +13,7 @@ import (
 
 	"svc/commands/ratelimit"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 	"svc/projections/livetest"
 )

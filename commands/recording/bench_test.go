@@ -8,9 +8,9 @@ import (
 
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // An effect that is recorded: asked and answered with a response of some kilobytes.

@@ -6,8 +6,8 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // The kinds of differences.

@@ -13,7 +13,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Effect is an effect as it is shown with a run.

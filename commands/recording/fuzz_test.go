@@ -8,7 +8,7 @@ import (
 
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // FuzzReplay records whatever documents the seed makes, with answers in whatever order,

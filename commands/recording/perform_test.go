@@ -11,9 +11,9 @@ import (
 	"svc/commands/recording"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 var (

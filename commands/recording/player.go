@@ -11,8 +11,8 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // TurnLength is how many instructions a turn has at most. A replay needs the turns of the

@@ -6,8 +6,8 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // Recorder records one tree. A nil Recorder records nothing. Only the goroutine of the tree

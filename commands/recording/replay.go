@@ -14,7 +14,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

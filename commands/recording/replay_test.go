@@ -11,8 +11,8 @@ import (
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 func playOf(t testing.TB, c domaintest.Case) *play {

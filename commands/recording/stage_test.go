@@ -8,8 +8,8 @@ import (
 
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 var noon = time.Date(2024, 3, 31, 12, 0, 0, 0, time.UTC)

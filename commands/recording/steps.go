@@ -10,7 +10,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Step is an executed instruction as it is shown with a run.

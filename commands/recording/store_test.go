@@ -15,7 +15,7 @@ import (
 	"svc/commands/vault"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 	"svc/projections/livetest"
 )

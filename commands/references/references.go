@@ -16,8 +16,8 @@ import (
 	"svc/commands/contexts"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 	"svc/domain/workspace"
 )
 

@@ -17,9 +17,9 @@ import (
 	"svc/commands/seal"
 	"svc/commands/vault"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/catalog"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 )
 

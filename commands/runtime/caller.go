@@ -7,7 +7,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Caller is whom a run acts for. The rights are decided once: switching to the contexts of

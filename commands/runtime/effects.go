@@ -21,7 +21,7 @@ import (
 	"svc/domain/automation/hash"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/text"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

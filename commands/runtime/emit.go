@@ -13,8 +13,8 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

@@ -9,7 +9,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

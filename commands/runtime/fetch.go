@@ -8,7 +8,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Fetcher sends requests. It is a *fetch.Client.

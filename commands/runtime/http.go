@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // HTTP is the answer of an endpoint, as $http changes it.

@@ -13,7 +13,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

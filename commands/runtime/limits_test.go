@@ -10,7 +10,7 @@ import (
 
 	"svc/commands/runtime"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

@@ -14,9 +14,9 @@ import (
 	"svc/domain"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/feed"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

@@ -10,7 +10,7 @@ import (
 	"svc/commands/recording"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Recordings stores the recordings of runs. It is a *recording.Store.

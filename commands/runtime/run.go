@@ -13,7 +13,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // run is one execution tree that runs on this node. It gives the machine its turns and has

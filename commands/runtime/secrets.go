@@ -18,8 +18,8 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // runSecrets knows all secrets that a run must not show, and redacts them. Besides those of

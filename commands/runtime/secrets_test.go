@@ -14,7 +14,7 @@ import (
 	"svc/commands/runtime"
 	"svc/domain/activity"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // confided makes p a secret of an automation.

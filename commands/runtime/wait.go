@@ -17,8 +17,8 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
+	"svc/domain/value"
 	"svc/eventstore"
 )
 

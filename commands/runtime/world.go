@@ -17,8 +17,8 @@ import (
 	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // world answers the machine at once: contexts, config, secrets, clock and random bytes. Only

@@ -15,8 +15,8 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // kept are the changes that a runtime wrote.

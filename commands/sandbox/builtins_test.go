@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/sandbox"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // What the interpreter lacks of what authors expect. One call runs many lines: each is an

@@ -16,7 +16,7 @@ import (
 	"github.com/grafana/sobek/file"
 	"github.com/grafana/sobek/parser"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Job is one call of custom code.

@@ -8,7 +8,7 @@ import (
 
 	"svc/commands/sandbox"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func object(t *testing.T, text string) *value.Object {

@@ -12,7 +12,7 @@ import (
 	"svc/commands/sandbox"
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestEndlessCodeEndsInTime(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"svc/commands/sandbox"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // The test binary is also the child, and a parent that is killed.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"svc/commands/fair"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Options say how code is run. The zero value of every field but Executable is

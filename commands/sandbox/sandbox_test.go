@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/sandbox"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestCodeReturnsAValue(t *testing.T) {

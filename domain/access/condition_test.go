@@ -15,8 +15,8 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // fileRule is a document with one rule: everyone reads files that match.

@@ -9,7 +9,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Automation is a document, parsed. What had a fault is empty, or an

@@ -13,8 +13,8 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // fromYAML reads a document and keeps the order of its keys.

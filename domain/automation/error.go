@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/nearest"
+	"svc/domain/value"
 )
 
 // The names of errors that runs end with; those of faulty documents are in

@@ -10,9 +10,9 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/jsontype"
 	"svc/domain/nearest"
+	"svc/domain/value"
 )
 
 // The types as the tables name them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Instruction is one step of an automation.

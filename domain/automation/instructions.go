@@ -13,8 +13,8 @@ import (
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
 	"svc/domain/jsontype"
+	"svc/domain/value"
 )
 
 // instruction is a row of the table of built-in instructions. Parser, JSON Schema, review,

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/nearest"
+	"svc/domain/value"
 )
 
 // Review is what one document says about itself and what it needs of others: what is

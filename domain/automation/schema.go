@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // templatePattern is a string that holds a template.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // accepts is as much of JSON Schema as the schema uses.

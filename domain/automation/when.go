@@ -13,7 +13,7 @@ import (
 	"svc/domain"
 	"svc/domain/automation/cron"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Triggers are what starts an automation besides calls.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // sink receives rows one by one, and the end of them. It returns whether it wants more.

@@ -1,6 +1,6 @@
 package collection
 
-import "svc/domain/automation/value"
+import "svc/domain/value"
 
 // budget is the budget of one call. Queries are written by users, and a short one can take
 // very long: every row, and every value made of it, is charged here.

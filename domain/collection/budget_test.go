@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 // aggregate returns the call of an aggregate with these steps.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Call is a function of collections with its parameters, ready to be carried out.

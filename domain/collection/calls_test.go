@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 const three = `bulkCreate {"collection":"c","data":[{"id":"a","n":1,"t":["x","y"],"o":{"k":1}},{"id":"b","n":2,"t":["y"]},{"id":"c","n":null,"s":"z"}]}`

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // ChangeKind says what a change does. The numbers are stored.

@@ -13,7 +13,7 @@ import (
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Declaration says what the rows of a collection are.

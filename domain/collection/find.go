@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // options are how the rows of a read are chosen and shown.

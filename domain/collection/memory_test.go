@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 // memory is the plainest View there is: it looks at every row for everything.

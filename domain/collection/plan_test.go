@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 const indexed = `updateSchema {"collection":"c","properties":{"n":"number","s":"string","l":"array","j":"json","u":"string","v":"number"},` +

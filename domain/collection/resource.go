@@ -10,7 +10,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Target names a collection for those who are no automations. Schema "" is the default.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Row is a row that is decoded as far as needed. Its source says how long it is valid.

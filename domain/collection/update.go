@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // update is what is to be done to rows.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Stamp is what a write needs of the outside.

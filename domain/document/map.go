@@ -21,7 +21,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Map is the ordered mapping of a document. The order of keys is content: of the branches

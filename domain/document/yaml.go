@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // longKey is the length of a written key, in bytes, above which it takes a line

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Case is one of the cases that say what automations come to. The interpreter is held

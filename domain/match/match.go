@@ -7,7 +7,7 @@ package match
 import (
 	"regexp"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Result is the outcome of a test. All, any and not of results are their minimum, their

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
 	"svc/domain/match"
+	"svc/domain/value"
 )
 
 // comparer compares values with ==, numbers also by order, and counts steps.

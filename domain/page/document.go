@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Document is a stored page, compiled.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Limits of one expansion. What is beyond them is left out, and reported.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // applyFilter returns the value after a filter. An unknown filter leaves it, and is reported once.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Field is one field of a form.

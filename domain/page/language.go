@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Language is the language that a page is shown in.

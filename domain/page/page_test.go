@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 )
 
 var noon = time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC)

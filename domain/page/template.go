@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Template is a string of a stored document with placeholders.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // maxState is the size of the configuration of a view that data may change.

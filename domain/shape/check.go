@@ -9,8 +9,8 @@ import (
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // maxFaults is how many faults of a document are reported, and how many unknown fields

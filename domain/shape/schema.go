@@ -2,8 +2,8 @@ package shape
 
 import (
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of a sort of documents: index,

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/shape"
+	"svc/domain/value"
 )
 
 // accepts is as much of JSON Schema as the schemas use.

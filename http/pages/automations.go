@@ -15,8 +15,8 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 	"svc/http/gateway"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 )
 
 // showBlock shows a block of a built-in kind.

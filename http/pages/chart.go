@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 )
 
 // Size of a chart, in units of its view box.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 	"svc/http/gateway"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 )
 
 // formState is what was entered in a form that is shown again.

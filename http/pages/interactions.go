@@ -13,9 +13,9 @@ import (
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
 	"svc/domain/page"
+	"svc/domain/value"
 	"svc/http/gateway"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"

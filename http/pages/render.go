@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 )
 
 //go:embed blocks.html

@@ -14,8 +14,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/page"
+	"svc/domain/value"
 	"svc/projections"
 )
 

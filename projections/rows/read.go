@@ -14,8 +14,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 // View calls fn with the rows of a namespace as they are now, and how far they are.

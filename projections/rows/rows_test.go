@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/catalog"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/eventstore/jetstream"
 	"svc/projections/rows"
 )

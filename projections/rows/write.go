@@ -10,8 +10,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 )
 
 // errStale says that the model lacks entries that the log has no more: it is filled

@@ -17,7 +17,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation/cron"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/eventstore"
 	"svc/projections"
 	"svc/streams"

@@ -13,8 +13,8 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
+	"svc/domain/value"
 	"svc/streams"
 )
 

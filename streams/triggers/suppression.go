@@ -7,8 +7,8 @@ import (
 	"svc/commands/cache"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
+	"svc/domain/value"
 	"svc/projections"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // house is a workspace of a service in which automations run.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // isoTime is the text form of an instant.

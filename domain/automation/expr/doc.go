@@ -10,7 +10,7 @@
 // is paid for from a budget, which all evaluations in an Env share.
 package expr
 
-import "svc/domain/automation/value"
+import "svc/domain/value"
 
 // The names under which faults reach automations ($error.error) and clients.
 const (

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // World answers what an expression cannot compute. Each answer is an effect

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func given(vars any) *expr.Env {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // function is a row of the table: how many arguments it takes and what it does.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"svc/domain/automation/value"
 	"svc/domain/match"
+	"svc/domain/value"
 )
 
 // Matcher decides whether a value meets a condition of paths and operators.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // direction says whether a number with digits to drop goes away from zero.

@@ -3,7 +3,7 @@ package expr
 import (
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // path names a variable: its root and the keys below it.

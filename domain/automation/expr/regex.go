@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // maxPattern is the length of a regular expression.

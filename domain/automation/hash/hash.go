@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 const (

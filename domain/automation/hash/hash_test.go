@@ -9,7 +9,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/hash"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // counted returns the bytes 1, 2, 3 and so on.

@@ -12,7 +12,7 @@ import (
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // compiler makes nodes of the schemas of one document. It stops at the first

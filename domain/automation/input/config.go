@@ -6,7 +6,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Config is the config schema of an app, compiled: typed fields by name. A nil Config is

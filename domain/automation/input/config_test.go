@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // Configs of app instances against the schema of the app: what is wrong with them as they

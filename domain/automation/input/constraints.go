@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // falseSchema is the schema false.

@@ -9,7 +9,7 @@ import (
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // faults are those that saving a document with these fields is refused for.

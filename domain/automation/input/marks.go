@@ -6,7 +6,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // mark says which values below one are marked. A nil mark marks none.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestSecrets(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // node is a compiled schema.

@@ -12,7 +12,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestSchemas(t *testing.T) {

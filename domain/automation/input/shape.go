@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Shape is what a document says about its input and output. A nil Shape is that

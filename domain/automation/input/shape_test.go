@@ -10,7 +10,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // tester is a test, a benchmark or a random try.

@@ -9,7 +9,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // TestBadValuesThatGrowAreRefused builds values that are far larger than what holds

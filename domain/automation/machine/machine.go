@@ -7,7 +7,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // throttled is how many iterations are requested from the throttle at a time.

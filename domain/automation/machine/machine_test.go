@@ -14,9 +14,9 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 func (c testCase) input() *value.Object {

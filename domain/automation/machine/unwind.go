@@ -2,7 +2,7 @@ package machine
 
 import (
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // The scopes of break.

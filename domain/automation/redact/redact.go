@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Redacted replaces a secret.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"svc/domain/automation/redact"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestSecretsAreTakenOutOfText(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // search scans one text from start to end. It remembers how much of a long form it has

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // ErrTooLarge is returned once an event is larger than it may be.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/sse"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // parse feeds text in packets of n bytes and returns the items as JSON, one per

@@ -10,7 +10,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/text"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // call calls a function with parameters that are JSON.

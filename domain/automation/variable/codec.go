@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // format is the first byte of everything encoded.

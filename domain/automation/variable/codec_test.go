@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 type live struct{}

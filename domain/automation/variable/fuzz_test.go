@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // FuzzDecode reads anything, and what it can read it writes and reads again.

@@ -13,7 +13,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Kind is what an operation does at its path.

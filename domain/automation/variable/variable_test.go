@@ -8,8 +8,8 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/value"
 )
 
 // step is one operation of a case: its path is written as in a document, an empty

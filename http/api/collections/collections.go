@@ -12,8 +12,8 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Whatever a text is, a table has a cell that no spreadsheet computes, and reading it gives

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

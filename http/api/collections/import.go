@@ -17,8 +17,8 @@ import (
 
 	"svc/commands/collections"
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"svc/domain"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -7,7 +7,7 @@ import (
 	"svc/commands/contexts"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -15,8 +15,8 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 	"svc/domain/collection"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -22,7 +22,7 @@ import (
 	"svc/domain/access"
 	"svc/domain/activity"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )

@@ -10,7 +10,7 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 	"svc/http/api/events"
 	"svc/http/api/handler"
 	"svc/http/gateway"

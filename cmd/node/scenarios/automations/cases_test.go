@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"svc/cmd/node/nodetest"
-	"svc/domain/automation/value"
 	"svc/domain/domaintest"
+	"svc/domain/value"
 )
 
 // attempt is a case that was run over HTTP.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // keeperApp keeps rows.

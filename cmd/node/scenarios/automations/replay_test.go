@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // Every run of the cases is replayed as it was, with its own documents.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 // slowly reads a JSON value with the tokens of encoding/json.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func weigh(scale *value.MemoryMeter, all ...any) int {

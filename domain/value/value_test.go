@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/value"
+	"svc/domain/value"
 )
 
 func TestJSONKeepsOrder(t *testing.T) {
