@@ -399,25 +399,58 @@ func (b *tab) seeText(text string) {
 	b.await(`document.body.innerText.includes(`+string(quoted)+`)`, "")
 }
 
-// click clicks an element with a role and a name in its middle.
+// readyToClick waits until an element stays where it is, and notes when it is clicked.
+const readyToClick = `async function () {
+	const e = this.nodeType === Node.ELEMENT_NODE ? this : this.parentElement;
+	e.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+	const place = () => { const { x, y, width, height } = e.getBoundingClientRect(); return [x, y, width, height].join() };
+	for (let last; last !== place(); await new Promise((done) => setTimeout(done, 20))) last = place();
+	window.clicked = false;
+	e.addEventListener('click', () => (window.clicked = true), { once: true, capture: true });
+}`
+
+// click clicks an element with a role and a name in its middle. A page that moves beneath the pointer
+// is clicked again.
 func (b *tab) click(role, name string) {
 	b.t.Helper()
 	at := b.see(role, name)
-	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		if _, err := cdp.Call(ctx, t, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: at.node}); err != nil {
+	for range 3 {
+		var arrived bool
+		b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
+			arrived, err = clickNode(ctx, t, at.node)
 			return err
+		}))
+		if arrived {
+			return
 		}
-		quads, err := cdp.Call(ctx, t, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: at.node})
-		if err != nil {
-			return err
-		}
-		if len(quads.Quads) == 0 {
-			return errors.New("it has no place on the page")
-		}
-		q := quads.Quads[0]
-		_, err = chromedp.MouseClickXY((q[0]+q[4])/2, (q[1]+q[5])/2)(ctx, t)
-		return err
-	}))
+	}
+}
+
+// clickNode clicks in the middle of a node, and reports whether the click reached it; so it did when
+// the node, or its page, is gone.
+func clickNode(ctx context.Context, t *chromedp.Target, node cdp.BackendNodeID) (arrived bool, err error) {
+	object, err := cdp.Call(ctx, t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node})
+	if err != nil {
+		return false, err
+	}
+	if _, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: readyToClick, ObjectID: object.Object.ObjectID, AwaitPromise: new(true)}); err != nil {
+		return false, err
+	}
+	quads, err := cdp.Call(ctx, t, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node})
+	if err != nil {
+		return false, err
+	}
+	if len(quads.Quads) == 0 {
+		return false, errors.New("it has no place on the page")
+	}
+	q := quads.Quads[0]
+	if _, err := chromedp.MouseClickXY((q[0]+q[4])/2, (q[1]+q[5])/2)(ctx, t); err != nil {
+		return false, err
+	}
+	reached, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		FunctionDeclaration: `function () { return window.clicked !== false || !this.isConnected }`, ObjectID: object.Object.ObjectID, ReturnByValue: new(true),
+	})
+	return err != nil || string(reached.Result.Value) != "false", nil //nolint:nilerr // the page is gone, and the object with it
 }
 
 // fill replaces the text of a field with this label.
