@@ -22,8 +22,8 @@ type queue struct {
 	here int // who waits, and who runs
 }
 
-// Take waits for a turn, and no longer than ctx: one that is free is always had. leave ends it.
-func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
+// Acquire waits for a turn, and no longer than ctx: one that is free is always had. leave ends it.
+func (t *Turns[K]) Acquire(ctx context.Context, key K) (release func(), err error) {
 	t.mu.Lock()
 	q := t.queues[key]
 	if q == nil {
@@ -35,15 +35,15 @@ func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
 	}
 	q.here++
 	t.mu.Unlock()
-	leave = func() { <-q.busy; t.release(key, q) }
+	release = func() { <-q.busy; t.release(key, q) }
 	select {
 	case q.busy <- struct{}{}:
-		return leave, nil
+		return release, nil
 	default:
 	}
 	select {
 	case q.busy <- struct{}{}:
-		return leave, nil
+		return release, nil
 	case <-ctx.Done():
 		t.release(key, q)
 		return nil, context.Cause(ctx)

@@ -81,7 +81,7 @@ type Beside[S any] func(before, after S, own EventIDs) ([]eventstore.Commit, err
 // ExecuteBeside is Execute for a decision that other aggregates record too: all of it
 // or nothing. Without beside it is Execute.
 func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, beside Beside[S], pre ...Precondition[S]) (Execution[S], error) {
-	leave, err := e.turns.Take(ctx, id)
+	leave, err := e.turns.Acquire(ctx, id)
 	if err != nil {
 		return Execution[S]{}, err
 	}
@@ -283,9 +283,9 @@ func Current[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 // mail address of an account.
 type Name struct{ Kind, Value string }
 
-// Holder returns the aggregate that holds a name, as StreamID.String writes it,
+// NameOwner returns the aggregate that holds a name, as StreamID.String writes it,
 // or "" when nobody does. It is the log's own word.
-func Holder(ctx context.Context, e *Engine, n Name) (string, error) {
+func NameOwner(ctx context.Context, e *Engine, n Name) (string, error) {
 	held, err := refresh(ctx, e, name.Decider, name.Stream(n.Kind, n.Value), &folded[name.State]{})
 	return held.state.Owner, err
 }
@@ -306,7 +306,7 @@ func naming(ctx context.Context, e *Engine, id domain.StreamID, own EventIDs, be
 		if slices.Contains(before, n) || slices.Contains(after[:i], n) {
 			continue
 		}
-		if err := add(n, name.Take{Kind: n.Kind, Owner: id.String()}); err != nil {
+		if err := add(n, name.Claim{Kind: n.Kind, Owner: id.String()}); err != nil {
 			return nil, err
 		}
 	}

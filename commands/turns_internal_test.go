@@ -18,7 +18,7 @@ func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			leave, err := queue.Take(t.Context(), id)
+			leave, err := queue.Acquire(t.Context(), id)
 			if err == nil {
 				count++
 				leave()
@@ -28,13 +28,13 @@ func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	all.Wait()
 	require.Equal(t, 100, count)
 
-	leave, err := queue.Take(t.Context(), id)
+	leave, err := queue.Acquire(t.Context(), id)
 	require.NoError(t, err)
-	elsewhere, err := queue.Take(t.Context(), other)
+	elsewhere, err := queue.Acquire(t.Context(), other)
 	require.NoError(t, err, "another aggregate does not wait")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = queue.Take(ctx, id)
+	_, err = queue.Acquire(ctx, id)
 	require.ErrorIs(t, err, context.Canceled)
 	leave()
 	elsewhere()

@@ -93,9 +93,9 @@ const (
 	domainName = "customDomains"
 )
 
-// HolderOf returns the id of the workspace that has a slug, or "".
-func (w Workspaces) HolderOf(ctx context.Context, slug string) (string, error) {
-	holder, err := Holder(ctx, w.Engine, Name{slugName, slug})
+// SlugOwner returns the id of the workspace that has a slug, or "".
+func (w Workspaces) SlugOwner(ctx context.Context, slug string) (string, error) {
+	holder, err := NameOwner(ctx, w.Engine, Name{slugName, slug})
 	return holder[strings.LastIndex(holder, "/")+1:], err
 }
 
@@ -222,7 +222,7 @@ func (w Workspaces) Unshare(ctx context.Context, id, target string) (Workspace, 
 
 // Delete deletes a workspace. Until the delay is over it can be brought back.
 func (w Workspaces) Delete(ctx context.Context, id, ifMatch string) (Workspace, error) {
-	return w.Write(ctx, id, workspace.Delete{Now: w.Now(), Keeps: w.deletionDelay()}, Matches(ifMatch, settingsRevision))
+	return w.Write(ctx, id, workspace.Delete{Now: w.Now(), RestorableFor: w.deletionDelay()}, Matches(ifMatch, settingsRevision))
 }
 
 // Undelete brings a workspace back, under another slug when one is given.
@@ -237,7 +237,7 @@ func (w Workspaces) Undelete(ctx context.Context, id, slug string) (Workspace, e
 
 // Lock locks a workspace by hand.
 func (w Workspaces) Lock(ctx context.Context, id, reason string) (Workspace, error) {
-	return w.Execute(ctx, id, workspace.TakeLock{Reason: reason, By: RequestFrom(ctx).Meta.UserID, Now: w.Now(), Timeout: w.LockFor()})
+	return w.Execute(ctx, id, workspace.AcquireLock{Reason: reason, By: RequestFrom(ctx).Meta.UserID, Now: w.Now(), Timeout: w.LockFor()})
 }
 
 // Unlock takes any lock of a workspace away.

@@ -20,10 +20,10 @@ import (
 // once written to a log it never changes.
 type Event interface{ EventType() string }
 
-// Shown is implemented by an event whose catalogue payload differs from what
+// PayloadEvent is implemented by an event whose catalogue payload differs from what
 // folding needs. The log then keeps both: Payload is what the feed shows, the
 // event itself is what aggregates and projections read.
-type Shown interface{ Payload() any }
+type PayloadEvent interface{ Payload() any }
 
 // Revised is implemented by an event whose payload tells the content revision that
 // its workspace has since: the sequence of the last event that changed content, which
@@ -40,7 +40,7 @@ func PayloadOf(ev Recorded, revision func(workspaceID string, seq uint64) (uint6
 	case Revised:
 		at, err := revision(ev.Stream.ID, ev.Seq)
 		return e.PayloadAt(at), err
-	case Shown:
+	case PayloadEvent:
 		return e.Payload(), nil
 	}
 	return ev.Data, nil

@@ -294,7 +294,7 @@ func appOrderKey(seq uint64, slug string) []byte {
 // Instances is the read model of where what app instances keep is found once they were
 // renamed: it stays where it is, under the slug of the instance before.
 //
-//	w{workspace}  the KeptSlugs of the workspace, as JSON; absent when nothing was renamed
+//	w{workspace}  the StorageSlugs of the workspace, as JSON; absent when nothing was renamed
 type Instances struct{}
 
 // Name implements Projection.
@@ -303,9 +303,9 @@ func (Instances) Name() string { return "instances.1" }
 // Log implements Projection.
 func (Instances) Log() domain.Log { return domain.State }
 
-// KeptSlugs tells by app and slug of an instance under which slug things are kept for it.
+// StorageSlugs tells by app and slug of an instance under which slug things are kept for it.
 // What is not in it is kept under its own.
-type KeptSlugs map[string]map[string]string
+type StorageSlugs map[string]map[string]string
 
 // Apply implements Projection.
 func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
@@ -315,7 +315,7 @@ func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 		return nil
 	}
 	key := append([]byte{'w'}, ev.Stream.ID...)
-	kept, err := parseKeptSlugs(tx.Get(key))
+	kept, err := parseStorageSlugs(tx.Get(key))
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func renames(d workspace.Delta) slugMoves {
 
 // addRestored adds the instances that are where they were before they were renamed: a
 // restoration puts them there, and takes them away where they are.
-func (m slugMoves) addRestored(kept KeptSlugs, d workspace.Delta) {
+func (m slugMoves) addRestored(kept StorageSlugs, d workspace.Delta) {
 	for _, e := range d.Entries {
 		folder, slug := workspace.Folder(e.Path)
 		if folder != "imports" || e.From != "" {
@@ -410,8 +410,8 @@ func applyRenames(before, moves map[string]string) map[string]string {
 	return after
 }
 
-func parseKeptSlugs(text []byte, ok bool, err error) (KeptSlugs, error) {
-	kept := KeptSlugs{}
+func parseStorageSlugs(text []byte, ok bool, err error) (StorageSlugs, error) {
+	kept := StorageSlugs{}
 	if err != nil || !ok {
 		return kept, err
 	}
@@ -421,7 +421,7 @@ func parseKeptSlugs(text []byte, ok bool, err error) (KeptSlugs, error) {
 	return kept, nil
 }
 
-// KeptSlugs returns where things are kept for the instances of a workspace.
-func (p Instances) KeptSlugs(r Reader, workspaceID string) (KeptSlugs, error) {
-	return parseKeptSlugs(r.Get(p, append([]byte{'w'}, workspaceID...)))
+// StorageSlugs returns where things are kept for the instances of a workspace.
+func (p Instances) StorageSlugs(r Reader, workspaceID string) (StorageSlugs, error) {
+	return parseStorageSlugs(r.Get(p, append([]byte{'w'}, workspaceID...)))
 }

@@ -224,30 +224,30 @@ func TestWhatInstancesKeepIsFoundAfterRenames(t *testing.T) {
 	back := func(deleted []string, entries ...workspace.Entry) domain.Event {
 		return workspace.Restored{Switch: workspace.Switch{Entries: entries, Deleted: deleted}}
 	}
-	type none = projections.KeptSlugs
+	type none = projections.StorageSlugs
 	tests := map[string]struct {
 		events []domain.Event
-		want   projections.KeptSlugs
+		want   projections.StorageSlugs
 	}{
 		"what was never renamed is kept under its own slug": {
 			[]domain.Event{workspace.Installed{Entry: instance("p", "a", "")}, workspace.InstanceConfigured{Entry: instance("p", "a", "")}}, none{},
 		},
 		"an instance takes along what it keeps": {
-			[]domain.Event{renamed("p", "a", "b")}, projections.KeptSlugs{"p": {"a": "b", "b": "a"}},
+			[]domain.Event{renamed("p", "a", "b")}, projections.StorageSlugs{"p": {"a": "b", "b": "a"}},
 		},
 		"twice": {
-			[]domain.Event{renamed("p", "a", "b"), renamed("p", "b", "c")}, projections.KeptSlugs{"p": {"a": "b", "b": "c", "c": "a"}},
+			[]domain.Event{renamed("p", "a", "b"), renamed("p", "b", "c")}, projections.StorageSlugs{"p": {"a": "b", "b": "c", "c": "a"}},
 		},
 		"and back": {
 			[]domain.Event{renamed("p", "a", "b"), renamed("p", "b", "a")}, none{},
 		},
 		"another one under the old slug has its own": {
 			[]domain.Event{renamed("p", "a", "b"), workspace.Installed{Entry: instance("p", "a", "")}, renamed("p", "a", "c")},
-			projections.KeptSlugs{"p": {"a": "c", "b": "a", "c": "b"}},
+			projections.StorageSlugs{"p": {"a": "c", "b": "a", "c": "b"}},
 		},
 		"apps do not meet": {
 			[]domain.Event{renamed("p", "a", "b"), renamed("q", "a", "c")},
-			projections.KeptSlugs{"p": {"a": "b", "b": "a"}, "q": {"a": "c", "c": "a"}},
+			projections.StorageSlugs{"p": {"a": "b", "b": "a"}, "q": {"a": "c", "c": "a"}},
 		},
 		"other documents keep nothing": {
 			[]domain.Event{workspace.AutomationUpdated{Entry: workspace.Entry{Path: "automations/b", From: "automations/a", Hash: "h", Body: []byte(`{}`)}}}, none{},
@@ -259,16 +259,16 @@ func TestWhatInstancesKeepIsFoundAfterRenames(t *testing.T) {
 			[]domain.Event{renamed("p", "a", "b"), back([]string{"imports/b"}, instance("p", "a", ""))}, none{},
 		},
 		"but not while the instance stays": {
-			[]domain.Event{renamed("p", "a", "b"), back(nil, instance("p", "a", ""))}, projections.KeptSlugs{"p": {"a": "b", "b": "a"}},
+			[]domain.Event{renamed("p", "a", "b"), back(nil, instance("p", "a", ""))}, projections.StorageSlugs{"p": {"a": "b", "b": "a"}},
 		},
 		"nor for another app": {
-			[]domain.Event{renamed("p", "a", "b"), back([]string{"imports/b"}, instance("q", "a", ""))}, projections.KeptSlugs{"p": {"a": "b", "b": "a"}},
+			[]domain.Event{renamed("p", "a", "b"), back([]string{"imports/b"}, instance("q", "a", ""))}, projections.StorageSlugs{"p": {"a": "b", "b": "a"}},
 		},
 		"two change places": {
-			[]domain.Event{back(nil, instance("p", "b", "a"), instance("p", "a", "b"))}, projections.KeptSlugs{"p": {"a": "b", "b": "a"}},
+			[]domain.Event{back(nil, instance("p", "b", "a"), instance("p", "a", "b"))}, projections.StorageSlugs{"p": {"a": "b", "b": "a"}},
 		},
 		"one takes the place of another that moves on": {
-			[]domain.Event{back(nil, instance("p", "b", "a"), instance("p", "c", "b"))}, projections.KeptSlugs{"p": {"a": "c", "b": "a", "c": "b"}},
+			[]domain.Event{back(nil, instance("p", "b", "a"), instance("p", "c", "b"))}, projections.StorageSlugs{"p": {"a": "c", "b": "a", "c": "b"}},
 		},
 	}
 	for name, test := range tests {
@@ -280,10 +280,10 @@ func TestWhatInstancesKeepIsFoundAfterRenames(t *testing.T) {
 			r.state(workspace.Stream("w2"), workspace.Created{Workspace: snapshot("w2", "Shop")})
 			r.state(workspace.Stream("w1"), test.events...)
 			require.NoError(t, h.View(func(rd projections.Reader) error {
-				kept, err := projections.Instances{}.KeptSlugs(rd, "w1")
+				kept, err := projections.Instances{}.StorageSlugs(rd, "w1")
 				require.NoError(t, err)
 				require.Equal(t, test.want, kept)
-				kept, err = projections.Instances{}.KeptSlugs(rd, "w2")
+				kept, err = projections.Instances{}.StorageSlugs(rd, "w2")
 				require.Empty(t, kept)
 				return err
 			}))

@@ -105,10 +105,10 @@ func (d DeliveryRecord) indexes() [][]byte {
 		scopedKey('q', d.WorkspaceID, append(seqKey(d.Last), d.ID...)),
 	}
 	if d.Open() {
-		keys = append(keys, scopedKey('p', d.SubscriptionID, []byte(d.Place+"\x00"+d.ID)))
+		keys = append(keys, scopedKey('p', d.SubscriptionID, []byte(d.SortKey+"\x00"+d.ID)))
 	}
 	if d.Asked {
-		keys = append(keys, append(append([]byte{'n'}, seqKey(d.Last)...), d.Place+"\x00"+d.ID...))
+		keys = append(keys, append(append([]byte{'n'}, seqKey(d.Last)...), d.SortKey+"\x00"+d.ID...))
 	}
 	return keys
 }

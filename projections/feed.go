@@ -52,8 +52,8 @@ var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// IsShown reports whether an event is for readers at all.
-func IsShown(ev domain.Event) bool {
+// IsVisible reports whether an event is for readers at all.
+func IsVisible(ev domain.Event) bool {
 	if _, void := ev.(domain.Void); void {
 		return false
 	}
@@ -65,7 +65,7 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
 	if gone, ok := ev.Data.(activity.Dropped); ok {
 		return f.drop(tx, gone)
 	}
-	if !IsShown(ev.Data) {
+	if !IsVisible(ev.Data) {
 		return nil
 	}
 	entry := newFeedEntry(ev)
@@ -374,9 +374,9 @@ func (t keySpace) workspaces(r Reader) (ids []string, err error) {
 
 // Piece is a range of sequences of a workspace, up to and with To.
 type Piece struct {
-	To    uint64
-	Known int // how many things are kept of it: an event that tells of many deliveries is as many
-	Shown int // events that readers see
+	To      uint64
+	Stored  int // how many things are kept of it: an event that tells of many deliveries is as many
+	Visible int // events that readers see
 }
 
 // Piece returns the first part of a workspace's activity from one sequence to before
@@ -393,12 +393,12 @@ func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit 
 		}
 	}
 	slices.Sort(known)
-	if p = (Piece{To: below - 1, Known: len(known)}); len(known) > limit {
-		p = Piece{To: known[limit-1], Known: limit}
+	if p = (Piece{To: below - 1, Stored: len(known)}); len(known) > limit {
+		p = Piece{To: known[limit-1], Stored: limit}
 	}
 	for _, seq := range shown {
 		if seq <= p.To {
-			p.Shown++
+			p.Visible++
 		}
 	}
 	return p, nil

@@ -48,8 +48,8 @@ func (r *recorder) activity(workspaceID string, events ...domain.Event) (seqs []
 	return seqs
 }
 
-func subscribed(id string, change ...func(*subscription.Shown)) subscription.Shown {
-	s := subscription.Shown{ID: id, Terms: subscription.Terms{URL: "https://x.example/", Types: []string{"*"}}}
+func subscribed(id string, change ...func(*subscription.Summary)) subscription.Summary {
+	s := subscription.Summary{ID: id, Terms: subscription.Terms{URL: "https://x.example/", Types: []string{"*"}}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -65,7 +65,7 @@ func TestSubscriptionsAreFoldedAndThoseThatWorkAreTold(t *testing.T) {
 	for _, id := range []string{"sub_1", "sub_2", "sub_3"} {
 		r.state(subscription.Stream("w1", id), subscription.Created{Subscription: subscribed(id), WorkspaceID: "w1", Keys: keys})
 	}
-	off := subscribed("sub_2", func(s *subscription.Shown) { s.Disabled, s.Reason = true, "failed" })
+	off := subscribed("sub_2", func(s *subscription.Summary) { s.Disabled, s.Reason = true, "failed" })
 	r.state(subscription.Stream("w1", "sub_2"), subscription.Disabled{Subscription: off, Reason: "failed"})
 	r.state(subscription.Stream("w1", "sub_3"), subscription.Deleted{Subscription: subscribed("sub_3")})
 
@@ -130,7 +130,7 @@ func TestSubscriptionsAreFoldedAndThoseThatWorkAreTold(t *testing.T) {
 func attempted(id, sub string, at time.Time, order uint64, status subscription.Status) subscription.Record {
 	d := subscription.Delivery{
 		ID: "dlv_" + id, SubscriptionID: sub, EventID: "e" + id, EventType: "orders.paid", Seq: domain.Position{State: 3, Activity: order},
-		Place: fmt.Sprint(order), Status: status, CreatedAt: at,
+		SortKey: fmt.Sprint(order), Status: status, CreatedAt: at,
 	}
 	if status == subscription.Failed {
 		d.NextAttemptAt = at.Add(time.Minute)

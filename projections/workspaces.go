@@ -52,16 +52,16 @@ type Record struct {
 
 // SyncedContent is what is known to be in a repository.
 type SyncedContent struct {
-	workspace.Place
+	workspace.Location
 	Revision uint64 `json:"revision"`
 }
 
 // addSynced notes that the content up to a revision is at a place of a repository.
-func (r *Record) addSynced(repositoryID string, at workspace.Place, revision uint64) {
+func (r *Record) addSynced(repositoryID string, at workspace.Location, revision uint64) {
 	if repositoryID == "" {
 		return
 	}
-	if known := r.Repositories[repositoryID]; known.Place == at {
+	if known := r.Repositories[repositoryID]; known.Location == at {
 		revision = max(revision, known.Revision)
 	}
 	r.Repositories = maps.Clone(r.Repositories)
@@ -173,7 +173,7 @@ func applyPublished(r *Record, e workspace.Published) {
 	if e.Synced == 0 {
 		return // a native version says nothing about the outside
 	}
-	r.addSynced(e.Version.Repository.ID, e.Place, e.Synced)
+	r.addSynced(e.Version.Repository.ID, e.Location, e.Synced)
 	if r.Synced = max(r.Synced, e.Synced); e.Base == nil {
 		return // something else came after it
 	}
@@ -191,7 +191,7 @@ func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 	}
 	if s.Clean {
 		r.Synced = ev.Seq
-		r.addSynced(s.RepositoryID, s.Place, ev.Seq)
+		r.addSynced(s.RepositoryID, s.Location, ev.Seq)
 	}
 	r.LastRepository = cmp.Or(s.RepositoryID, r.LastRepository)
 	if s.Pulled != nil {

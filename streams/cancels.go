@@ -9,9 +9,9 @@ import (
 	"svc/eventstore"
 )
 
-// CancelsKept is how long a cancelled run is remembered: until every tree of it that no node
+// CancelRetention is how long a cancelled run is remembered: until every tree of it that no node
 // ran at that moment is taken over.
-const CancelsKept = 24 * time.Hour
+const CancelRetention = 24 * time.Hour
 
 // Broadcast sends messages to all nodes. It is a jetstream.Broadcast.
 type Broadcast interface {
@@ -22,7 +22,7 @@ type Broadcast interface {
 // Cancels ends runs on all nodes. All fields are required.
 type Cancels struct {
 	// Bucket remembers cancelled runs for trees whose node is gone and that no node has taken
-	// over yet. It drops them after CancelsKept.
+	// over yet. It drops them after CancelRetention.
 	Bucket    eventstore.Bucket
 	Broadcast Broadcast
 	Timeout   func() time.Duration // of a write to Bucket

@@ -37,9 +37,9 @@ func (l OperationLeases) Hold(ctx context.Context, name string, work func(contex
 	return outcome()
 }
 
-// OperationUpkeep takes care of operations and write locks whose node is gone. All fields
+// OperationMaintenance takes care of operations and write locks whose node is gone. All fields
 // are required.
-type OperationUpkeep struct {
+type OperationMaintenance struct {
 	Models     *projections.Models
 	Operations *operations.Runner
 	Workspaces commands.Workspaces
@@ -48,7 +48,7 @@ type OperationUpkeep struct {
 
 // Adopt takes over the operations that have not ended, or hold a lock, and that no node works
 // on. It waits in the background for those of nodes that are alive.
-func (u OperationUpkeep) Adopt(ctx context.Context) error {
+func (u OperationMaintenance) Adopt(ctx context.Context) error {
 	unfinished, err := u.Models.UnfinishedOperations()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (u OperationUpkeep) Adopt(ctx context.Context) error {
 }
 
 // ExpireLocks records the write locks that have expired, each one once.
-func (u OperationUpkeep) ExpireLocks(ctx context.Context) error {
+func (u OperationMaintenance) ExpireLocks(ctx context.Context) error {
 	expired, err := u.Models.ExpiredLocks(time.Now())
 	for _, id := range expired {
 		_, failed := u.Workspaces.Expire(ctx, id)

@@ -213,7 +213,7 @@ func TestWithoutOtherNodesEveryOtherProcessIsGone(t *testing.T) {
 func TestCancelledRunsAreRemembered(t *testing.T) {
 	t.Parallel()
 	store := livetest.Store(t, jetstream.Options{})
-	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CANCELS", TTL: streams.CancelsKept})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CANCELS", TTL: streams.CancelRetention})
 	require.NoError(t, err)
 	c := streams.Cancels{Bucket: bucket, Broadcast: store.Broadcast("cancels"), Timeout: func() time.Duration { return time.Minute }}
 	heard := make(chan string, 1)

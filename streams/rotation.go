@@ -9,15 +9,15 @@ import (
 	"svc/commands"
 )
 
-// Upkeeper is what Rotation drives: a *signing.Keys.
-type Upkeeper interface {
-	// Upkeep does what is due and returns when something is due next.
-	Upkeep(context.Context) (next time.Time, err error)
+// KeyMaintainer is what Rotation drives: a *signing.Keys.
+type KeyMaintainer interface {
+	// Maintain does what is due and returns when something is due next.
+	Maintain(context.Context) (next time.Time, err error)
 }
 
 // Rotation rotates the signing keys and deletes expired ones, on one of all nodes.
 type Rotation struct {
-	Keys  Upkeeper
+	Keys  KeyMaintainer
 	Lease Lease
 	Pause time.Duration    // the shortest wait between two checks; default one minute
 	Now   func() time.Time // default time.Now
@@ -40,7 +40,7 @@ func (r Rotation) Run(ctx context.Context) error {
 func (r Rotation) rotateLoop(ctx context.Context) error {
 	for {
 		pause := r.Pause
-		next, err := r.Keys.Upkeep(ctx)
+		next, err := r.Keys.Maintain(ctx)
 		switch {
 		case err == nil:
 			pause = min(max(pause, next.Sub(r.Now())), max(maxRotationPause, pause))

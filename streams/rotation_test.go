@@ -111,13 +111,13 @@ func TestKeysAreRotatedAndExpireInTimeOnOneNode(t *testing.T) {
 	require.Empty(t, happened, "and nothing else")
 }
 
-// looks is an Upkeeper that notes when it is called.
+// looks is a KeyMaintainer that notes when it is called.
 type looks struct {
 	at   []time.Time
 	plan []time.Duration // until the next thing to do; then errors
 }
 
-func (l *looks) Upkeep(context.Context) (time.Time, error) {
+func (l *looks) Maintain(context.Context) (time.Time, error) {
 	l.at = append(l.at, time.Now())
 	if len(l.plan) < len(l.at) {
 		return time.Time{}, errors.New("not now")

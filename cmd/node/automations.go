@@ -73,7 +73,7 @@ func (n *Node) openRuntime(ctx context.Context) error {
 	s.parked = &parked.Parked{Store: n.store.Data, Vault: w.vault, Log: n.log}
 	s.recordings = &recording.Store{Data: n.store.Data, Vault: w.vault, Now: time.Now}
 	s.contexts = contexts.New(contexts.Options{Store: n.store.Data, Vault: w.vault, Log: n.log})
-	cancelled, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CANCELS", TTL: streams.CancelsKept})
+	cancelled, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CANCELS", TTL: streams.CancelRetention})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (n *Node) openRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.content.Room = func(ctx context.Context, workspaceID, from string, in content.Instance) error {
+	w.content.CheckCapacity = func(ctx context.Context, workspaceID, from string, in content.Instance) error {
 		if err := w.library.ReachKnown(ctx); err != nil {
 			return err
 		}
@@ -416,6 +416,6 @@ func runtimeSettings(c *settings.Config) runtime.Settings {
 		MaxEvent: c.Broker.EmitMaxLen, MaxExecuted: c.Broker.EmitExecutedMaxLen, KeepAlive: r.WebhooksKeepalive, CodeTimeout: r.CodeTimeout,
 		Locale: r.Locale, Zone: r.Timezone, GlobalVars: r.GlobalVars,
 		APIURL: c.HTTP.APIURL, StudioURL: c.HTTP.ConsoleURLs[0], PagesURL: c.HTTP.Origin() + "/pages", PagesHost: c.HTTP.PagesHost,
-		Recording: r.Recording, MaxRecording: int(r.RecordingMaxSize), RecordingKept: r.RecordingKept,
+		Recording: r.Recording, MaxRecording: int(r.RecordingMaxSize), RecordingRetention: r.RecordingRetention,
 	}
 }

@@ -82,7 +82,7 @@ func (n *Node) openWebhooks(ctx context.Context) error {
 		Client: n.egress.Client(c.Timeout), Cursors: cursors, Replays: n.workspaces.operations, Fresh: n.models.Latest, Hold: hold,
 		Schedule: c.RetrySchedule, DisableAfter: c.DisableAfter, Host: n.host("webhooks"), Log: n.log,
 	})
-	n.workspaces.operations.Settle(operation.Replay, s.webhooks.Settle)
+	n.workspaces.operations.RegisterSettler(operation.Replay, s.webhooks.Settle)
 	if slices.Contains(n.config().Core.Roles, "webhooks") {
 		n.workUnderLeases("webhooks", s.webhooks.Run)
 	}

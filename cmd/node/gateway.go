@@ -154,7 +154,7 @@ func (n *Node) systemHandlers() *system.Handlers {
 		Metrics:  promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
 		Checks: n.probes.Table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() }, Transport: n.self,
-		Keeper: n.models, Cleanup: n.events.cleanup, CleanupTerms: n.cleanupTerms, ParseDuration: settings.ParseDuration, SigningKeys: n.identity.keys,
+		ReadModels: n.models, Cleanup: n.events.cleanup, CleanupTerms: n.cleanupTerms, ParseDuration: settings.ParseDuration, SigningKeys: n.identity.keys,
 		NATSUsers:     commands.NATSUsers{Engine: n.engine, Voucher: monitor.Signer{Seed: n.identity.box.Derive("nats users")}, Now: time.Now},
 		NATSListening: c.Broker.Listen != "", Claim: n.claim, Now: time.Now, Log: n.log,
 	}

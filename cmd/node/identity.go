@@ -50,7 +50,7 @@ func (n *Node) startIdentityWork() {
 		Box: s.box, Checks: s.checks, Log: n.log,
 		Steps: []func(context.Context) error{
 			n.models.CaughtUp,
-			func(ctx context.Context) error { _, err := s.keys.Upkeep(ctx); return err },
+			func(ctx context.Context) error { _, err := s.keys.Maintain(ctx); return err },
 			n.workspaces.vault.Reseal,
 			func(ctx context.Context) error { return s.accounts.ResealAll(ctx, n.models.UserIDs) },
 		},

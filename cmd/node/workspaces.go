@@ -93,7 +93,7 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 // startWorkspaceWork starts the background work of workspaces.
 func (n *Node) startWorkspaceWork() {
 	s := n.workspaces
-	upkeep := streams.OperationUpkeep{Models: n.models, Operations: s.operations, Workspaces: s.workspaces, Log: n.log}
+	upkeep := streams.OperationMaintenance{Models: n.models, Operations: s.operations, Workspaces: s.workspaces, Log: n.log}
 	n.repeat("write locks", time.Second, "a lock that has expired could not be released yet", upkeep.ExpireLocks)
 	n.repeat("operations", time.Second, "operations whose node is gone could not be searched", upkeep.Adopt)
 	n.repeat("files", time.Minute, "expired files are not all deleted yet", func(ctx context.Context) error {
@@ -162,7 +162,7 @@ func (n *Node) openVersioning(context.Context) error {
 		},
 	}
 	for kind, settle := range s.versioning.Settlers() {
-		s.operations.Settle(kind, settle)
+		s.operations.RegisterSettler(kind, settle)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (n *Node) openBulk(context.Context) error {
 		Concurrency: func() int { return n.config().Bulk.Concurrency }, Limit: func() int { return archive.Usual.Workspaces },
 	}
 	for kind, settle := range s.bulk.Settlers() {
-		s.operations.Settle(kind, settle)
+		s.operations.RegisterSettler(kind, settle)
 	}
 	return nil
 }

@@ -110,28 +110,28 @@ type Crawler struct {
 
 // Knowledge is knowledge bases, models and agents.
 type Knowledge struct {
-	MaxBases         int
-	MaxDocuments     int
-	MaxText          int // characters
-	RevisionsKept    int
-	Workers          int // 0 is one per CPU
-	ExtractTimeout   time.Duration
-	ExtractMemory    int64
-	VectorsMemory    int64
-	LogQueries       bool
-	TokensPerDay     int    // 0 is no quota
-	Models           Secret // JSON of MODELS_CONFIG with ${VAR} filled in; "" when unset
-	LLMBaseURL       URL
-	LLMAPIKey        Secret
-	LLMModel         string
-	LLMEmbedding     string
-	ModelTimeout     time.Duration
-	ModelConcurrency int
-	ConversationKept time.Duration // Off keeps them
-	AgentMaxSteps    int
-	AgentMaxTime     time.Duration
-	RateSearch       int // per minute and caller; 0 is no limit
-	RateAskModels    int
+	MaxBases              int
+	MaxDocuments          int
+	MaxText               int // characters
+	RevisionLimit         int
+	Workers               int // 0 is one per CPU
+	ExtractTimeout        time.Duration
+	ExtractMemory         int64
+	VectorsMemory         int64
+	LogQueries            bool
+	TokensPerDay          int    // 0 is no quota
+	Models                Secret // JSON of MODELS_CONFIG with ${VAR} filled in; "" when unset
+	LLMBaseURL            URL
+	LLMAPIKey             Secret
+	LLMModel              string
+	LLMEmbedding          string
+	ModelTimeout          time.Duration
+	ModelConcurrency      int
+	ConversationRetention time.Duration // Off keeps them
+	AgentMaxSteps         int
+	AgentMaxTime          time.Duration
+	RateSearch            int // per minute and caller; 0 is no limit
+	RateAskModels         int
 }
 
 func crawlerTable(c *Crawler) []Setting {
@@ -155,7 +155,7 @@ func knowledgeTable(c *Knowledge) []Setting {
 		{Name: "KNOWLEDGE_MAX_BASES", Default: "100", Unit: "count", Meaning: "per workspace", flags: live, value: number(&c.MaxBases, 1, 1_000_000)},
 		{Name: "KNOWLEDGE_MAX_DOCUMENTS", Default: "100000", Unit: "count", Meaning: "per base", flags: live, value: number(&c.MaxDocuments, 1, 100_000_000)},
 		{Name: "KNOWLEDGE_MAX_TEXT", Default: "5000000", Unit: "characters", Meaning: "of one document", value: number(&c.MaxText, 1000, 1_000_000_000)},
-		{Name: "KNOWLEDGE_REVISIONS_KEPT", Default: "5", Unit: "count", Meaning: "per document", value: number(&c.RevisionsKept, 1, 1000)},
+		{Name: "KNOWLEDGE_REVISIONS_KEPT", Default: "5", Unit: "count", Meaning: "per document", value: number(&c.RevisionLimit, 1, 1000)},
 		{Name: "KNOWLEDGE_WORKERS", Default: "CPUs", Unit: "count", Meaning: "documents at once per node", flags: perNode, derive: noDefault, value: number(&c.Workers, 1, 1024)},
 		{Name: "KNOWLEDGE_EXTRACT_TIMEOUT", Default: "60", Unit: "s", Meaning: "child process", value: seconds(&c.ExtractTimeout, time.Second, time.Hour)},
 		{Name: "KNOWLEDGE_EXTRACT_MEMORY_MB", Default: "512", Unit: "MB", Meaning: "child process", value: size(&c.ExtractMemory, mb, 64*mb, 64*gb)},
@@ -169,7 +169,7 @@ func knowledgeTable(c *Knowledge) []Setting {
 		{Name: "LLM_EMBEDDING_MODEL", Default: "-", Unit: "text", Meaning: "its embedding model", value: text(&c.LLMEmbedding)},
 		{Name: "MODEL_TIMEOUT_SECONDS", Default: "120", Unit: "s", Meaning: "one call, or silence of a stream", value: seconds(&c.ModelTimeout, time.Second, time.Hour)},
 		{Name: "MODEL_CONCURRENCY", Default: "8", Unit: "calls", Meaning: "per provider and node", value: number(&c.ModelConcurrency, 1, 1000)},
-		{Name: "AGENTS_CONVERSATION_DAYS", Default: "90", Unit: "d, -1 off", Meaning: "after the last message", flags: live, value: daysOrOff(&c.ConversationKept)},
+		{Name: "AGENTS_CONVERSATION_DAYS", Default: "90", Unit: "d, -1 off", Meaning: "after the last message", flags: live, value: daysOrOff(&c.ConversationRetention)},
 		{Name: "AGENTS_MAX_STEPS", Default: "20", Unit: "steps", Meaning: "ceiling of `limits`", value: number(&c.AgentMaxSteps, 1, 1000)},
 		{Name: "AGENTS_MAX_SECONDS", Default: "600", Unit: "s", Meaning: "ceiling of `limits`", value: seconds(&c.AgentMaxTime, time.Second, day)},
 		{Name: "RATE_LIMIT_SEARCH_KNOWLEDGE", Default: "600", Unit: "/min/caller", Meaning: "search", flags: live, value: rate(&c.RateSearch)},

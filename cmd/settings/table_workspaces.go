@@ -140,9 +140,9 @@ type Runtime struct {
 	CollectionsMaxLimit   int
 	CollectionsMaxRowSize int64
 
-	Recording        string // off, errors or all
-	RecordingKept    time.Duration
-	RecordingMaxSize int64
+	Recording          string // off, errors or all
+	RecordingRetention time.Duration
+	RecordingMaxSize   int64
 
 	PagesTimeout       time.Duration
 	WebhooksKeepalive  time.Duration
@@ -187,7 +187,7 @@ func runtimeTable(c *Runtime) []Setting {
 		{Name: "COLLECTIONS_MAX_LIMIT", Default: "10000", Unit: "rows", Meaning: "per read", value: number(&c.CollectionsMaxLimit, 1, 10_000_000)},
 		{Name: "COLLECTIONS_MAX_ROW_SIZE", Default: "1mb", Unit: "size", Meaning: "per row", value: byteSize(&c.CollectionsMaxRowSize)},
 		{Name: "RUN_RECORDING", Default: "errors", Unit: "off, errors, all", Meaning: "which runs are recorded so that they can be replayed", flags: live, value: oneOf(&c.Recording, "off", "errors", "all")},
-		{Name: "RUN_RECORDING_DAYS", Default: "14", Unit: "d", Meaning: "how long recordings are kept", value: days(&c.RecordingKept)},
+		{Name: "RUN_RECORDING_DAYS", Default: "14", Unit: "d", Meaning: "how long recordings are kept", value: days(&c.RecordingRetention)},
 		{Name: "RUN_RECORDING_MAX_SIZE", Default: "10mb", Unit: "size", Meaning: "per run", value: byteSize(&c.RecordingMaxSize)},
 		{Name: "PAGES_AUTOMATION_TIMEOUT_MS", Default: "5000", Unit: "ms", Meaning: "page and block automations at render time", value: millis(&c.PagesTimeout, time.Millisecond, 10*time.Minute)},
 		{Name: "WEBHOOKS_SSE_KEEPALIVE", Default: "5000", Unit: "ms", Meaning: "endpoint streams", value: millis(&c.WebhooksKeepalive, 100*time.Millisecond, time.Hour)},

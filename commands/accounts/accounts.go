@@ -204,7 +204,7 @@ func (a *Accounts) change(ctx context.Context, id string, cmd user.Command) (use
 
 // load returns the current state of a user; the zero State when there is none.
 func (a *Accounts) load(ctx context.Context, id string) (user.State, error) {
-	done, err := commands.Execute(unrepeated(ctx), a.o.Engine, user.Decider, user.Stream(id), user.Command(user.Look{}))
+	done, err := commands.Execute(unrepeated(ctx), a.o.Engine, user.Decider, user.Stream(id), user.Command(user.Get{}))
 	if err != nil || !done.State.Exists() {
 		return user.State{}, err
 	}
@@ -226,7 +226,7 @@ const noUserID = "000000000000000000000000"
 
 // byName returns the user with a name; the zero State when there is none.
 func (a *Accounts) byName(ctx context.Context, n commands.Name) (user.State, error) {
-	holder, err := commands.Holder(ctx, a.o.Engine, n)
+	holder, err := commands.NameOwner(ctx, a.o.Engine, n)
 	if err != nil {
 		return user.State{}, err
 	}

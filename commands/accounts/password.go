@@ -174,7 +174,7 @@ func (h *hasher) hash(ctx context.Context, share, password string) (hash string,
 	if err := h.acquireSlot(ctx, share); err != nil {
 		return "", err
 	}
-	defer h.slots.Leave(share)
+	defer h.slots.Release(share)
 	return argon2id.CreateHash(password, h.params)
 }
 
@@ -184,13 +184,13 @@ func (h *hasher) matches(ctx context.Context, share, password, hash string) (boo
 	if err := h.acquireSlot(ctx, share); err != nil {
 		return false, err
 	}
-	defer h.slots.Leave(share)
+	defer h.slots.Release(share)
 	same, err := h.compare(password, cmp.Or(hash, h.dummyHash))
 	return same && hash != "", err
 }
 
 func (h *hasher) acquireSlot(ctx context.Context, share string) error {
-	if err := h.slots.Enter(ctx, share); err != nil {
+	if err := h.slots.Acquire(ctx, share); err != nil {
 		return fmt.Errorf("wait to hash a password: %w", err)
 	}
 	return nil

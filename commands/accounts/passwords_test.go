@@ -67,7 +67,7 @@ func TestNoMorePasswordsAreHashedAtOnceThanThereAreProcessors(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = h.matches(ctx, "", "geheim", "")
 	require.ErrorIs(t, err, context.Canceled)
-	h.slots.Leave("0")
+	h.slots.Release("0")
 	_, err = h.hash(t.Context(), "", "geheim")
 	require.NoError(t, err)
 }

@@ -141,7 +141,7 @@ func (a *Accounts) createAdmin(ctx context.Context, id, email, password string) 
 
 // everExisted reports whether a user with this id exists or was deleted.
 func (a *Accounts) everExisted(ctx context.Context, id string) (bool, error) {
-	done, err := commands.Execute(unrepeated(ctx), a.o.Engine, user.Decider, user.Stream(id), user.Command(user.Look{}))
+	done, err := commands.Execute(unrepeated(ctx), a.o.Engine, user.Decider, user.Stream(id), user.Command(user.Get{}))
 	return done.State.ID != "" || done.State.Deleted, err
 }
 

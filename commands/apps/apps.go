@@ -98,7 +98,7 @@ func names(s app.State) (all []commands.Name) {
 // slug returns under which slug a workspace is published. The first publication
 // chooses it.
 func (a Apps) slug(ctx context.Context, p Publication) (string, error) {
-	holder, err := commands.Holder(ctx, a.Engine, commands.Name{Kind: app.NameOfWorkspace, Value: p.WorkspaceID})
+	holder, err := commands.NameOwner(ctx, a.Engine, commands.Name{Kind: app.NameOfWorkspace, Value: p.WorkspaceID})
 	if err != nil {
 		return "", err
 	}

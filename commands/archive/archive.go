@@ -110,14 +110,14 @@ var extensions = []string{".yml", ".yaml", ".json"}
 // listing is a file that other platforms write into each folder. It is not a document.
 const listing = "__index__"
 
-// Place is what a file describes.
-type Place struct {
+// Location is what a file describes.
+type Location struct {
 	Kind *document.Kind
 	Slug string // "" for the index and the security document
 }
 
 // String returns the path without extension.
-func (p Place) String() string {
+func (p Location) String() string {
 	if p.Kind.Folder == "" {
 		return p.Kind.Name
 	}
@@ -125,26 +125,26 @@ func (p Place) String() string {
 }
 
 // Path returns the path of the file.
-func (p Place) Path() string { return p.String() + extensions[0] }
+func (p Location) Path() string { return p.String() + extensions[0] }
 
 // Locate returns what the file at a path describes; false when it describes
 // nothing: READMEs, hidden files, other extensions and ImportPath.
-func Locate(file string) (Place, bool) {
+func Locate(file string) (Location, bool) {
 	ext := path.Ext(file)
 	if !slices.Contains(extensions, ext) {
-		return Place{}, false
+		return Location{}, false
 	}
 	stem := strings.TrimSuffix(file, ext)
 	for _, kind := range document.Kinds {
 		if kind.Folder == "" && stem == kind.Name {
-			return Place{Kind: kind}, true
+			return Location{Kind: kind}, true
 		}
 		slug, inside := strings.CutPrefix(stem, kind.Folder+"/")
 		if kind.Folder != "" && inside && !isHidden(slug) {
-			return Place{kind, slug}, true
+			return Location{kind, slug}, true
 		}
 	}
-	return Place{}, false
+	return Location{}, false
 }
 
 // isHidden reports whether the file of a slug is hidden and so not managed. An unsafe name that only

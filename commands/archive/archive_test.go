@@ -46,7 +46,7 @@ func TestExportImportExportGivesTheSameBytes(t *testing.T) {
 func TestTheFilesOfAWorkspace(t *testing.T) {
 	t.Parallel()
 	c := &archive.Content{Index: parse(t, "{id: k3, labels: [b, a, b], name: Billing, customDomains: [x]}"), Security: parse(t, "authorizations: {}")}
-	for place, text := range map[archive.Place]string{
+	for place, text := range map[archive.Location]string{
 		{Kind: document.Automation, Slug: "Send mail/on error"}: "name: Send\ndo: []",
 		{Kind: document.Page, Slug: "home"}:                     "slug: old\npublic: true",
 		{Kind: document.Import, Slug: "Mail"}:                   "appSlug: mailer",
@@ -66,8 +66,8 @@ func TestTheFilesOfAWorkspace(t *testing.T) {
 		"agents/helper.yml":                  "slug: helper\nname: H\n",
 		"knowledge/faq.yml":                  "slug: faq\nname: F\n",
 	}), files)
-	c.Put(archive.Place{Kind: document.Page, Slug: "home"}, nil)
-	require.Len(t, c.Places(), 6)
+	c.Put(archive.Location{Kind: document.Page, Slug: "home"}, nil)
+	require.Len(t, c.Locations(), 6)
 }
 
 func TestBadSlugsCannotBeFiles(t *testing.T) {
@@ -75,7 +75,7 @@ func TestBadSlugsCannotBeFiles(t *testing.T) {
 	for _, slugs := range [][]string{{"Charge", "charge"}, {".."}, {"a/../../b"}, {".git/hooks/x"}, {"a\\b"}, {" a"}, {"a /b"}, {"a./b"}, {""}, {"__index__"}, {".x"}, {"a//b"}, {"\xff"}} {
 		c := &archive.Content{Index: document.MapOf()}
 		for _, slug := range slugs {
-			c.Put(archive.Place{Kind: document.Automation, Slug: slug}, document.MapOf())
+			c.Put(archive.Location{Kind: document.Automation, Slug: slug}, document.MapOf())
 		}
 		_, err := c.Files(archive.Usual)
 		if slugs[0] == "\xff" {

@@ -133,7 +133,7 @@ func contents() *rapid.Generator[*archive.Content] {
 				continue
 			}
 			for range rapid.IntRange(0, 3).Draw(t, kind.Folder) {
-				c.Put(archive.Place{Kind: kind, Slug: slugs[kind.Folder].Draw(t, "slug")}, drawn(kind))
+				c.Put(archive.Location{Kind: kind, Slug: slugs[kind.Folder].Draw(t, "slug")}, drawn(kind))
 			}
 		}
 		return c

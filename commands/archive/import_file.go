@@ -100,7 +100,7 @@ func ReadImportFile(text []byte, limits document.Limits) (ImportFile, error) {
 		}
 		folder := r.mapping(sums, kind.Folder)
 		for slug := range folder.All() {
-			f.Checksums[Place{kind, slug}.String()] = r.text(folder, slug)
+			f.Checksums[Location{kind, slug}.String()] = r.text(folder, slug)
 		}
 	}
 	return f, r.err

@@ -25,21 +25,21 @@ type Options struct {
 	Force       bool   // a wrong checksum is a warning only
 
 	// HasSlug is the rule for slugs. nil: that of the kind.
-	HasSlug func(p Place) bool
+	HasSlug func(p Location) bool
 	// Validate looks at each document that could be read; nil: all are good. A
 	// refusal of the index refuses the tree.
-	Validate func(p Place, doc *document.Map) error
+	Validate func(p Location, doc *document.Map) error
 	// Others are files of the source that are no content, for warnings about them.
 	Others []string
 }
 
 // Reading is the result of reading a tree.
 type Reading struct {
-	Content  Content          // without index when its checksum is wrong
-	Import   *ImportFile      // nil: there is none that can be read
-	Files    Tree             // the documents in Content as they will be written
-	Sources  map[Place]string // the path that each was read from
-	Failed   []string         // places that have a file, but none that could be used: keep what is there
+	Content  Content             // without index when its checksum is wrong
+	Import   *ImportFile         // nil: there is none that can be read
+	Files    Tree                // the documents in Content as they will be written
+	Sources  map[Location]string // the path that each was read from
+	Failed   []string            // places that have a file, but none that could be used: keep what is there
 	Errors   []Item
 	Warnings []Item
 
@@ -61,7 +61,7 @@ func (r *Reading) Line(file, field string) int {
 	if source == nil {
 		return 0
 	}
-	return source.Place(field).Line
+	return source.Position(field).Line
 }
 
 // Read reads a tree. It refuses one that is unsafe, beyond the limits or without
@@ -74,7 +74,7 @@ func Read(tree Tree, o Options) (*Reading, error) {
 		return nil, err
 	}
 	r := &treeReader{Options: o, tree: tree, out: &Reading{
-		Files: Tree{}, Sources: map[Place]string{}, texts: tree, limits: o.Limits.Document, lines: map[string]*yamltext.Source{},
+		Files: Tree{}, Sources: map[Location]string{}, texts: tree, limits: o.Limits.Document, lines: map[string]*yamltext.Source{},
 	}, found: map[string][]file{}}
 	if err := r.importFile(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *treeReader) documents() []string {
 		if p == ImportPath {
 			return true
 		}
-		_, ok := r.tree.PlaceOf(p)
+		_, ok := r.tree.LocationOf(p)
 		if !ok {
 			r.warn(Item{Msg: "is no page and was not imported: a page has a name and blocks", Err: WarnNotAPage, Filepath: p, Line: 1})
 		}
@@ -125,9 +125,9 @@ func (r *treeReader) documents() []string {
 
 // file is one file that was read. doc is nil when it cannot be used.
 type file struct {
-	path  string
-	place Place
-	doc   *document.Map
+	path     string
+	location Location
+	doc      *document.Map
 
 	changes []shape.Correction // that were made to use it
 }
@@ -218,16 +218,16 @@ func jsonFault(file string, text []byte, limits document.Limits, err error) erro
 // readFile keeps what a file says under the object it is for.
 func (r *treeReader) readFile(path string, p parsed) error {
 	place, _ := Locate(path)
-	f := file{path: path, place: place}
+	f := file{path: path, location: place}
 	doc, err := p.doc, p.err
 	if over := limitOf(err, path); over != nil {
 		return over
 	}
 	if err == nil {
-		f.place, err = r.placeOf(place, doc)
+		f.location, err = r.locationOf(place, doc)
 	}
 	if err == nil && r.Validate != nil {
-		err = r.Validate(f.place, doc)
+		err = r.Validate(f.location, doc)
 		if _, refused := errors.AsType[*domain.Error](err); err != nil && !refused {
 			if _, fault := errors.AsType[*document.Fault](err); !fault {
 				return err // not about the file
@@ -246,11 +246,11 @@ func (r *treeReader) readFile(path string, p parsed) error {
 		r.fail(r.itemOf(ErrInvalidDocument, path, err))
 	case r.checksum(place, path):
 		f.doc, f.changes = doc, p.changes
-		if f.place.Kind.Folder != "" {
-			doc.Set("slug", f.place.Slug)
+		if f.location.Kind.Folder != "" {
+			doc.Set("slug", f.location.Slug)
 		}
 	}
-	key := fold(f.place.String())
+	key := fold(f.location.String())
 	if len(r.found[key]) == 0 {
 		r.order = append(r.order, key)
 	}
@@ -260,8 +260,8 @@ func (r *treeReader) readFile(path string, p parsed) error {
 
 var errSlug = errors.New("slug")
 
-// placeOf returns the place of a document: by its slug or, without one, by its path.
-func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
+// locationOf returns the place of a document: by its slug or, without one, by its path.
+func (r *treeReader) locationOf(at Location, doc *document.Map) (Location, error) {
 	if at.Kind.Folder == "" {
 		return at, nil
 	}
@@ -275,7 +275,7 @@ func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 	}
 	valid := r.HasSlug
 	if valid == nil {
-		valid = func(p Place) bool { return p.Kind.HasSlug(p.Slug) }
+		valid = func(p Location) bool { return p.Kind.HasSlug(p.Slug) }
 	}
 	if back, ok := Locate(place.Path()); !ok || back != place || CheckPaths([]string{place.Path()}) != nil || !valid(place) {
 		return at, fmt.Errorf("%w %s is not allowed for this kind of object", errSlug, document.QuoteShort(place.Slug))
@@ -285,8 +285,8 @@ func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 
 // warnAbout adds warnings about a file that is used.
 func (r *treeReader) warnAbout(f file) {
-	if at, _ := Locate(f.path); f.place != at {
-		msg := fmt.Sprintf("the slug is %q, the file should be %s", f.place.Slug, f.place.Path())
+	if at, _ := Locate(f.path); f.location != at {
+		msg := fmt.Sprintf("the slug is %q, the file should be %s", f.location.Slug, f.location.Path())
 		r.warn(Item{Msg: msg, Err: WarnSlugMismatch, Filepath: f.path, Line: r.out.Line(f.path, "slug")})
 	}
 	for _, change := range f.changes {
@@ -296,7 +296,7 @@ func (r *treeReader) warnAbout(f file) {
 		}
 		r.warn(Item{Msg: msg, Err: change.Reason, Filepath: f.path, Line: r.out.Line(f.path, change.Field)})
 	}
-	if unknown := f.place.Kind.Unknown(f.doc); len(unknown) > 0 {
+	if unknown := f.location.Kind.Unknown(f.doc); len(unknown) > 0 {
 		line := r.out.Line(f.path, shape.Path(unknown[0]))
 		for i, key := range unknown {
 			unknown[i] = document.QuoteShort(key)
@@ -339,7 +339,7 @@ func (r *treeReader) placeDocuments() error {
 		}
 		for _, f := range files {
 			at, _ := Locate(f.path)
-			failed[at.String()], failed[f.place.String()] = true, true
+			failed[at.String()], failed[f.location.String()] = true, true
 			if len(files) > 1 {
 				r.fail(Item{Msg: "another file is for the same object", Err: ErrDuplicateObject, Filepath: f.path, Line: r.out.Line(f.path, "slug")})
 			}
@@ -352,22 +352,22 @@ func (r *treeReader) placeDocuments() error {
 // useFile adds the document of a file. Its canonical text can be longer; a document that could not be
 // exported again is refused.
 func (r *treeReader) useFile(f file) error {
-	text, err := Text(f.place, f.doc)
+	text, err := Text(f.location, f.doc)
 	if err != nil {
 		return err
 	}
 	if len(text) > r.Limits.FileBytes {
 		return Exceeded("fileBytes", r.Limits.FileBytes, f.path)
 	}
-	r.out.Files[f.place.Path()] = text
-	r.out.Content.Put(f.place, f.doc)
-	r.out.Sources[f.place] = f.path
+	r.out.Files[f.location.Path()] = text
+	r.out.Content.Put(f.location, f.doc)
+	r.out.Sources[f.location] = f.path
 	r.warnAbout(f)
 	return nil
 }
 
 // checksum reports whether the file at a path has the checksum of the import file, or need not.
-func (r *treeReader) checksum(at Place, path string) bool {
+func (r *treeReader) checksum(at Location, path string) bool {
 	if r.out.Import == nil || !r.Verify {
 		return true
 	}

@@ -60,14 +60,14 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 		"imports/a/b", "pages/Twin", "pages/dup", "pages/twin", "pages/x", "pages/y",
 	}, read.Failed)
 	var places []string
-	for _, p := range read.Content.Places() {
+	for _, p := range read.Content.Locations() {
 		places = append(places, p.String())
 	}
 	require.Equal(t, []string{"index", "security", "automations/good", "automations/renamed"}, places)
 	require.Equal(t, []string{"automations/good.yml", "automations/renamed.yml", "index.yml", "security.yml"}, read.Files.Paths())
 	require.Equal(t, "slug: good\nname: Good\ndo: []\n", string(read.Files["automations/good.yml"]))
 	require.Equal(t, "good", read.Content.Automations["good"].Text("slug"))
-	require.Equal(t, "automations/other.yml", read.Sources[archive.Place{Kind: document.Automation, Slug: "renamed"}])
+	require.Equal(t, "automations/other.yml", read.Sources[archive.Location{Kind: document.Automation, Slug: "renamed"}])
 
 	o.Strict = true
 	_, err = archive.Read(files, o)
@@ -91,7 +91,7 @@ func TestAnIndexIsNeeded(t *testing.T) {
 		"all empty":         {nil, "missing_index"},
 	} {
 		o := usual
-		o.Validate = func(p archive.Place, doc *document.Map) error {
+		o.Validate = func(p archive.Location, doc *document.Map) error {
 			if name, _ := doc.Get("name"); name == "bad" {
 				return domain.Invalid(domain.FieldError{Field: "name", Message: "must be a text"})
 			}
@@ -105,8 +105,8 @@ func TestAnIndexIsNeeded(t *testing.T) {
 func TestValidateAddsItems(t *testing.T) {
 	t.Parallel()
 	o := usual
-	o.HasSlug = func(p archive.Place) bool { return p.Slug != "c" }
-	o.Validate = func(p archive.Place, doc *document.Map) error {
+	o.HasSlug = func(p archive.Location) bool { return p.Slug != "c" }
+	o.Validate = func(p archive.Location, doc *document.Map) error {
 		switch p.Slug {
 		case "a":
 			return domain.Invalid(domain.FieldError{Field: "do[0]", Message: "is unknown"})
@@ -126,7 +126,7 @@ func TestValidateAddsItems(t *testing.T) {
 	require.Contains(t, read.Content.Pages, "é")
 
 	trouble := errors.New("the disk is gone")
-	o.Validate = func(archive.Place, *document.Map) error { return trouble }
+	o.Validate = func(archive.Location, *document.Map) error { return trouble }
 	_, err = archive.Read(tree(files), o)
 	require.ErrorIs(t, err, trouble, "what is not about a file is no item")
 }
@@ -212,7 +212,7 @@ func TestABrokenImportFileIsAnItem(t *testing.T) {
 
 func TestCanonicalTellsWhetherTwoFilesMeanTheSame(t *testing.T) {
 	t.Parallel()
-	p := archive.Place{Kind: document.Automation, Slug: "a"}
+	p := archive.Location{Kind: document.Automation, Slug: "a"}
 	one, err := archive.Canonical(p, []byte("# mine\ndo: [ ]\nname:  'A'\n"), document.FileLimits)
 	require.NoError(t, err)
 	two, err := archive.Canonical(p, []byte(`{"name":"A","slug":"a","do":[],"labels":[]}`), document.FileLimits)

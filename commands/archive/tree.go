@@ -70,12 +70,12 @@ func (l Limits) checkPaths(paths []string) error {
 	return nil
 }
 
-// PlaceOf returns what the file at a path of t describes, as Locate does; false also for JSON below
+// LocationOf returns what the file at a path of t describes, as Locate does; false also for JSON below
 // pages that is no page: data and translations lie beside pages, and are kept where they are.
-func (t Tree) PlaceOf(file string) (Place, bool) {
+func (t Tree) LocationOf(file string) (Location, bool) {
 	place, ok := Locate(file)
 	if ok && place.Kind == document.Page && path.Ext(file) == ".json" && !isPage(t[file]) {
-		return Place{}, false
+		return Location{}, false
 	}
 	return place, ok
 }
@@ -103,7 +103,7 @@ func isPage(text []byte) bool {
 func (t Tree) Checksums() map[string]string {
 	sums := make(map[string]string, len(t))
 	for p, text := range t {
-		if place, ok := t.PlaceOf(p); ok {
+		if place, ok := t.LocationOf(p); ok {
 			sums[place.String()] = Checksum(text)
 		}
 	}
@@ -156,7 +156,7 @@ func (c *Content) folder(kind *document.Kind) *map[string]*document.Map {
 }
 
 // Get returns the document at a place, or nil.
-func (c *Content) Get(p Place) *document.Map {
+func (c *Content) Get(p Location) *document.Map {
 	switch p.Kind {
 	case document.Index:
 		return c.Index
@@ -168,7 +168,7 @@ func (c *Content) Get(p Place) *document.Map {
 }
 
 // Put sets the document at a place; nil deletes it.
-func (c *Content) Put(p Place, doc *document.Map) {
+func (c *Content) Put(p Location, doc *document.Map) {
 	switch p.Kind {
 	case document.Index:
 		c.Index = doc
@@ -185,17 +185,17 @@ func (c *Content) Put(p Place, doc *document.Map) {
 	}
 }
 
-// Places returns the places that have a document: index and security, then the
+// Locations returns the places that have a document: index and security, then the
 // others by path.
-func (c *Content) Places() []Place {
-	var places []Place
+func (c *Content) Locations() []Location {
+	var places []Location
 	for _, kind := range document.Kinds {
 		if kind.Folder != "" {
 			for _, slug := range slices.Sorted(maps.Keys(*c.folder(kind))) {
-				places = append(places, Place{kind, slug})
+				places = append(places, Location{kind, slug})
 			}
-		} else if c.Get(Place{Kind: kind}) != nil {
-			places = append(places, Place{Kind: kind})
+		} else if c.Get(Location{Kind: kind}) != nil {
+			places = append(places, Location{Kind: kind})
 		}
 	}
 	return places
@@ -207,7 +207,7 @@ func (c *Content) Files(limits Limits) (Tree, error) {
 	if c.Index == nil {
 		return nil, missingIndex()
 	}
-	places := c.Places()
+	places := c.Locations()
 	texts, errs := make([][]byte, len(places)), make([]error, len(places))
 	spread.Over(len(places), func(i int) { texts[i], errs[i] = Text(places[i], c.Get(places[i])) })
 	tree := Tree{}
@@ -231,7 +231,7 @@ func (c *Content) Files(limits Limits) (Tree, error) {
 
 // Text returns the bytes of the file of one document. Its slug is that of its
 // place, whatever the document says.
-func Text(p Place, doc *document.Map) ([]byte, error) {
+func Text(p Location, doc *document.Map) ([]byte, error) {
 	if p.Kind.Folder != "" && doc.Text("slug") != p.Slug {
 		doc = doc.Copy()
 		doc.Set("slug", p.Slug)
@@ -242,7 +242,7 @@ func Text(p Place, doc *document.Map) ([]byte, error) {
 // Canonical returns the text of one file as it would be written once it is imported.
 // Two files with the same canonical text mean the same. It fails with a *document.Fault
 // when the text cannot be read.
-func Canonical(p Place, text []byte, limits document.Limits) ([]byte, error) {
+func Canonical(p Location, text []byte, limits document.Limits) ([]byte, error) {
 	doc, err := yamltext.ReadMap(text, limits)
 	if err != nil {
 		return nil, err

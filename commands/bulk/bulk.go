@@ -57,7 +57,7 @@ type Workspace struct {
 	Version        string // of the last pull
 	Digest         string // of what that brought
 	// In says where in each repository, by its id, the present content is known to be.
-	In map[string]workspace.Place
+	In map[string]workspace.Location
 }
 
 // Rights knows the permissions of those who start imports.
@@ -239,7 +239,7 @@ func (r *bulkRun) canStart(p operation.Planned, ended map[string]bool) bool {
 
 // finish records the result of one workspace, and extends the lock.
 func (r *bulkRun) finish(ctx context.Context, f operation.Finished) error {
-	if err := r.op.Tell(ctx, operation.Finish{Epoch: r.op.Epoch(), Finished: f}); err != nil {
+	if err := r.op.Record(ctx, operation.Finish{Epoch: r.op.Epoch(), Finished: f}); err != nil {
 		return err
 	}
 	return r.op.Renew(ctx)

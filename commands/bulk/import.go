@@ -97,7 +97,7 @@ func (im *importRun) prepare(ctx context.Context, planned *operation.Bulk) error
 		err = im.checkRights(ctx, im.in.Who, bulk)
 	}
 	if err == nil {
-		err = im.op.Tell(ctx, operation.Plan{Epoch: im.op.Epoch(), Bulk: bulk})
+		err = im.op.Record(ctx, operation.Plan{Epoch: im.op.Epoch(), Bulk: bulk})
 	}
 	im.bulk, im.after = bulk, after
 	return err

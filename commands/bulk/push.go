@@ -129,7 +129,7 @@ func (r *Runs) category(w Workspace, in PushRequest) string {
 // been pushed only to another one. For a workspace that cannot be there it is true.
 func (r *Runs) isIn(w Workspace, repositoryID string) bool {
 	repo, err := r.Repositories.InPlatform(repositoryID, w.Slug)
-	return err != nil || w.In[repositoryID] == versioning.PlaceOf(repo)
+	return err != nil || w.In[repositoryID] == versioning.LocationOf(repo)
 }
 
 // resumePush continues a push whose node is gone.
@@ -149,7 +149,7 @@ func (r *Runs) pushAll(ctx context.Context, run *operations.Run, in PushRequest,
 		defer stop()
 		bulk, err := r.planPush(alive, in)
 		if err == nil {
-			err = run.Tell(alive, operation.Plan{Epoch: run.Epoch(), Bulk: bulk})
+			err = run.Record(alive, operation.Plan{Epoch: run.Epoch(), Bulk: bulk})
 		}
 		if err != nil {
 			return err

@@ -101,9 +101,9 @@ type Content struct {
 	Limits     func() archive.Limits
 	// Publish publishes a workspace as an app.
 	Publish func(ctx context.Context, workspaceID, slug, name string) error
-	// Room refuses an app instance with which a workspace would have more than can run. It
+	// CheckCapacity refuses an app instance with which a workspace would have more than can run. It
 	// replaces the instance from; "": none. nil: there is no limit.
-	Room func(ctx context.Context, workspaceID, from string, in Instance) error
+	CheckCapacity func(ctx context.Context, workspaceID, from string, in Instance) error
 
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
@@ -139,7 +139,7 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 		doc.Delete("public")
 	}
 	if folder == instances {
-		if err := c.checkRoom(ctx, workspaceID, "", nil, doc); err != nil {
+		if err := c.checkCapacity(ctx, workspaceID, "", nil, doc); err != nil {
 			return Saved{}, err
 		}
 		if err := c.checkConfig(ctx, nil, doc); err != nil {
@@ -314,7 +314,7 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 // newEntry makes an entry of a checked document. parsed is the parsed automation; nil: it is
 // parsed again. An entry that is too large for an event needs storeLarge before it is saved.
 func (c *Content) newEntry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
-	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
+	place := archive.Location{Kind: kind, Slug: doc.Text("slug")}
 	doc = kind.Canonical(doc)
 	text, err := archive.Text(place, doc)
 	if err != nil {
@@ -354,7 +354,7 @@ func (c *Content) storeLarge(ctx context.Context, e *workspace.Entry) error {
 	return err
 }
 
-func tooLongError(place archive.Place, length int) error {
+func tooLongError(place archive.Location, length int) error {
 	return domain.Refuse(domain.CodeValidation, "%s is larger than %d bytes", place, maxText).
 		Reason("limit_exceeded").With("length", length).With("limit", maxText)
 }
@@ -480,7 +480,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 
 // fits refuses a document whose file would be too long.
 func fits(kind *document.Kind, doc *document.Map) error {
-	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
+	place := archive.Location{Kind: kind, Slug: doc.Text("slug")}
 	text, err := archive.Text(place, kind.Canonical(doc))
 	if err == nil && len(text) > maxText {
 		err = tooLongError(place, len(text))

@@ -31,13 +31,13 @@ func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, 
 			Reason("invalid_index").With("errors", reading.Errors)
 	}
 	o.Secure, o.Publish, o.Prune, o.Excludes = true, true, false, nil // the owner may change everything
-	if o.Judge != nil {
-		o.Judge = ownerJudge{o.Judge}
+	if o.Authorizer != nil {
+		o.Authorizer = ownerAuthorizer{o.Authorizer}
 	}
 	if id == "" {
 		id = exportedID(reading)
 	}
-	operation := o.Held.operation(ctx)
+	operation := o.Operation.operation(ctx)
 	for try := 1; ; try++ {
 		result, err := c.createWithID(ctx, id, operation, reading, o)
 		if errors.Is(err, errUsed) && try < maxTries {
@@ -85,14 +85,14 @@ func (c *Content) createWithID(ctx context.Context, id, operation string, r *arc
 	if err != nil {
 		return Result{}, err
 	}
-	c.takeRepositories(&p, r.Content.Index)
-	if o.Held != nil {
-		p.to.Settings.Slug = o.Held.Slug
+	c.importRepositories(&p, r.Content.Index)
+	if o.Operation != nil {
+		p.to.Settings.Slug = o.Operation.Slug
 	} else if err := c.chooseSlug(ctx, &p); err != nil {
 		return Result{}, err
 	}
 	result := p.result(id, operation, r)
-	if now.State.ID != "" && o.Held == nil {
+	if now.State.ID != "" && o.Operation == nil {
 		return c.findRepeated(ctx, p, result)
 	}
 	if err := p.strict(o); err != nil || o.DryRun {
@@ -101,12 +101,12 @@ func (c *Content) createWithID(ctx context.Context, id, operation string, r *arc
 	if err := c.stageEntries(ctx, &p); err != nil {
 		return Result{}, err
 	}
-	create, err := c.createCommand(p, result, o.Held)
+	create, err := c.createCommand(p, result, o.Operation)
 	if err != nil {
 		return Result{}, err
 	}
 	done, err := c.Workspaces.Make(ctx, create)
-	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists && o.Held == nil {
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists && o.Operation == nil {
 		if refusal.Details["field"] == "id" {
 			return Result{}, errUsed
 		}
@@ -117,7 +117,7 @@ func (c *Content) createWithID(ctx context.Context, id, operation string, r *arc
 }
 
 // createCommand returns the command that creates the planned workspace.
-func (c *Content) createCommand(p plan, result Result, held *Held) (create workspace.Create, err error) {
+func (c *Content) createCommand(p plan, result Result, held *ImportOperation) (create workspace.Create, err error) {
 	event := importEvent(workspace.Named{}, result) // the decision names the workspace
 	create = workspace.Create{
 		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &event,
@@ -152,7 +152,7 @@ func (c *Content) chooseSlug(ctx context.Context, p *plan) error {
 	if wanted != "" {
 		why := slug.CheckWorkspace(wanted)
 		if why == "" {
-			holder, err := commands.Holder(ctx, c.Workspaces.Engine, commands.Name{Kind: "slug", Value: wanted})
+			holder, err := commands.NameOwner(ctx, c.Workspaces.Engine, commands.Name{Kind: "slug", Value: wanted})
 			if err != nil || holder == "" || holder == workspace.Stream(p.of.ID).String() {
 				return err
 			}

@@ -39,7 +39,7 @@ func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may fu
 	if err != nil {
 		return nil, err
 	}
-	var places []archive.Place
+	var places []archive.Location
 	var found []Ref
 	for path, ref := range refs {
 		if may != nil && !may(path, ref) {
@@ -90,7 +90,7 @@ func (c *Content) textsAt(ctx context.Context, workspaceID string, seq uint64, o
 		return nil, err
 	}
 	tree := archive.Tree{}
-	for _, place := range some.Places() {
+	for _, place := range some.Locations() {
 		if tree[place.Path()], err = archive.Text(place, some.Get(place)); err != nil {
 			return nil, err
 		}

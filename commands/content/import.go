@@ -18,16 +18,16 @@ import (
 
 // ImportOptions say how a tree is imported.
 type ImportOptions struct {
-	Prune    bool  // delete what the tree lacks
-	Force    bool  // a wrong checksum is a warning only
-	Strict   bool  // any error refuses the tree
-	DryRun   bool  // change nothing
-	Secure   bool  // the caller may change the security document
-	Publish  bool  // the caller may publish the workspace as an app
-	Judge    Judge // nil: the caller may do everything to documents
-	Excludes archive.Excludes
-	Others   []string // files of the source that are no content
-	Held     *Held    // nil: the import acquires and releases the lock in one step
+	Prune      bool       // delete what the tree lacks
+	Force      bool       // a wrong checksum is a warning only
+	Strict     bool       // any error refuses the tree
+	DryRun     bool       // change nothing
+	Secure     bool       // the caller may change the security document
+	Publish    bool       // the caller may publish the workspace as an app
+	Authorizer Authorizer // nil: the caller may do everything to documents
+	Excludes   archive.Excludes
+	Others     []string         // files of the source that are no content
+	Operation  *ImportOperation // nil: the import acquires and releases the lock in one step
 }
 
 // Result is the result of an import or a restoration, or of its dry run.
@@ -57,7 +57,7 @@ func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.T
 	if err := c.checkVersioning(now.State, workspaceID, o); err != nil {
 		return Result{}, err
 	}
-	if !o.Held.isPull() {
+	if !o.Operation.isPull() {
 		o.Excludes = append(slices.Clone(o.Excludes), excludesOf(now.State.Settings.Repositories)...)
 	}
 	reading, err := c.read(tree, workspaceID, o)
@@ -65,7 +65,7 @@ func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.T
 		return Result{}, err
 	}
 	if !o.DryRun {
-		done, err := c.turns.Take(ctx, workspaceID)
+		done, err := c.turns.Acquire(ctx, workspaceID)
 		if err != nil {
 			return Result{}, err
 		}
@@ -81,7 +81,7 @@ func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.T
 
 // applyImport plans an import and applies it, again when the workspace changed meanwhile.
 func (c *Content) applyImport(ctx context.Context, workspaceID string, reading *archive.Reading, o ImportOptions) (Result, error) {
-	operation := o.Held.operation(ctx)
+	operation := o.Operation.operation(ctx)
 	for try := 1; ; try++ {
 		now, err := c.Workspaces.Get(ctx, workspaceID)
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *Content) applyImport(ctx context.Context, workspaceID string, reading *
 		}
 		p, err := c.planImport(ctx, now.State, reading, o)
 		if err == nil {
-			err = c.checkPlan(ctx, p, o.Judge)
+			err = c.checkPlan(ctx, p, o.Authorizer)
 		}
 		if err != nil {
 			return Result{}, err
@@ -98,7 +98,7 @@ func (c *Content) applyImport(ctx context.Context, workspaceID string, reading *
 		if err := p.strict(o); err != nil || o.DryRun {
 			return result, err
 		}
-		done, err := c.switchContent(ctx, p, result, o.Held)
+		done, err := c.switchContent(ctx, p, result, o.Operation)
 		if errors.Is(err, ErrMoved) {
 			if try < maxTries {
 				continue
@@ -116,7 +116,7 @@ func (c *Content) checkVersioning(s workspace.State, id string, o ImportOptions)
 	if s.ID == "" || s.Deleted != nil {
 		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 	}
-	if o.Held != nil {
+	if o.Operation != nil {
 		return nil
 	}
 	return workspace.CheckVersioning(s, c.now())
@@ -124,14 +124,14 @@ func (c *Content) checkVersioning(s workspace.State, id string, o ImportOptions)
 
 func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
 	return archive.Read(tree, archive.Options{
-		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Held.mustVerify(), Force: o.Force, Others: o.Others,
-		Validate: func(p archive.Place, doc *document.Map) error { return validate(workspaceID, p, doc) },
+		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Operation.mustVerify(), Force: o.Force, Others: o.Others,
+		Validate: func(p archive.Location, doc *document.Map) error { return validate(workspaceID, p, doc) },
 	})
 }
 
 // validate refuses a document that cannot be stored. An automation with faults is stored, with
 // warnings.
-func validate(workspaceID string, p archive.Place, doc *document.Map) error {
+func validate(workspaceID string, p archive.Location, doc *document.Map) error {
 	switch p.Kind {
 	case document.Automation, document.Agent, document.Knowledge:
 		return nil
@@ -144,7 +144,7 @@ func validate(workspaceID string, p archive.Place, doc *document.Map) error {
 
 // switchContent switches the content and releases the lock in the same event. Without a held
 // lock it also acquires one there.
-func (c *Content) switchContent(ctx context.Context, p plan, result Result, held *Held) (commands.Workspace, error) {
+func (c *Content) switchContent(ctx context.Context, p plan, result Result, held *ImportOperation) (commands.Workspace, error) {
 	if err := c.stageEntries(ctx, &p); err != nil {
 		return commands.Workspace{}, err
 	}
@@ -159,7 +159,7 @@ func (c *Content) switchContent(ctx context.Context, p plan, result Result, held
 			return commands.Workspace{}, err
 		}
 	} else {
-		replace.Lock = &workspace.TakeLock{
+		replace.Lock = &workspace.AcquireLock{
 			Reason: workspace.ImportInProgress, By: commands.RequestFrom(ctx).Meta.UserID, Now: c.now(), Timeout: c.Workspaces.LockFor(),
 			Operation: &workspace.Operation{ID: result.OperationID, Kind: "import"},
 		}
@@ -195,8 +195,8 @@ func publishFailed(workspaceID, file, slug string, err error) archive.Item {
 	return archive.Item{Msg: message, Err: "app_publish_failed", Filepath: file, WorkspaceID: workspaceID}
 }
 
-// Held is an operation that imports under a lock that it holds.
-type Held struct {
+// ImportOperation is an operation that imports under a lock that it holds.
+type ImportOperation struct {
 	OperationID string
 	Epoch       uint64
 	Version     *workspace.ImportedVersion // for the event; nil: none
@@ -220,16 +220,16 @@ type Outcome struct {
 	Errors     int
 	Held       map[string]uint64 // files that could not be used, with the revision that stays instead
 	RemoteSlug string            // the slug of the source, when it is not free here
-	Kept       bool              // the caller may not change everything
+	Restricted bool              // the caller may not change everything
 }
 
 // isPull reports whether the tree comes from a pull.
-func (h *Held) isPull() bool { return h != nil && h.Pull }
+func (h *ImportOperation) isPull() bool { return h != nil && h.Pull }
 
 // mustVerify reports whether the files are checked against checksums.
-func (h *Held) mustVerify() bool { return h == nil || !h.Pull || h.Verify }
+func (h *ImportOperation) mustVerify() bool { return h == nil || !h.Pull || h.Verify }
 
-func (h *Held) operation(ctx context.Context) string {
+func (h *ImportOperation) operation(ctx context.Context) string {
 	if h == nil {
 		return "op_" + commands.NewID(ctx, 20)
 	}
@@ -237,7 +237,7 @@ func (h *Held) operation(ctx context.Context) string {
 }
 
 // addTo adds the data of the operation to the command.
-func (h *Held) addTo(r *workspace.Replace, p plan) (err error) {
+func (h *ImportOperation) addTo(r *workspace.Replace, p plan) (err error) {
 	r.Epoch = h.Epoch
 	if h.Version != nil {
 		r.Import.Version = h.Version
@@ -246,7 +246,7 @@ func (h *Held) addTo(r *workspace.Replace, p plan) (err error) {
 	return err
 }
 
-func (h *Held) integrate(p plan) (*workspace.Integration, error) {
+func (h *ImportOperation) integrate(p plan) (*workspace.Integration, error) {
 	if h.Integrate == nil {
 		return nil, nil
 	}
@@ -254,12 +254,12 @@ func (h *Held) integrate(p plan) (*workspace.Integration, error) {
 }
 
 // CheckFile refuses a document that an import would refuse.
-func (c *Content) CheckFile(workspaceID string, p archive.Place, doc *document.Map) error {
+func (c *Content) CheckFile(workspaceID string, p archive.Location, doc *document.Map) error {
 	return validate(workspaceID, p, doc)
 }
 
 func (p plan) outcome() Outcome {
-	o := Outcome{Errors: len(p.errors), RemoteSlug: p.foreign, Kept: p.restricted}
+	o := Outcome{Errors: len(p.errors), RemoteSlug: p.foreign, Restricted: p.restricted}
 	for _, path := range p.failed {
 		if o.Held == nil {
 			o.Held = map[string]uint64{}
@@ -270,7 +270,7 @@ func (p plan) outcome() Outcome {
 }
 
 // slugAfterPull returns the slug of a workspace after a pull.
-func (c *Content) slugAfterPull(ctx context.Context, p *plan, incoming string, h *Held) (string, error) {
+func (c *Content) slugAfterPull(ctx context.Context, p *plan, incoming string, h *ImportOperation) (string, error) {
 	own := p.of.Settings.Slug
 	if !h.Own || incoming == "" || incoming == own || p.of.ID == domain.Platform {
 		return own, nil
@@ -280,7 +280,7 @@ func (c *Content) slugAfterPull(ctx context.Context, p *plan, incoming string, h
 		p.warnAt("invalid_slug", "index", "slug", "the slug "+incoming+" cannot be one here ("+wrong+"): it stays "+own)
 		return own, nil
 	}
-	holder, err := c.Workspaces.HolderOf(ctx, incoming)
+	holder, err := c.Workspaces.SlugOwner(ctx, incoming)
 	if err != nil || holder == "" {
 		return incoming, err
 	}

@@ -42,14 +42,14 @@ func (c *Content) installable(ctx context.Context, workspaceID string, doc *docu
 	return app, before, err
 }
 
-// checkRoom refuses an app instance with which more would run than can. It replaces the instance
+// checkCapacity refuses an app instance with which more would run than can. It replaces the instance
 // from, which is before; nil: none. An instance with the same app as before is never refused.
-func (c *Content) checkRoom(ctx context.Context, workspaceID, from string, before, next *document.Map) error {
+func (c *Content) checkCapacity(ctx context.Context, workspaceID, from string, before, next *document.Map) error {
 	app := activeApp(next)
-	if c.Room == nil || app == (Installed{}) || before != nil && activeApp(before) == app {
+	if c.CheckCapacity == nil || app == (Installed{}) || before != nil && activeApp(before) == app {
 		return nil
 	}
-	return c.Room(ctx, workspaceID, from, Instance{Slug: cmp.Or(next.Text("slug"), from), App: app})
+	return c.CheckCapacity(ctx, workspaceID, from, Instance{Slug: cmp.Or(next.Text("slug"), from), App: app})
 }
 
 // activeApp returns the app of an instance; none when the instance is disabled.
@@ -170,7 +170,7 @@ func (c *Content) CheckInstall(ctx context.Context, workspaceID string, doc *doc
 	}
 	doc = doc.Copy()
 	doc.Set("slug", chooseSlug(now.State, document.Import, doc))
-	if err := c.checkRoom(ctx, workspaceID, "", nil, doc); err != nil {
+	if err := c.checkCapacity(ctx, workspaceID, "", nil, doc); err != nil {
 		return err
 	}
 	if err := c.checkConfig(ctx, nil, doc); err != nil {
@@ -270,7 +270,7 @@ func (c *Content) changeInstance(ctx context.Context, now commands.Workspace, wo
 		}
 	}
 	_, slug := workspace.Folder(path)
-	if err := c.checkRoom(ctx, workspaceID, slug, before, next); err != nil {
+	if err := c.checkCapacity(ctx, workspaceID, slug, before, next); err != nil {
 		return nil, nil, err
 	}
 	next = restoreMasked(next, before, refs[path].Sealed)

@@ -59,12 +59,12 @@ func (p *plan) warnAt(code, path, field, message string) {
 	p.warnings = append(p.warnings, p.item(code, path, field, message))
 }
 
-// holdBack records that the file at a path was not imported: both sides stay as they are.
-func (p *plan) holdBack(path string) { p.failed = append(p.failed, path) }
+// excludeFile records that the file at a path was not imported: both sides stay as they are.
+func (p *plan) excludeFile(path string) { p.failed = append(p.failed, path) }
 
 // fail adds an error, and holds the document back.
 func (p *plan) fail(code, path, field, message string) {
-	p.holdBack(path)
+	p.excludeFile(path)
 	p.errors = append(p.errors, p.item(code, path, field, message))
 }
 
@@ -129,7 +129,7 @@ func (p *plan) setSecurity(next *workspace.SecurityChange, may bool) {
 	}
 	if !may {
 		p.restricted = true
-		p.holdBack("security")
+		p.excludeFile("security")
 		p.warn("security_excluded", "security", "the security document was not changed: that needs the permission manage_security")
 		return
 	}
@@ -166,8 +166,8 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 		p.sources[place.String()] = file
 	}
 	p.failed = slices.Clone(r.Failed)
-	if o.Held != nil {
-		p.warnings = append(p.warnings, o.Held.Notes...)
+	if o.Operation != nil {
+		p.warnings = append(p.warnings, o.Operation.Notes...)
 	}
 	if r.Content.Index != nil && !o.Excludes.Has("index") {
 		if err := c.planIndex(ctx, &p, r.Content.Index, o); err != nil {
@@ -237,9 +237,9 @@ func (c *Content) planIndex(ctx context.Context, p *plan, doc *document.Map, o I
 func (c *Content) mergeSettings(ctx context.Context, p *plan, next workspace.Settings, o ImportOptions) (workspace.Settings, error) {
 	now := p.of.Settings
 	next.CustomDomains, next.Repositories, next.Credentials = now.CustomDomains, now.Repositories, now.Credentials
-	if o.Held.isPull() {
+	if o.Operation.isPull() {
 		var err error
-		next.Slug, err = c.slugAfterPull(ctx, p, next.Slug, o.Held)
+		next.Slug, err = c.slugAfterPull(ctx, p, next.Slug, o.Operation)
 		return next, err
 	}
 	next.Slug = now.Slug
@@ -300,21 +300,21 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 
 // collect returns the documents of folders that the caller may import.
 func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) (list []*importedDoc, err error) {
-	for _, place := range r.Content.Places() {
+	for _, place := range r.Content.Locations() {
 		path := place.String()
 		if place.Kind.Folder == "" || o.Excludes.Has(path) {
 			continue
 		}
 		kind := kinds[place.Kind.Folder]
 		if kind == nil {
-			p.holdBack(path)
+			p.excludeFile(path)
 			p.warn("unsupported_kind", path, "there are no "+place.Kind.Folder+" here: it was left out")
 			continue
 		}
 		doc := r.Content.Get(place).Copy()
 		doc.Set("slug", place.Slug)
 		if kind == document.Import {
-			hidden, err := p.isHiddenApp(ctx, o.Judge, path, doc)
+			hidden, err := p.isHiddenApp(ctx, o.Authorizer, path, doc)
 			if err != nil {
 				return nil, err
 			}
@@ -323,7 +323,7 @@ func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o Im
 			}
 		}
 		if kind == document.Page {
-			if doc, err = p.keepSharing(o.Judge, path, path, doc); err != nil {
+			if doc, err = p.preservePublic(o.Authorizer, path, path, doc); err != nil {
 				return nil, err
 			}
 		}
@@ -408,9 +408,9 @@ func (p plan) empty() bool {
 	return p.to.Settings == nil && p.to.Security == nil && len(p.to.Entries) == 0 && len(p.to.Deleted) == 0
 }
 
-// takeRepositories imports the repositories of the index of a new workspace, without
+// importRepositories imports the repositories of the index of a new workspace, without
 // credentials.
-func (c *Content) takeRepositories(p *plan, index *document.Map) {
+func (c *Content) importRepositories(p *plan, index *document.Map) {
 	value, _ := index.Get("repositories")
 	incoming, ok := value.(*document.Map)
 	if !ok || incoming.Len() == 0 || p.to.Settings == nil {
@@ -597,9 +597,9 @@ type Touch struct {
 	Sent   bool           // the caller named it, not the history or the workspace
 }
 
-// Judge decides what the caller of an import, a restoration or an undo may do to single
+// Authorizer decides what the caller of an import, a restoration or an undo may do to single
 // documents.
-type Judge interface {
+type Authorizer interface {
 	// May refuses a change that the caller may not make.
 	May(t Touch) error
 	// MayShare reports whether the caller may change whether a page is public.
@@ -608,27 +608,27 @@ type Judge interface {
 	MayInstall(ctx context.Context, appSlug string) (bool, error)
 }
 
-// Confident is a Judge that can allow some changes without the document, so that it need not
+// UnconditionalAuthorizer is an Authorizer that can allow some changes without the document, so that it need not
 // be read.
-type Confident interface {
-	// MayAnyway reports whether May would allow the change of every document. t.Before is
+type UnconditionalAuthorizer interface {
+	// MayAlways reports whether May would allow the change of every document. t.Before is
 	// not set.
-	MayAnyway(t Touch) bool
+	MayAlways(t Touch) bool
 }
 
-// ownerJudge is the Judge of the creator of a workspace, who may do everything but install
+// ownerAuthorizer is the Authorizer of the creator of a workspace, who may do everything but install
 // apps that they may not read.
-type ownerJudge struct{ Judge }
+type ownerAuthorizer struct{ Authorizer }
 
-// May implements Judge.
-func (ownerJudge) May(Touch) error { return nil }
+// May implements Authorizer.
+func (ownerAuthorizer) May(Touch) error { return nil }
 
-// MayShare implements Judge.
-func (ownerJudge) MayShare(Touch) (bool, error) { return true, nil }
+// MayShare implements Authorizer.
+func (ownerAuthorizer) MayShare(Touch) (bool, error) { return true, nil }
 
 // checkPlan refuses a plan with changes that the caller may not make.
-func (c *Content) checkPlan(ctx context.Context, p plan, judge Judge) error {
-	if judge == nil {
+func (c *Content) checkPlan(ctx context.Context, p plan, authorizer Authorizer) error {
+	if authorizer == nil {
 		return nil
 	}
 	if len(p.of.Items) > 0 { // the read model must have the state of the plan
@@ -637,18 +637,18 @@ func (c *Content) checkPlan(ctx context.Context, p plan, judge Judge) error {
 		}
 	}
 	if p.to.Settings != nil {
-		if err := judge.May(Touch{Path: "index", Before: p.of.Settings.Index(), After: p.to.Settings.Index(), Sent: true}); err != nil {
+		if err := authorizer.May(Touch{Path: "index", Before: p.of.Settings.Index(), After: p.to.Settings.Index(), Sent: true}); err != nil {
 			return err
 		}
 	}
 	verdicts := make([]error, len(p.to.Entries)+len(p.to.Deleted))
 	spread.Over(len(verdicts), func(i int) {
 		if i >= len(p.to.Entries) {
-			verdicts[i] = c.checkDocument(ctx, p, judge, p.to.Deleted[i-len(p.to.Entries)], nil)
+			verdicts[i] = c.checkDocument(ctx, p, authorizer, p.to.Deleted[i-len(p.to.Entries)], nil)
 			return
 		}
 		e := p.to.Entries[i]
-		verdicts[i] = c.checkDocument(ctx, p, judge, cmp.Or(e.From, e.Path), p.docs[e.Path])
+		verdicts[i] = c.checkDocument(ctx, p, authorizer, cmp.Or(e.From, e.Path), p.docs[e.Path])
 	})
 	for _, err := range verdicts {
 		if err != nil {
@@ -659,11 +659,11 @@ func (c *Content) checkPlan(ctx context.Context, p plan, judge Judge) error {
 }
 
 // checkDocument is checkPlan for one document.
-func (c *Content) checkDocument(ctx context.Context, p plan, judge Judge, path string, after *document.Map) error {
+func (c *Content) checkDocument(ctx context.Context, p plan, authorizer Authorizer, path string, after *document.Map) error {
 	t := Touch{Path: path, After: after, Sent: after != nil && p.sources[path] != ""}
 	var exists bool
 	t.Item, exists = p.of.Items[path]
-	if sure, ok := judge.(Confident); ok && sure.MayAnyway(t) {
+	if sure, ok := authorizer.(UnconditionalAuthorizer); ok && sure.MayAlways(t) {
 		return nil
 	}
 	if exists {
@@ -672,23 +672,23 @@ func (c *Content) checkDocument(ctx context.Context, p plan, judge Judge, path s
 			return err
 		}
 	}
-	return judge.May(t)
+	return authorizer.May(t)
 }
 
-// keepSharing returns a page with its current value of public, when the caller may not change
+// preservePublic returns a page with its current value of public, when the caller may not change
 // that. from is the current path of the page.
-func (p *plan) keepSharing(judge Judge, path, from string, doc *document.Map) (*document.Map, error) {
+func (p *plan) preservePublic(authorizer Authorizer, path, from string, doc *document.Map) (*document.Map, error) {
 	before := p.of.Items[from]
 	wanted, _ := boolOf(doc, "public")
-	if judge == nil || wanted == before.Public {
+	if authorizer == nil || wanted == before.Public {
 		return doc, nil
 	}
-	may, err := judge.MayShare(Touch{Path: from, Item: before, After: doc})
+	may, err := authorizer.MayShare(Touch{Path: from, Item: before, After: doc})
 	if err != nil || may {
 		return doc, err
 	}
 	p.restricted = true
-	p.holdBack(path)
+	p.excludeFile(path)
 	p.warnAt("security_excluded", path, "public", "whether the page is public was not changed: that needs the permission manage_permissions")
 	if doc = doc.Copy(); !before.Public {
 		doc.Delete("public")
@@ -700,12 +700,12 @@ func (p *plan) keepSharing(judge Judge, path, from string, doc *document.Map) (*
 
 // isHiddenApp reports whether the caller may not read the app of an instance, and the workspace
 // does not use it yet: the instance is left out, with the error for an app that does not exist.
-func (p *plan) isHiddenApp(ctx context.Context, judge Judge, path string, doc *document.Map) (bool, error) {
+func (p *plan) isHiddenApp(ctx context.Context, authorizer Authorizer, path string, doc *document.Map) (bool, error) {
 	app := doc.Text("appSlug")
-	if judge == nil || p.usesApp(app) {
+	if authorizer == nil || p.usesApp(app) {
 		return false, nil
 	}
-	may, err := judge.MayInstall(ctx, app)
+	may, err := authorizer.MayInstall(ctx, app)
 	if err != nil || may {
 		return false, err
 	}

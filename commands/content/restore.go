@@ -17,9 +17,9 @@ import (
 
 // RestoreOptions say how earlier content is restored.
 type RestoreOptions struct {
-	DryRun bool  // change nothing
-	Secure bool  // the caller may change the security document
-	Judge  Judge // nil: the caller may do everything to documents
+	DryRun     bool       // change nothing
+	Secure     bool       // the caller may change the security document
+	Authorizer Authorizer // nil: the caller may do everything to documents
 }
 
 // Restore switches the content of a workspace back to what it was after the
@@ -42,7 +42,7 @@ func (c *Content) Restore(ctx context.Context, workspaceID string, seq uint64, f
 // content changed meanwhile.
 func (c *Content) restoreTo(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(workspace.State) (plan, error)) (Result, error) {
 	if !o.DryRun {
-		done, err := c.turns.Take(ctx, workspaceID)
+		done, err := c.turns.Acquire(ctx, workspaceID)
 		if err != nil {
 			return Result{}, err
 		}
@@ -58,7 +58,7 @@ func (c *Content) restoreTo(ctx context.Context, workspaceID string, from worksp
 		}
 		p, err := planOn(now.State)
 		if err == nil {
-			err = c.checkPlan(ctx, p, o.Judge)
+			err = c.checkPlan(ctx, p, o.Authorizer)
 		}
 		if err != nil {
 			return Result{}, err
@@ -125,7 +125,7 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 		if folder, _ := workspace.Folder(path); kinds[folder] == nil {
 			continue
 		}
-		if err := c.restoreDocument(ctx, &p, path, then[path], restoreContext{stays: stays, judge: o.Judge}); err != nil {
+		if err := c.restoreDocument(ctx, &p, path, then[path], restoreContext{stays: stays, authorizer: o.Authorizer}); err != nil {
 			return p, err
 		}
 	}
@@ -198,9 +198,9 @@ func (c *Content) restoreSecurity(ctx context.Context, p *plan, ref Ref, o Resto
 
 // restoreContext says how documents are restored.
 type restoreContext struct {
-	stays func(path string) bool // which paths will have a document
-	judge Judge
-	from  string // where the document is now, if it is known to have been renamed
+	stays      func(path string) bool // which paths will have a document
+	authorizer Authorizer
+	from       string // where the document is now, if it is known to have been renamed
 }
 
 // restoreDocument restores a document, unless it is unchanged. Its body is stored already.
@@ -219,10 +219,10 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 	case "pages":
 		id, from = p.pageID(ctx, path, ref.ID, r.stays)
 		from = cmp.Or(r.from, from)
-		doc, err = p.keepSharing(r.judge, path, cmp.Or(from, path), doc)
+		doc, err = p.preservePublic(r.authorizer, path, cmp.Or(from, path), doc)
 	case instances:
 		var hidden bool
-		if hidden, err = p.isHiddenApp(ctx, r.judge, path, doc); hidden {
+		if hidden, err = p.isHiddenApp(ctx, r.authorizer, path, doc); hidden {
 			return nil
 		}
 		if app, found, missing := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion")); err == nil && found {
@@ -333,7 +333,7 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoState, 
 		case part == "security":
 			err = c.undoSecurity(ctx, &p, u, o)
 		default:
-			err = c.undoDocument(ctx, &p, part, u, o.Judge)
+			err = c.undoDocument(ctx, &p, part, u, o.Authorizer)
 		}
 		if err != nil {
 			return p, err
@@ -347,7 +347,7 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoState, 
 }
 
 // undoDocument restores the document at a path. It must not have changed since.
-func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoState, judge Judge) error {
+func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoState, authorizer Authorizer) error {
 	made, was := u.made[path], u.was[path]
 	now := p.of.Items[path] // the zero Item when there is none
 	if now.Hash != made.Hash || !maps.EqualFunc(now.Sealed, made.Sealed, bytes.Equal) {
@@ -360,7 +360,7 @@ func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undo
 		return nil
 	}
 	stays := func(other string) bool { return u.was[other].Hash != "" || u.made[other].Hash == "" }
-	return c.restoreDocument(ctx, p, path, was, restoreContext{stays: stays, judge: judge, from: u.renamedFrom(path)})
+	return c.restoreDocument(ctx, p, path, was, restoreContext{stays: stays, authorizer: authorizer, from: u.renamedFrom(path)})
 }
 
 // renamedFrom returns where the document that was at a path is since the change,

@@ -83,14 +83,14 @@ var workspaces = rapid.Custom(func(t *rapid.T) *archive.Content {
 		taken[strings.ToLower(slug)] = true
 		switch rapid.IntRange(0, 2).Draw(t, "folder") {
 		case 0:
-			c.Put(archive.Place{Kind: document.Automation, Slug: slug}, doc("name", hard.Draw(t, "name"), "do", anything(3).Draw(t, "do"),
+			c.Put(archive.Location{Kind: document.Automation, Slug: slug}, doc("name", hard.Draw(t, "name"), "do", anything(3).Draw(t, "do"),
 				"when", doc("events", []any{"a", "b"}), "output", anything(2).Draw(t, "output"), "zeta", anything(1).Draw(t, "zeta")))
 		case 1:
-			c.Put(archive.Place{Kind: document.Page, Slug: slug}, doc("name", "Page", "public", rapid.Bool().Draw(t, "public"), "labels", []any{"bb", "aa"},
+			c.Put(archive.Location{Kind: document.Page, Slug: slug}, doc("name", "Page", "public", rapid.Bool().Draw(t, "public"), "labels", []any{"bb", "aa"},
 				"blocks", []any{doc("slug", "RichText", "content", anything(2).Draw(t, "content"), "data", mapping(2).Draw(t, "data"))}))
 		default:
 			slug, _, _ := strings.Cut(slug, "/")
-			c.Put(archive.Place{Kind: document.Import, Slug: slug}, doc("appSlug", "Nowhere", "config", mapping(2).Draw(t, "settings")))
+			c.Put(archive.Location{Kind: document.Import, Slug: slug}, doc("appSlug", "Nowhere", "config", mapping(2).Draw(t, "settings")))
 		}
 	}
 	return c

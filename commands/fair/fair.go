@@ -16,7 +16,7 @@ type Slots struct {
 
 	mu      sync.Mutex
 	free    int
-	held    map[string]int             // by workspace
+	used    map[string]int             // by workspace
 	waiting map[string][]chan struct{} // by workspace, in the order in which they came
 	next    []string                   // workspaces with waiting callers, in their turn
 }
@@ -24,7 +24,7 @@ type Slots struct {
 // New returns slots, of which one workspace gets at most its share at once, even if others are
 // free.
 func New(places, share int) *Slots {
-	return &Slots{free: places, share: share, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
+	return &Slots{free: places, share: share, used: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
 // NewestFirst is New, but the newest caller of a workspace is served first: in a flood, callers
@@ -35,11 +35,11 @@ func NewestFirst(places, share int) *Slots {
 	return p
 }
 
-// Enter waits for a slot.
-func (p *Slots) Enter(ctx context.Context, workspaceID string) error {
+// Acquire waits for a slot.
+func (p *Slots) Acquire(ctx context.Context, workspaceID string) error {
 	p.mu.Lock()
-	if p.free > 0 && p.held[workspaceID] < p.share {
-		p.occupy(workspaceID)
+	if p.free > 0 && p.used[workspaceID] < p.share {
+		p.acquireLocked(workspaceID)
 		p.mu.Unlock()
 		return nil
 	}
@@ -58,26 +58,26 @@ func (p *Slots) Enter(ctx context.Context, workspaceID string) error {
 	}
 }
 
-// Leave releases the slot of a workspace.
-func (p *Slots) Leave(workspaceID string) {
+// Release releases the slot of a workspace.
+func (p *Slots) Release(workspaceID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.release(workspaceID)
+	p.releaseLocked(workspaceID)
 }
 
-func (p *Slots) occupy(workspaceID string) {
+func (p *Slots) acquireLocked(workspaceID string) {
 	p.free--
-	p.held[workspaceID]++
+	p.used[workspaceID]++
 }
 
-// release frees a slot, and gives it to the next workspace below its share.
-func (p *Slots) release(workspaceID string) {
+// releaseLocked frees a slot, and gives it to the next workspace below its share.
+func (p *Slots) releaseLocked(workspaceID string) {
 	p.free++
-	if p.held[workspaceID]--; p.held[workspaceID] == 0 {
-		delete(p.held, workspaceID)
+	if p.used[workspaceID]--; p.used[workspaceID] == 0 {
+		delete(p.used, workspaceID)
 	}
 	for i, id := range p.next {
-		if p.held[id] >= p.share {
+		if p.used[id] >= p.share {
 			continue
 		}
 		p.next = append(p.next[:i:i], p.next[i+1:]...)
@@ -87,7 +87,7 @@ func (p *Slots) release(workspaceID string) {
 			turn, others = queue[len(queue)-1], queue[:len(queue)-1]
 		}
 		close(turn)
-		p.occupy(id)
+		p.acquireLocked(id)
 		if len(others) == 0 {
 			delete(p.waiting, id)
 			return
@@ -114,7 +114,7 @@ func (p *Slots) cancel(workspaceID string, turn chan struct{}) {
 		}
 		return
 	}
-	p.release(workspaceID)
+	p.releaseLocked(workspaceID)
 }
 
 func (p *Slots) removeNext(workspaceID string) {

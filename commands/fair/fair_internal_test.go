@@ -19,9 +19,9 @@ func line(t *testing.T, p *Slots, ctxs map[string]context.Context, workspaces ..
 			ctx = t.Context()
 		}
 		go func() {
-			if p.Enter(ctx, id) == nil {
+			if p.Acquire(ctx, id) == nil {
 				order = append(order, id) // one at a time has the place
-				p.Leave(id)
+				p.Release(id)
 			}
 		}()
 		synctest.Wait()
@@ -32,7 +32,7 @@ func line(t *testing.T, p *Slots, ctxs map[string]context.Context, workspaces ..
 func requireIdle(t *testing.T, p *Slots, places int) {
 	t.Helper()
 	require.Equal(t, places, p.free)
-	require.Empty(t, p.held)
+	require.Empty(t, p.used)
 	require.Empty(t, p.waiting)
 	require.Empty(t, p.next)
 }
@@ -40,9 +40,9 @@ func requireIdle(t *testing.T, p *Slots, places int) {
 func TestWorkspacesTakeTheirTurnsOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, 1)
-		require.NoError(t, p.Enter(t.Context(), "first"))
+		require.NoError(t, p.Acquire(t.Context(), "first"))
 		order := line(t, p, nil, "busy", "busy", "busy", "busy", "calm", "other")
-		p.Leave("first")
+		p.Release("first")
 		synctest.Wait()
 		require.Equal(t, []string{"busy", "calm", "other", "busy", "busy", "busy"}, *order)
 		requireIdle(t, p, 1)
@@ -52,18 +52,18 @@ func TestWorkspacesTakeTheirTurnsOneAfterTheOther(t *testing.T) {
 func TestOfOneWorkspaceTheLastMayBeTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewestFirst(1, 1)
-		require.NoError(t, p.Enter(t.Context(), "first"))
+		require.NoError(t, p.Acquire(t.Context(), "first"))
 		var order []int
 		for i := range 4 {
 			go func() {
-				if p.Enter(t.Context(), []string{"busy", "busy", "calm", "busy"}[i]) == nil {
+				if p.Acquire(t.Context(), []string{"busy", "busy", "calm", "busy"}[i]) == nil {
 					order = append(order, i)
-					p.Leave([]string{"busy", "busy", "calm", "busy"}[i])
+					p.Release([]string{"busy", "busy", "calm", "busy"}[i])
 				}
 			}()
 			synctest.Wait()
 		}
-		p.Leave("first")
+		p.Release("first")
 		synctest.Wait()
 		require.Equal(t, []int{3, 2, 1, 0}, order, "the workspaces still take turns")
 		requireIdle(t, p, 1)
@@ -74,14 +74,14 @@ func TestAWorkspaceHoldsNoMoreThanItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(4, 2)
 		for range 2 {
-			require.NoError(t, p.Enter(t.Context(), "busy"))
+			require.NoError(t, p.Acquire(t.Context(), "busy"))
 		}
 		order := line(t, p, nil, "busy", "calm")
 		require.Equal(t, []string{"calm"}, *order, "there is always a place for somebody else")
-		p.Leave("busy")
+		p.Release("busy")
 		synctest.Wait()
 		require.Equal(t, []string{"calm", "busy"}, *order)
-		p.Leave("busy")
+		p.Release("busy")
 		requireIdle(t, p, 4)
 	})
 }
@@ -90,14 +90,14 @@ func TestAPlaceIsNotHandedToWhoHasItsShareAlready(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(3, 2)
 		for _, id := range []string{"busy", "busy", "calm"} {
-			require.NoError(t, p.Enter(t.Context(), id))
+			require.NoError(t, p.Acquire(t.Context(), id))
 		}
 		order := line(t, p, nil, "busy", "other")
-		p.Leave("calm")
+		p.Release("calm")
 		synctest.Wait()
 		require.Equal(t, []string{"other"}, *order)
 		for range 2 {
-			p.Leave("busy")
+			p.Release("busy")
 		}
 		synctest.Wait()
 		require.Equal(t, []string{"other", "busy"}, *order)
@@ -108,12 +108,12 @@ func TestAPlaceIsNotHandedToWhoHasItsShareAlready(t *testing.T) {
 func TestWhoWaitsNoLongerLeavesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, 1)
-		require.NoError(t, p.Enter(t.Context(), "first"))
+		require.NoError(t, p.Acquire(t.Context(), "first"))
 		ctx, cancel := context.WithCancel(t.Context())
 		order := line(t, p, map[string]context.Context{"gone": ctx}, "gone", "busy", "gone", "calm")
 		cancel()
 		synctest.Wait()
-		p.Leave("first")
+		p.Release("first")
 		synctest.Wait()
 		require.Equal(t, []string{"busy", "calm"}, *order)
 		requireIdle(t, p, 1)
@@ -122,10 +122,10 @@ func TestWhoWaitsNoLongerLeavesTheLine(t *testing.T) {
 
 func TestAPlaceThatWasHandedToWhoLeftGoesToTheNext(t *testing.T) {
 	p := New(1, 1)
-	require.NoError(t, p.Enter(t.Context(), "first"))
+	require.NoError(t, p.Acquire(t.Context(), "first"))
 	turn := make(chan struct{})
 	p.waiting["gone"], p.next = []chan struct{}{turn}, []string{"gone"}
-	p.Leave("first") // handed over, while its ctx ends
+	p.Release("first") // handed over, while its ctx ends
 	p.cancel("gone", turn)
 	requireIdle(t, p, 1)
 }

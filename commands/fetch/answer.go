@@ -206,7 +206,7 @@ func (p *largeSlot) acquireFor(ctx context.Context, size int) error {
 	if p.held || size <= small {
 		return nil
 	}
-	if err := p.large.Enter(ctx, p.call.WorkspaceID); err != nil {
+	if err := p.large.Acquire(ctx, p.call.WorkspaceID); err != nil {
 		return err
 	}
 	p.held = true
@@ -216,7 +216,7 @@ func (p *largeSlot) acquireFor(ctx context.Context, size int) error {
 // release releases the slot, if it was acquired.
 func (p *largeSlot) release() {
 	if p.held {
-		p.large.Leave(p.call.WorkspaceID)
+		p.large.Release(p.call.WorkspaceID)
 		p.held = false
 	}
 }

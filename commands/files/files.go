@@ -68,7 +68,7 @@ type May func(file.State) error
 
 // Find returns the current state of a file.
 func (f *Files) Find(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
-	return f.execute(ctx, workspaceID, id, file.Look{Now: f.o.Now()}, may, nil)
+	return f.execute(ctx, workspaceID, id, file.Get{Now: f.o.Now()}, may, nil)
 }
 
 // Change changes the fields that are not nil.
@@ -188,7 +188,7 @@ func (f *Files) executeCounted(ctx context.Context, workspaceID, id string, cmd 
 // counting returns the function that appends the total of a workspace together with a change of a
 // file. Changes of one workspace wait for each other on this node: concurrent ones would conflict.
 func (f *Files) counting(ctx context.Context, workspaceID string) (beside commands.Beside[file.State], leave func(), err error) {
-	if leave, err = f.turns.Take(ctx, workspaceID); err != nil {
+	if leave, err = f.turns.Acquire(ctx, workspaceID); err != nil {
 		return nil, nil, err
 	}
 	cmd, err := f.count(ctx, workspaceID, 0)

@@ -82,7 +82,7 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 
 // append records files together with the total of their workspace.
 func (f *Files) append(ctx context.Context, workspaceID string, bytes int64, commits []eventstore.Commit) error {
-	leave, err := f.turns.Take(ctx, workspaceID)
+	leave, err := f.turns.Acquire(ctx, workspaceID)
 	if err != nil {
 		return err
 	}

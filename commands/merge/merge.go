@@ -28,7 +28,7 @@ type Options struct {
 
 	// Validate looks at each document that was put together of both sides; nil:
 	// all are good. A refusal makes the file a conflict.
-	Validate func(p archive.Place, doc *document.Map) error
+	Validate func(p archive.Location, doc *document.Map) error
 }
 
 // Result is what a merge gave.
@@ -71,7 +71,7 @@ const (
 func Trees(ctx context.Context, base, ours, theirs archive.Tree, o Options) (*Result, error) {
 	m := &merger{Options: o, result: &Result{Files: archive.Tree{}}}
 	for path, text := range theirs {
-		if _, isObject := theirs.PlaceOf(path); !isObject {
+		if _, isObject := theirs.LocationOf(path); !isObject {
 			m.result.Files[path] = text
 		}
 	}
@@ -90,7 +90,7 @@ func Trees(ctx context.Context, base, ours, theirs archive.Tree, o Options) (*Re
 
 // version is what the three trees have of one object.
 type version struct {
-	place              archive.Place
+	location           archive.Location
 	base, ours, theirs *file // nil: not there
 }
 
@@ -102,7 +102,7 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	for _, tree := range []archive.Tree{base, ours, theirs} {
 		seen := map[string]bool{}
 		for path := range tree {
-			if place, ok := tree.PlaceOf(path); ok {
+			if place, ok := tree.LocationOf(path); ok {
 				name := place.String()
 				twice[name] = twice[name] || seen[name]
 				seen[name] = true
@@ -112,7 +112,7 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	all := map[string]*version{}
 	collect := func(tree archive.Tree, side func(*version) **file) {
 		for path, text := range tree {
-			place, ok := tree.PlaceOf(path)
+			place, ok := tree.LocationOf(path)
 			if !ok {
 				continue
 			}
@@ -121,7 +121,7 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 				name = path
 			}
 			if all[name] == nil {
-				all[name] = &version{place: place}
+				all[name] = &version{location: place}
 			}
 			*side(all[name]) = newFile(place, path, text, limits)
 		}
@@ -142,7 +142,7 @@ func (v *version) path() string {
 	var path string
 	for _, f := range []*file{v.base, v.ours, v.theirs} {
 		if f != nil && path != "" && f.path != path {
-			return v.place.Path()
+			return v.location.Path()
 		}
 		if f != nil {
 			path = f.path
@@ -158,16 +158,16 @@ type merger struct {
 
 // file merges one object: the table of the contract.
 func (m *merger) file(v *version) error {
-	if m.Excludes.Has(v.place.String()) {
+	if m.Excludes.Has(v.location.String()) {
 		m.take(v.ours)
 		return nil
 	}
 	oursSame, theirsSame := same(v.base, v.ours), same(v.base, v.theirs)
 	if !oursSame {
-		m.result.Ours = append(m.result.Ours, v.place.String())
+		m.result.Ours = append(m.result.Ours, v.location.String())
 	}
 	if !theirsSame {
-		m.result.Theirs = append(m.result.Theirs, v.place.String())
+		m.result.Theirs = append(m.result.Theirs, v.location.String())
 	}
 	switch {
 	case oursSame, same(v.ours, v.theirs):
@@ -235,14 +235,14 @@ func byKeys(v *version) (text []byte, keys []string, err error) {
 		return nil, nil, nil
 	}
 	var sets []string
-	if v.place.Kind == document.Index {
+	if v.location.Kind == document.Index {
 		sets = []string{"labels"}
 	}
 	merged, conflicts := merge.Keys(base, ours, theirs, sets...)
 	for _, way := range conflicts {
 		keys = append(keys, pathOf(way))
 	}
-	text, err = v.place.Kind.Text(merged)
+	text, err = v.location.Kind.Text(merged)
 	return text, keys, err
 }
 
@@ -268,11 +268,11 @@ func (m *merger) use(v *version, text []byte) (done bool, err error) {
 		return false, nil //nolint:nilerr // a fault of the text: somebody has to look at it
 	}
 	if m.Validate != nil {
-		if err := m.Validate(v.place, doc); err != nil {
+		if err := m.Validate(v.location, doc); err != nil {
 			return false, besidesFaults(err)
 		}
 	}
-	merged := newFile(v.place, v.place.Path(), text, m.Limits.Document)
+	merged := newFile(v.location, v.location.Path(), text, m.Limits.Document)
 	if same(merged, v.theirs) {
 		merged = v.theirs
 	}
@@ -303,27 +303,27 @@ func (m *merger) conflict(v *version, kind Kind, keys []string, merged []byte) {
 // file is one object in one tree. It is read when somebody asks what it means:
 // most files of most trees are the same bytes.
 type file struct {
-	place  archive.Place
-	path   string
-	text   []byte // never nil
-	limits document.Limits
+	location archive.Location
+	path     string
+	text     []byte // never nil
+	limits   document.Limits
 
 	asked     bool
 	canonical []byte // nil: cannot be read
 }
 
-func newFile(p archive.Place, path string, text []byte, limits document.Limits) *file {
+func newFile(p archive.Location, path string, text []byte, limits document.Limits) *file {
 	if text == nil {
 		text = []byte{}
 	}
-	return &file{place: p, path: path, text: text, limits: limits}
+	return &file{location: p, path: path, text: text, limits: limits}
 }
 
 // meaning returns the canonical text; nil when the file cannot be read.
 func (f *file) meaning() []byte {
 	if !f.asked {
 		f.asked = true
-		if text, err := archive.Canonical(f.place, f.text, f.limits); err == nil {
+		if text, err := archive.Canonical(f.location, f.text, f.limits); err == nil {
 			f.canonical = text
 		}
 	}

@@ -185,7 +185,7 @@ func TestWhatIsPutTogetherIsValidated(t *testing.T) {
 		tree(charge, doc("name: B\n", "when:\n  a: 1\n", "do: []\n")), tree(charge, doc("name: A\n", "when:\n  a: 1\n", "do: []\n", "output: x\n"))
 	asked := 0
 	answer := func(err error) (*merge.Result, error) {
-		return merge.Trees(t.Context(), base, ours, theirs, merge.Options{Limits: archive.Usual, Validate: func(p archive.Place, doc *document.Map) error {
+		return merge.Trees(t.Context(), base, ours, theirs, merge.Options{Limits: archive.Usual, Validate: func(p archive.Location, doc *document.Map) error {
 			asked++
 			require.Equal(t, "automations/charge", p.String())
 			require.Equal(t, "B", doc.Text("name"))

@@ -25,7 +25,7 @@ func TestARunnerThatVanishedIsTakenOverAndFenced(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	lost, heir := h.start(t), h.start(t)
-	heir.Settle(operation.Push, recovered)
+	heir.RegisterSettler(operation.Push, recovered)
 	begun, back, late := make(chan struct{}), make(chan struct{}), make(chan error, 3)
 	started, err := lost.Start(as(t, "u1", ""), h.spec(), func(ctx context.Context, run *operations.Run) (any, error) {
 		require.NoError(t, run.Step(ctx, operation.Checkout, "Checking out", nothing))
@@ -106,7 +106,7 @@ func TestHowAnOperationIsSettled(t *testing.T) {
 			id := leftOver(t, h, h.start(t))
 			n := h.start(t)
 			if tt.settle != nil {
-				n.Settle(operation.Push, tt.settle)
+				n.RegisterSettler(operation.Push, tt.settle)
 			}
 			require.NoError(t, n.Adopt(t.Context(), h.id, id))
 			op, err := n.Get(t.Context(), h.id, id)
@@ -134,7 +134,7 @@ func TestALockOfSomebodyElseStays(t *testing.T) {
 	_, err = ws.Lock(t.Context(), h.id, "by hand")
 	require.NoError(t, err)
 	n := h.start(t)
-	n.Settle(operation.Push, recovered)
+	n.RegisterSettler(operation.Push, recovered)
 	require.NoError(t, n.Adopt(t.Context(), h.id, id))
 	op, err := n.Get(t.Context(), h.id, id)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestALockThatWasLeftBehindIsReleased(t *testing.T) {
 	h := newHouse(t)
 	n, ws := h.start(t), h.workspaces(t)
 	take := func(id string) uint64 {
-		locked, err := ws.Execute(t.Context(), h.id, workspace.TakeLock{
+		locked, err := ws.Execute(t.Context(), h.id, workspace.AcquireLock{
 			Reason: workspace.PullInProgress, Now: ws.Now(), Timeout: ws.LockFor(), Operation: &workspace.Operation{ID: id, Kind: operation.Pull},
 		})
 		require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestARepeatedRequestLocksAnew(t *testing.T) {
 	seeded := commands.WithRequest(t.Context(), &commands.Request{Seed: "key/operation"})
 	id := "op_" + commands.NewID(as(t, "u1", "key"), 20)
 	ws := h.workspaces(t)
-	_, err := ws.Execute(seeded, h.id, workspace.TakeLock{
+	_, err := ws.Execute(seeded, h.id, workspace.AcquireLock{
 		Reason: workspace.PushInProgress, By: "u1", Now: ws.Now(), Timeout: ws.LockFor(), Operation: &workspace.Operation{ID: id, Kind: operation.Push},
 	})
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func (h *house) start(t *testing.T) *node {
 	n := &node{bucket: &bucket{Bucket: kept}, log: new(livetest.Lines)}
 	log, ws := slog.New(slog.NewJSONHandler(n.log, nil)), h.workspaces(t)
 	n.Runner = &operations.Runner{
-		Engine: ws.Engine, Workspaces: ws, Leases: leases{n.bucket, log}, Blobs: h.store.Blobs, Look: 20 * time.Millisecond, Log: log,
+		Engine: ws.Engine, Workspaces: ws, Leases: leases{n.bucket, log}, Blobs: h.store.Blobs, PollInterval: 20 * time.Millisecond, Log: log,
 	}
 	t.Cleanup(func() { n.stop(t) })
 	return n

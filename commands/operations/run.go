@@ -136,8 +136,8 @@ func (run *Run) report(ctx context.Context, p operation.Progress, pre ...command
 // Log returns the logger of the run.
 func (run *Run) Log() *slog.Logger { return run.runner.log(run) }
 
-// Tell records an event of the run besides its steps.
-func (run *Run) Tell(ctx context.Context, cmd operation.Command) error {
+// Record records an event of the run besides its steps.
+func (run *Run) Record(ctx context.Context, cmd operation.Command) error {
 	_, err := commands.Execute(ctx, run.runner.Engine, operation.Decider, run.stream(), cmd)
 	return err
 }
@@ -219,7 +219,7 @@ func (r *Runner) execute(held context.Context, run *Run, work Work) {
 
 // watch stops a run that was cancelled on another node, or taken over.
 func (r *Runner) watch(ctx context.Context, run *Run) {
-	tick := time.NewTicker(cmp.Or(r.Look, 2*time.Second))
+	tick := time.NewTicker(cmp.Or(r.PollInterval, 2*time.Second))
 	defer tick.Stop()
 	for {
 		select {

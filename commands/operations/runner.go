@@ -34,13 +34,13 @@ type Blobs interface {
 
 // Runner runs operations. Engine, Workspaces, Leases and Blobs are required.
 type Runner struct {
-	Engine     *commands.Engine
-	Workspaces commands.Workspaces
-	Leases     Leases
-	Blobs      Blobs
-	Timeout    func() time.Duration // of one operation; default 20 minutes
-	Look       time.Duration        // between looks for a cancel that another node recorded; default 2 seconds
-	Log        *slog.Logger         // default slog.Default
+	Engine       *commands.Engine
+	Workspaces   commands.Workspaces
+	Leases       Leases
+	Blobs        Blobs
+	Timeout      func() time.Duration // of one operation; default 20 minutes
+	PollInterval time.Duration        // between looks for a cancel that another node recorded; default 2 seconds
+	Log          *slog.Logger         // default slog.Default
 
 	mu       sync.Mutex
 	runs     map[string]*Run // by the id of the operation
@@ -83,9 +83,9 @@ var (
 // errStopping is why the work of a node that shuts down is stopped.
 var errStopping = errors.New("operations: the node stops")
 
-// Settle says how operations of a kind are settled. Those of other kinds count as
+// RegisterSettler says how operations of a kind are settled. Those of other kinds count as
 // broken off.
-func (r *Runner) Settle(kind string, settle Settler) {
+func (r *Runner) RegisterSettler(kind string, settle Settler) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.settlers == nil {
@@ -208,7 +208,7 @@ func (r *Runner) lock(ctx context.Context, run *Run, spec Spec) error {
 	holder := &workspace.Operation{ID: run.about.ID, Kind: spec.Kind}
 	for run.about.Epoch == 0 {
 		now := r.now()
-		locked, err := r.Workspaces.Execute(ctx, spec.WorkspaceID, workspace.TakeLock{
+		locked, err := r.Workspaces.Execute(ctx, spec.WorkspaceID, workspace.AcquireLock{
 			Reason: spec.Reason, By: run.about.CreatedBy, Now: now, Timeout: r.Workspaces.LockFor(), Operation: holder, Over: spec.Over,
 		})
 		if err != nil {

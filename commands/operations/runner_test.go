@@ -179,7 +179,7 @@ func TestTheNextStepMeetsACancel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	n := h.start(t)
-	n.Look = time.Hour
+	n.PollInterval = time.Hour
 	there := h.start(t)
 	cancelled := func(ctx context.Context, run *operations.Run) {
 		_, err := there.Cancel(context.WithoutCancel(ctx), h.id, run.ID())

@@ -61,7 +61,7 @@ func (l *Library) compileContent(ctx context.Context, home string, revision uint
 	if have, ok := l.compiledContents.Get(key); ok {
 		return have, nil
 	}
-	done, err := l.compileTurns.Take(ctx, key)
+	done, err := l.compileTurns.Acquire(ctx, key)
 	if err != nil {
 		return nil, err
 	}

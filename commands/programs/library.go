@@ -89,7 +89,7 @@ func (l *Library) ProgramSet(ctx context.Context, workspaceID string) (*ProgramS
 // refreshProgramSet returns the program set of a workspace and rebuilds it when it is
 // outdated.
 func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
-	done, err := l.buildTurns.Take(ctx, workspaceID)
+	done, err := l.buildTurns.Acquire(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*P
 // workspace has been deleted since; change 0 is the deletion. It is nil when that was too long
 // ago.
 func (l *Library) ProgramSetBefore(ctx context.Context, workspaceID string, change uint64) (*ProgramSet, error) {
-	done, err := l.buildTurns.Take(ctx, workspaceID)
+	done, err := l.buildTurns.Acquire(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func documentLength(doc *document.Map) int {
 // instance replaces the one with the slug from; "" replaces none. Other faults are not checked
 // here.
 func (l *Library) CheckCapacity(ctx context.Context, workspaceID, from string, in content.Instance) error {
-	done, err := l.buildTurns.Take(ctx, workspaceID)
+	done, err := l.buildTurns.Acquire(ctx, workspaceID)
 	if err != nil {
 		return err
 	}

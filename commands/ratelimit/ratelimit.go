@@ -51,11 +51,11 @@ type Limiter struct {
 // Scope is whose limits they are.
 type Scope struct{ WorkspaceID, Instance string }
 
-// Take uses a limit and returns the result of the instruction. A use that is too
+// Consume uses a limit and returns the result of the instruction. A use that is too
 // much consumes nothing; with Break it is a RateLimitExceededError. When the
 // counter does not answer, the use is admitted: what it protects must not depend
 // on it. One more counter than a workspace may have is refused.
-func (l *Limiter) Take(ctx context.Context, scope Scope, use Use) (*value.Object, error) {
+func (l *Limiter) Consume(ctx context.Context, scope Scope, use Use) (*value.Object, error) {
 	used, ok, err := l.count(ctx, scope, use)
 	if many, is := errors.AsType[*automation.Error](err); is {
 		return nil, many

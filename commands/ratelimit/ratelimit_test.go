@@ -71,12 +71,12 @@ func TestUsesAreCountedInAWindow(t *testing.T) {
 		{use("much", 3, 1<<53), `{"ok":false,"retryAfter":50,"remaining":3,"limit":3,"window":60}`},
 	}
 	for _, step := range steps {
-		got, err := l.Take(t.Context(), here, step.use)
+		got, err := l.Consume(t.Context(), here, step.use)
 		require.NoError(t, err)
 		require.Equal(t, step.want, value.JSON(got, ""), step.use.Name)
 	}
 	c.advance(time.Minute)
-	got, err := l.Take(t.Context(), here, use("l", 2, 1))
+	got, err := l.Consume(t.Context(), here, use("l", 2, 1))
 	require.NoError(t, err)
 	require.Equal(t, true, got.At("ok"), "the next window is empty")
 }
@@ -93,7 +93,7 @@ func TestCountersAreApart(t *testing.T) {
 		{here, one}, {ratelimit.Scope{WorkspaceID: "w2"}, one}, {ratelimit.Scope{WorkspaceID: "w1", Instance: "a"}, one},
 		{here, use("l2", 1, 1)}, {here, alice}, {here, empty},
 	} {
-		got, err := l.Take(t.Context(), tt.scope, tt.use)
+		got, err := l.Consume(t.Context(), tt.scope, tt.use)
 		require.NoError(t, err)
 		require.Equal(t, true, got.At("ok"))
 		require.Equal(t, tt.use.Consumer, got.At("consumer"))
@@ -104,7 +104,7 @@ func TestBreakIsAnError(t *testing.T) {
 	l := open(t, newClock())
 	u := use("l", 0, 1)
 	u.Break = true
-	_, err := l.Take(t.Context(), here, u)
+	_, err := l.Consume(t.Context(), here, u)
 	raised := automation.ErrorOf(err)
 	require.Equal(t, automation.RateLimitExceeded, raised.Name)
 	require.JSONEq(t, `{"ok":false,"retryAfter":50,"remaining":0,"limit":0,"window":60}`, value.JSON(raised.Details, ""))
@@ -121,7 +121,7 @@ func TestRacersNeverGetMoreThanTheLimit(t *testing.T) {
 			for i := range 200 {
 				all.Go(func() {
 					u := use(name, 60, sizes[i%len(sizes)])
-					got, err := l.Take(t.Context(), here, u)
+					got, err := l.Consume(t.Context(), here, u)
 					if err != nil {
 						t.Error(err)
 					} else if got.At("ok") == true {
@@ -134,7 +134,7 @@ func TestRacersNeverGetMoreThanTheLimit(t *testing.T) {
 			if len(sizes) == 1 {
 				require.EqualValues(t, 60, admitted.Load())
 			}
-			got, err := l.Take(t.Context(), here, use(name, 60, 0))
+			got, err := l.Consume(t.Context(), here, use(name, 60, 0))
 			require.NoError(t, err)
 			require.InDelta(t, 60-admitted.Load(), got.At("remaining"), 0, "what was refused is not counted")
 		})
@@ -165,13 +165,13 @@ func TestWhatIsCountedBackLateIsNotMissingInTheNextWindow(t *testing.T) {
 		}
 		return nil
 	}}
-	_, err := late.Take(t.Context(), here, use("l", 1, 1))
+	_, err := late.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	// This is too much, is counted back in the next window, and admitted there.
-	got, err := late.Take(t.Context(), here, use("l", 1, 1))
+	got, err := late.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	require.Equal(t, true, got.At("ok"))
-	got, err = l.Take(t.Context(), here, use("l", 1, 1))
+	got, err = l.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	require.Equal(t, false, got.At("ok"))
 }
@@ -182,17 +182,17 @@ func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
 	// A use that began a millisecond before the window ended, and was counted after.
 	crossing := beside(l)
 	c.set(c.now().Truncate(time.Minute).Add(time.Minute - time.Millisecond))
-	_, err := l.Take(t.Context(), here, use("l", 1, 1))
+	_, err := l.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	var once sync.Once
 	crossing.Counter = between{l.Counter, func(int64) error {
 		once.Do(func() { c.advance(time.Millisecond) })
 		return nil
 	}}
-	got, err := crossing.Take(t.Context(), here, use("l", 1, 1))
+	got, err := crossing.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	require.Equal(t, true, got.At("ok"), "the window that began is empty")
-	got, err = l.Take(t.Context(), here, use("l", 1, 1))
+	got, err = l.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
 	require.Equal(t, false, got.At("ok"), "it counts there")
 }
@@ -202,14 +202,14 @@ func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
 	down := beside(l)
 	down.Counter = between{l.Counter, func(int64) error { return errors.New("unreachable") }}
 	for range 3 {
-		got, err := down.Take(t.Context(), here, use("l", 1, 1))
+		got, err := down.Consume(t.Context(), here, use("l", 1, 1))
 		require.NoError(t, err)
 		require.JSONEq(t, `{"ok":true,"retryAfter":0,"remaining":0,"limit":1,"window":60}`, value.JSON(got, ""))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("cancelled")
 	cancel(gone)
-	_, err := down.Take(ctx, here, use("l", 1, 1))
+	_, err := down.Consume(ctx, here, use("l", 1, 1))
 	require.ErrorIs(t, err, gone)
 }
 
@@ -223,10 +223,10 @@ func TestWhatIsNotCountedBackAdmitsLess(t *testing.T) {
 		return nil
 	}}
 	for range 4 {
-		_, err := crashing.Take(t.Context(), here, use("l", 2, 1))
+		_, err := crashing.Consume(t.Context(), here, use("l", 2, 1))
 		require.NoError(t, err)
 	}
-	got, err := l.Take(t.Context(), here, use("l", 3, 1))
+	got, err := l.Consume(t.Context(), here, use("l", 3, 1))
 	require.NoError(t, err)
 	require.Equal(t, false, got.At("ok"))
 }
@@ -240,7 +240,7 @@ func TestAWorkspaceHasSoManyCountersAtOnce(t *testing.T) {
 	take := func(workspaceID string, consumer any, window time.Duration) error {
 		u := use("l", 5, 1)
 		u.Consumer, u.Window = consumer, window
-		_, err := l.Take(t.Context(), ratelimit.Scope{WorkspaceID: workspaceID}, u)
+		_, err := l.Consume(t.Context(), ratelimit.Scope{WorkspaceID: workspaceID}, u)
 		return err
 	}
 	require.NoError(t, take("w1", "long", time.Hour))

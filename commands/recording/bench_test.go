@@ -20,7 +20,7 @@ func BenchmarkEffect(b *testing.B) {
 		rows[i] = value.NewObject("id", float64(i), "name", "somebody", "tags", []any{"a", "b", "c"})
 	}
 	request := machine.Request{
-		Kind: machine.Fetch, Execution: &machine.Execution{ID: "x0"}, Place: machine.Place{Path: "do[0].fetch"},
+		Kind: machine.Fetch, Execution: &machine.Execution{ID: "x0"}, Location: machine.Location{Path: "do[0].fetch"},
 		Params: value.NewObject("url", "https://example.com/some/path", "method", "post", "body", value.NewObject("a", 1.0)),
 	}
 	answer := machine.Answer{Value: value.NewObject("status", 200.0, "body", rows)}
@@ -62,7 +62,7 @@ func (l *ledge) Read(x *machine.Execution, keys []string) (any, error) {
 	if keys[0] == "run" && len(keys) == 2 && keys[1] == "date" {
 		date := "2024-03-31T12:00:00.000Z"
 		if l.Recorder != nil {
-			_, at := l.machine.CurrentPlace()
+			_, at := l.machine.CurrentLocation()
 			l.Date(x, at, date)
 		}
 		return date, nil
@@ -82,7 +82,7 @@ func (l *ledge) Write(_ *machine.Execution, w machine.Write) error {
 // Now implements machine.World.
 func (l *ledge) Now() time.Time {
 	if l.Recorder != nil {
-		x, at := l.machine.CurrentPlace()
+		x, at := l.machine.CurrentLocation()
 		l.Clock(x, at, noon)
 	}
 	return noon
@@ -92,7 +92,7 @@ func (l *ledge) Now() time.Time {
 func (l *ledge) Random(n int) []byte {
 	drawn := make([]byte, n)
 	if l.Recorder != nil {
-		x, at := l.machine.CurrentPlace()
+		x, at := l.machine.CurrentLocation()
 		l.Recorder.Random(x, at, drawn)
 	}
 	return drawn

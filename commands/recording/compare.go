@@ -28,13 +28,13 @@ const MaxDifferences = 1000
 // difference is something that a replay did differently.
 type difference struct {
 	execution        string
-	place            machine.Place
+	location         machine.Location
 	kind             string
 	expected, actual any
 }
 
 // reportDifference adds a difference at a place.
-func (p *player) reportDifference(x *machine.Execution, at machine.Place, kind string, expected, actual any) {
+func (p *player) reportDifference(x *machine.Execution, at machine.Location, kind string, expected, actual any) {
 	p.addDifference(difference{x.ID, at, kind, expected, actual})
 }
 
@@ -54,24 +54,24 @@ func (p *player) addDifference(d difference) {
 // requestValue returns a request as a difference shows it.
 func requestValue(kind, slug string, request any) *value.Object {
 	if params, ok := request.(*value.Object); ok {
-		request = shownParams(machine.EffectOf(machine.Kind(kind)), params)
+		request = withoutCredentials(machine.EffectOf(machine.Kind(kind)), params)
 	}
 	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
 }
 
-// shownParams returns the parameters of a request without credentials.
-func shownParams(effect *automation.Effect, params *value.Object) *value.Object {
-	if effect.Shown == nil {
+// withoutCredentials returns the parameters of a request without credentials.
+func withoutCredentials(effect *automation.Effect, params *value.Object) *value.Object {
+	if effect.Redacted == nil {
 		return params
 	}
-	return effect.Shown(params)
+	return effect.Redacted(params)
 }
 
 // writeNames are the kinds of writes, as set and delete name them.
 var writeNames = map[variable.Kind]string{variable.Replace: "set", variable.Merge: "merge", variable.Push: "push", variable.Delete: "delete"}
 
-// shownWrite returns a write as a difference shows it.
-func shownWrite(w machine.Write) *value.Object {
+// writeValue returns a write as a difference shows it.
+func writeValue(w machine.Write) *value.Object {
 	path := w.Context
 	for _, step := range w.Op.Path {
 		path = expr.Member(path, step.Key)
@@ -94,7 +94,7 @@ func (p *player) compare(r machine.Request, q *request) {
 	if effect.Emits {
 		kind = otherEmit
 	}
-	p.reportDifference(r.Execution, r.Place, kind, requestValue(q.asked.name, slug, q.asked.value), requestValue(string(r.Kind), r.Slug, askedValue(r)))
+	p.reportDifference(r.Execution, r.Location, kind, requestValue(q.asked.name, slug, q.asked.value), requestValue(string(r.Kind), r.Slug, askedValue(r)))
 }
 
 // maxCompared is the size of the largest values that are compared: no recording has larger ones.
@@ -114,7 +114,7 @@ func (p *player) reportUnused() {
 		if !p.used[q] {
 			slug, _ := q.asked.more.(string)
 			p.addDifference(difference{
-				q.asked.execution, machine.Place{Path: q.asked.path, Iteration: q.asked.iteration}, effectUnused,
+				q.asked.execution, machine.Location{Path: q.asked.path, Iteration: q.asked.iteration}, effectUnused,
 				requestValue(q.asked.name, slug, q.asked.value), value.Undefined,
 			})
 		}
@@ -125,7 +125,7 @@ func (p *player) reportUnused() {
 func (p *player) reportOutcomes() {
 	for _, was := range p.record.ended {
 		is, ended := p.ended[was.execution]
-		at := machine.Place{Path: "output"}
+		at := machine.Location{Path: "output"}
 		if !ended {
 			p.addDifference(difference{was.execution, at, otherOutput, was.value, value.Undefined})
 			continue
@@ -136,7 +136,7 @@ func (p *player) reportOutcomes() {
 			} else {
 				at.Path = was.failure.Instruction
 			}
-			p.addDifference(difference{was.execution, at, otherError, shownError(was.failure), shownError(is.err)})
+			p.addDifference(difference{was.execution, at, otherError, errorValue(was.failure), errorValue(is.err)})
 		} else if !equal(was.value, is.output) {
 			p.addDifference(difference{was.execution, at, otherOutput, was.value, is.output})
 		}
@@ -150,7 +150,7 @@ func sameError(a, b *automation.Error) bool {
 	return a.Name == b.Name && a.Message == b.Message && equal(object(a.Details), object(b.Details))
 }
 
-func shownError(err *automation.Error) any {
+func errorValue(err *automation.Error) any {
 	if err == nil {
 		return value.Undefined
 	}

@@ -58,7 +58,7 @@ func (p *play) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
 	s.machine = machine.New(o)
 	s.machine.Start(p.programs["t"], "x0", 1, p.input)
 	s.Start(s.start(p.programs["t"], p.input))
-	s.Place("", func() *value.Object { return &value.Object{} })
+	s.Scope("", func() *value.Object { return &value.Object{} })
 	root, given := s.machine.Root(), map[machine.Kind]int{}
 	var waiting []machine.Request
 	names, count := 0, 0
@@ -174,7 +174,7 @@ func (p *play) replay(t testing.TB, body []byte, current *play) recording.Report
 	o := recording.Options{
 		Document: recording.Recorded,
 		Find:     p.finds,
-		MaxKept:  p.kept,
+		MaxBytes: p.kept,
 	}
 	if current != nil {
 		o.Document = recording.Current

@@ -72,7 +72,7 @@ func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Progr
 	return &player{
 		record: r, context: ctx, find: find, code: o.Code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
 		session: r.SessionID, used: map[*request]bool{}, ended: map[string]outcome{}, observes: o.Document == Current,
-		maxBytes: cmp.Or(o.MaxKept, maxReplayBytes),
+		maxBytes: cmp.Or(o.MaxBytes, maxReplayBytes),
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *player) options() machine.Options {
 	r := p.record
 	o := machine.Options{
 		World: p, MaxDepth: r.MaxDepth, LocalLimit: r.LocalLimit, MaxWait: r.MaxWait, Wait: r.Wait, Locale: r.Locale, Zone: r.zone(),
-		Zones: time.LoadLocation, Observe: p.observeBranch, Missed: p.takeMissed,
+		Zones: time.LoadLocation, Observe: p.observeBranch, Missed: p.nextMissedError,
 	}
 	if p.tracer != nil {
 		o.Trace = p.tracer
@@ -139,7 +139,7 @@ func (p *player) ask(r machine.Request) (now bool, err error) {
 	known := p.record.at[key]
 	n := p.cursor[key]
 	if n >= len(known) {
-		p.reportDifference(r.Execution, r.Place, effectMissing, value.Undefined, requestValue(string(r.Kind), r.Slug, askedValue(r)))
+		p.reportDifference(r.Execution, r.Location, effectMissing, value.Undefined, requestValue(string(r.Kind), r.Slug, askedValue(r)))
 		p.machine.Answer(r.ID, machine.Answer{Value: value.Undefined, Err: missing(string(r.Kind))})
 		return true, nil
 	}
@@ -257,7 +257,7 @@ func (p *player) applyHalt(halt *entry) error {
 
 // moment returns what was recorded where the machine is, nil when nothing is left.
 func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entry {
-	_, at := p.machine.CurrentPlace()
+	_, at := p.machine.CurrentLocation()
 	key := position(string(kind)+"\x00"+name, x.ID, at.Path, at.Iteration)
 	known, n := p.record.moments[key], p.cursor[key]
 	if n >= len(known) {
@@ -269,7 +269,7 @@ func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entr
 
 // Now implements machine.World.
 func (p *player) Now() time.Time {
-	x, _ := p.machine.CurrentPlace()
+	x, _ := p.machine.CurrentLocation()
 	e := p.moment(x, entryClock, "")
 	if e == nil {
 		p.missed = p.reportMissing(x, string(entryClock), value.Undefined)
@@ -287,7 +287,7 @@ func (p *player) date(x *machine.Execution) (any, error) {
 
 // Random implements machine.World.
 func (p *player) Random(n int) []byte {
-	x, _ := p.machine.CurrentPlace()
+	x, _ := p.machine.CurrentLocation()
 	drawn := make([]byte, n)
 	if e := p.moment(x, entryRandom, ""); e != nil {
 		bytes, _ := e.value.(value.Bytes)
@@ -317,7 +317,7 @@ func (p *player) countBytes(n int) {
 // discardContexts discards the contexts, so that they are read again.
 func (p *player) discardContexts() {
 	for _, view := range p.loaded {
-		p.usedBytes -= view.grown
+		p.usedBytes -= view.addedBytes
 	}
 	clear(p.loaded)
 }
@@ -334,16 +334,16 @@ func (p *player) addEnded(all []*machine.Execution) {
 // observed is something that an execution did.
 type observed struct {
 	execution string
-	place     machine.Place
+	location  machine.Location
 	did       any
 	sum       [sha256.Size]byte // of a value that is too large to be held
 }
 
 // observeBranch adds the chosen branch of conditions.
-func (p *player) observeBranch(x *machine.Execution, at machine.Place, taken string) {
+func (p *player) observeBranch(x *machine.Execution, at machine.Location, taken string) {
 	if p.observes && p.tooMuch == nil {
 		p.countBytes(observedBytes)
-		p.branches = append(p.branches, observed{execution: x.ID, place: at, did: taken})
+		p.branches = append(p.branches, observed{execution: x.ID, location: at, did: taken})
 	}
 }
 
@@ -352,14 +352,14 @@ func (p *player) observeWrite(x *machine.Execution, w machine.Write) {
 	if !p.observes {
 		return
 	}
-	_, at := p.machine.CurrentPlace()
-	did := observed{execution: x.ID, place: at}
-	spent, fits := value.SizeWithin(w.Op.Value, maxShown)
+	_, at := p.machine.CurrentLocation()
+	did := observed{execution: x.ID, location: at}
+	spent, fits := value.SizeWithin(w.Op.Value, maxDifferenceBytes)
 	if !fits {
 		did.sum = sha256.Sum256(variable.Encode(w.Op.Value))
 		w.Op.Value, spent = "(too large to be shown)", 0
 	}
-	did.did = shownWrite(w)
+	did.did = writeValue(w)
 	p.countBytes(observedBytes + spent)
 	p.writes = append(p.writes, did)
 }
@@ -375,19 +375,19 @@ func (p *player) compareObserved(expected *player) {
 func (p *player) compareLists(kind string, expected, actual []observed, bothWays bool) {
 	known, taken := map[string][]observed{}, map[string]int{}
 	for _, o := range expected {
-		key := position("", o.execution, o.place.Path, o.place.Iteration)
+		key := position("", o.execution, o.location.Path, o.location.Iteration)
 		known[key] = append(known[key], o)
 	}
 	for _, o := range actual {
-		key := position("", o.execution, o.place.Path, o.place.Iteration)
+		key := position("", o.execution, o.location.Path, o.location.Iteration)
 		n := taken[key]
 		taken[key]++
 		if n < len(known[key]) {
 			if was := known[key][n]; was.sum != o.sum || !equal(was.did, o.did) {
-				p.addDifference(difference{o.execution, o.place, kind, was.did, o.did})
+				p.addDifference(difference{o.execution, o.location, kind, was.did, o.did})
 			}
 		} else if bothWays {
-			p.addDifference(difference{o.execution, o.place, kind, value.Undefined, o.did})
+			p.addDifference(difference{o.execution, o.location, kind, value.Undefined, o.did})
 		}
 	}
 	if !bothWays {
@@ -395,9 +395,9 @@ func (p *player) compareLists(kind string, expected, actual []observed, bothWays
 	}
 	seen := map[string]int{}
 	for _, o := range expected {
-		key := position("", o.execution, o.place.Path, o.place.Iteration)
+		key := position("", o.execution, o.location.Path, o.location.Iteration)
 		if seen[key]++; seen[key] > taken[key] {
-			p.addDifference(difference{o.execution, o.place, kind, o.did, value.Undefined})
+			p.addDifference(difference{o.execution, o.location, kind, o.did, value.Undefined})
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Record struct {
 	moments  map[string][]*entry   // times, random bytes and refusals, by position
 	loads    map[string][]*entry   // of contexts and configs
 	firsts   map[string]any
-	places   map[string]*value.Object
+	scopes   map[string]*value.Object
 	ended    []*entry
 	secrets  []string
 	dates    []*entry // all times and random bytes, in order
@@ -59,7 +59,7 @@ func Parse(body []byte) (*Record, error) {
 	s.Input = inputWithStreams(s.Input)
 	r := &Record{
 		Start: s, at: map[string][]*request{}, order: map[*entry]int{}, moments: map[string][]*entry{}, loads: map[string][]*entry{},
-		firsts: map[string]any{}, places: map[string]*value.Object{},
+		firsts: map[string]any{}, scopes: map[string]*value.Object{},
 	}
 	byID := map[uint64]*request{}
 	for i, e := range all {
@@ -102,8 +102,8 @@ func (r *Record) index(e *entry, byID map[uint64]*request) {
 		r.loads[key] = append(r.loads[key], e)
 	case entryFirst:
 		r.firsts[e.name] = e.value
-	case entryPlace:
-		r.places[e.name], _ = e.value.(*value.Object)
+	case entryScope:
+		r.scopes[e.name], _ = e.value.(*value.Object)
 	case entryStopped, entryResumed:
 		r.halts = append(r.halts, e)
 	case entryEnded:
@@ -205,7 +205,7 @@ type entryKind string
 
 const (
 	entryStart    entryKind = "start"    // what the tree started with
-	entryPlace    entryKind = "place"    // the scope of programs: an app instance
+	entryScope    entryKind = "place"    // the scope of programs: an app instance
 	entryAsked    entryKind = "asked"    // a request
 	entryCode     entryKind = "code"     // clock and seed of the custom code of a request
 	entryConsole  entryKind = "console"  // what that code wrote to its console

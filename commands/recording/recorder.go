@@ -93,10 +93,10 @@ func (r *Recorder) Turn() {
 	}
 }
 
-// Place records the keys of run that depend on the scope, once.
-func (r *Recorder) Place(instance string, said func() *value.Object) {
+// Scope records the keys of run that depend on the scope, once.
+func (r *Recorder) Scope(instance string, said func() *value.Object) {
 	if r.isActive() && r.once("place\x00"+instance) {
-		r.add(entry{kind: entryPlace, name: instance, value: said()})
+		r.add(entry{kind: entryScope, name: instance, value: said()})
 	}
 }
 
@@ -165,21 +165,21 @@ func (r *Recorder) Answer(id uint64, a machine.Answer, now time.Time) {
 }
 
 // Clock records a time that the automation asked for.
-func (r *Recorder) Clock(x *machine.Execution, at machine.Place, now time.Time) {
+func (r *Recorder) Clock(x *machine.Execution, at machine.Location, now time.Time) {
 	if r.isActive() {
 		r.add(entry{kind: entryClock, execution: x.ID, path: at.Path, iteration: at.Iteration, number: now.UnixNano()})
 	}
 }
 
 // Date records a time that the automation read as run.date.
-func (r *Recorder) Date(x *machine.Execution, at machine.Place, date any) {
+func (r *Recorder) Date(x *machine.Execution, at machine.Location, date any) {
 	if r.isActive() {
 		r.add(entry{kind: entryDate, execution: x.ID, path: at.Path, iteration: at.Iteration, value: date})
 	}
 }
 
 // Random records random bytes.
-func (r *Recorder) Random(x *machine.Execution, at machine.Place, drawn []byte) {
+func (r *Recorder) Random(x *machine.Execution, at machine.Location, drawn []byte) {
 	if r.isActive() {
 		r.add(entry{kind: entryRandom, execution: x.ID, path: at.Path, iteration: at.Iteration, value: value.Bytes(drawn)})
 	}
@@ -228,7 +228,7 @@ func firstKey(instance string, keys []string) string {
 }
 
 // Refused records that a context could not be read or written, and why.
-func (r *Recorder) Refused(x *machine.Execution, at machine.Place, what string, err error) {
+func (r *Recorder) Refused(x *machine.Execution, at machine.Location, what string, err error) {
 	if r.isActive() {
 		r.add(entry{
 			kind: entryRefused, execution: x.ID, path: at.Path, iteration: at.Iteration, name: what, failure: automation.ErrorOf(err),
@@ -323,7 +323,7 @@ func (r *Recorder) Load(saved []byte) error {
 			r.asked[e.id] = true
 		case entryFirst:
 			r.firsts[e.name] = true
-		case entryPlace:
+		case entryScope:
 			r.firsts["place\x00"+e.name] = true
 		}
 	}

@@ -39,14 +39,14 @@ type Options struct {
 	Find, Current func(ctx context.Context, ref string) (*machine.Program, error)
 	Code          Code        // nil: custom code is answered with what was recorded
 	Redact        *redact.Set // what reports must not show; nil: nothing
-	MaxKept       int         // bytes that a replay may hold to be compared; 0: 64 MB
+	MaxBytes      int         // bytes that a replay may hold to be compared; 0: 64 MB
 }
 
 // Report is the result of a replay.
 type Report struct {
-	Status      string           `json:"status"`
-	Executions  []ExecutionShown `json:"executions"`
-	Differences []Difference     `json:"differences"`
+	Status      string            `json:"status"`
+	Executions  []ExecutionReport `json:"executions"`
+	Differences []Difference      `json:"differences"`
 
 	// Count is how many differences there are, also those that are not listed.
 	Count int `json:"-"`
@@ -54,8 +54,8 @@ type Report struct {
 	Reason error `json:"-"`
 }
 
-// ExecutionShown is the result of an execution in a replay.
-type ExecutionShown struct {
+// ExecutionReport is the result of an execution in a replay.
+type ExecutionReport struct {
 	ExecutionID string `json:"executionId"`
 	Slug        string `json:"slug"`
 	Status      string `json:"status"`
@@ -103,7 +103,7 @@ func (p *player) playAll() error {
 func (p *player) newReport(known *redact.Set, failed error) Report {
 	secrets := known.Clone()
 	secrets.Add(p.record.secrets...)
-	rep := Report{Status: Identical, Count: p.different, Reason: failed, Executions: []ExecutionShown{}, Differences: []Difference{}}
+	rep := Report{Status: Identical, Count: p.different, Reason: failed, Executions: []ExecutionReport{}, Differences: []Difference{}}
 	if p.different > 0 {
 		rep.Status = Different
 	}
@@ -115,15 +115,15 @@ func (p *player) newReport(known *redact.Set, failed error) Report {
 	}
 	for _, d := range p.differences {
 		rep.Differences = append(rep.Differences, Difference{
-			ExecutionID: d.execution, Instruction: d.place.Path, Iteration: d.place.Iteration, Kind: d.kind,
+			ExecutionID: d.execution, Instruction: d.location.Path, Iteration: d.location.Iteration, Kind: d.kind,
 			Expected: redactedJSON(secrets, d.expected), Actual: redactedJSON(secrets, d.actual),
 		})
 	}
 	return rep
 }
 
-func (p *player) executionReport(was *entry) ExecutionShown {
-	shown := ExecutionShown{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
+func (p *player) executionReport(was *entry) ExecutionReport {
+	shown := ExecutionReport{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
 	is, ended := p.ended[was.execution]
 	switch {
 	case !ended:
@@ -136,8 +136,8 @@ func (p *player) executionReport(was *entry) ExecutionShown {
 	return shown
 }
 
-// maxShown is how many bytes of a value a difference shows.
-const maxShown = 10_000
+// maxDifferenceBytes is how many bytes of a value a difference shows.
+const maxDifferenceBytes = 10_000
 
 // redactedJSON returns a value as reports show it.
 func redactedJSON(secrets *redact.Set, v any) json.RawMessage {
@@ -148,8 +148,8 @@ func redactedJSON(secrets *redact.Set, v any) json.RawMessage {
 		return json.RawMessage(`"(too large to be shown)"`)
 	}
 	text := value.JSON(secrets.Value(v), "")
-	if len(text) > maxShown {
-		cut, _ := json.Marshal(strings.ToValidUTF8(text[:maxShown], "") + "…") // a text
+	if len(text) > maxDifferenceBytes {
+		cut, _ := json.Marshal(strings.ToValidUTF8(text[:maxDifferenceBytes], "") + "…") // a text
 		return cut
 	}
 	return json.RawMessage(text)
@@ -205,7 +205,7 @@ func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, 
 	if err != nil {
 		return report, false, err
 	}
-	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
+	report = Report{Executions: []ExecutionReport{}, Differences: []Difference{}}
 	o := Options{Document: w.Document, Find: recordedFinder(programSet), Current: currentFinder(programSet), Code: r.Code, Redact: secrets}
 	n, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
 		if w.May != nil {

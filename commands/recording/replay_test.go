@@ -143,7 +143,7 @@ func TestADifferenceTellsWhatWasAndWhatIs(t *testing.T) {
 	require.Len(t, report.Differences, 1)
 	require.JSONEq(t, `{"kind":"emit","request":{"event":"e","payload":{"k":"REDACTED","n":1}}}`, string(report.Differences[0].Expected))
 	require.JSONEq(t, `{"kind":"emit","request":{"event":"e","payload":{"k":"REDACTED","n":2}}}`, string(report.Differences[0].Actual))
-	require.Equal(t, []recording.ExecutionShown{{ExecutionID: "x0", Slug: "t", Status: recording.Different, Output: "same"}}, report.Executions)
+	require.Equal(t, []recording.ExecutionReport{{ExecutionID: "x0", Slug: "t", Status: recording.Different, Output: "same"}}, report.Executions)
 }
 
 func TestOnlySoManyDifferencesAreTold(t *testing.T) {

@@ -103,7 +103,7 @@ func (s *stage) settings() *value.Object {
 
 // Read implements machine.World, and notes what has to be noted.
 func (s *stage) Read(x *machine.Execution, keys []string) (any, error) {
-	_, at := s.machine.CurrentPlace()
+	_, at := s.machine.CurrentLocation()
 	switch keys[0] {
 	case "config":
 		return value.Walk(s.settings(), keys[1:]...), nil
@@ -135,7 +135,7 @@ func (s *stage) Read(x *machine.Execution, keys []string) (any, error) {
 }
 
 // says is what the platform says.
-func (s *stage) says(x *machine.Execution, at machine.Place, root, key string) any {
+func (s *stage) says(x *machine.Execution, at machine.Location, root, key string) any {
 	switch root + "." + key {
 	case "run.depth":
 		return float64(x.Depth)
@@ -172,7 +172,7 @@ func (s *stage) says(x *machine.Execution, at machine.Place, root, key string) a
 func (s *stage) Write(x *machine.Execution, w machine.Write) error {
 	err := s.write(w)
 	if err != nil {
-		_, at := s.machine.CurrentPlace()
+		_, at := s.machine.CurrentLocation()
 		s.Refused(x, at, recording.Writing(w), err)
 	}
 	return err
@@ -214,7 +214,7 @@ func (s *stage) write(w machine.Write) error {
 // Now implements machine.World.
 func (s *stage) Now() time.Time {
 	s.now = s.now.Add(time.Duration(s.dice.IntN(1000)) * time.Millisecond)
-	x, at := s.machine.CurrentPlace()
+	x, at := s.machine.CurrentLocation()
 	s.Clock(x, at, s.now)
 	return s.now
 }
@@ -222,7 +222,7 @@ func (s *stage) Now() time.Time {
 // Random implements machine.World.
 func (s *stage) Random(n int) []byte {
 	drawn := binary.LittleEndian.AppendUint64(make([]byte, n), s.dice.Uint64())[8:]
-	x, at := s.machine.CurrentPlace()
+	x, at := s.machine.CurrentLocation()
 	s.Recorder.Random(x, at, drawn)
 	return drawn
 }

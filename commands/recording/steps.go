@@ -101,37 +101,37 @@ func (t *tracer) advanceTo(answered *entry) {
 }
 
 // Begin implements machine.Trace.
-func (t *tracer) Begin(x *machine.Execution, at machine.Place, name string, input any) {
+func (t *tracer) Begin(x *machine.Execution, at machine.Location, name string, input any) {
 	if t.left--; t.left < 0 {
 		return
 	}
 	if params, ok := input.(*value.Object); ok {
-		input = shownParams(automation.EffectOf(name), params)
+		input = withoutCredentials(automation.EffectOf(name), params)
 	}
 	t.count++
 	s := &Step{
-		N: t.count, Instruction: at.Path, Iteration: at.Iteration, Input: t.shownJSON(input), At: t.record.At.Add(time.Duration(t.now) * time.Millisecond).UTC().Format(stepTime),
+		N: t.count, Instruction: at.Path, Iteration: at.Iteration, Input: t.redactedJSON(input), At: t.record.At.Add(time.Duration(t.now) * time.Millisecond).UTC().Format(stepTime),
 	}
 	t.steps[x.ID] = append(t.steps[x.ID], s)
 	t.open[position("", x.ID, at.Path, at.Iteration)] = &tracedStep{s, t.now}
 }
 
 // End implements machine.Trace.
-func (t *tracer) End(x *machine.Execution, at machine.Place, result any, err *automation.Error) {
+func (t *tracer) End(x *machine.Execution, at machine.Location, result any, err *automation.Error) {
 	key := position("", x.ID, at.Path, at.Iteration)
 	s := t.open[key]
 	if s == nil {
 		return
 	}
 	delete(t.open, key)
-	s.Result, s.Duration = t.shownJSON(result), t.now-s.began
+	s.Result, s.Duration = t.redactedJSON(result), t.now-s.began
 	if err != nil {
 		s.Error = t.truncateText(err.Name+": "+err.Message, maxStepValue)
 	}
 }
 
-// shownJSON returns the beginning of a value, redacted; nil for Undefined.
-func (t *tracer) shownJSON(v any) json.RawMessage {
+// redactedJSON returns the beginning of a value, redacted; nil for Undefined.
+func (t *tracer) redactedJSON(v any) json.RawMessage {
 	left := maxStepValue
 	if v = t.truncate(v, &left); value.IsUndefined(v) {
 		return nil

@@ -207,7 +207,7 @@ func TestWhatCodeSaidIsListed(t *testing.T) {
 	r := recording.NewRecorder(10_000)
 	r.Start(recording.Start{ExecutionID: "x0", At: noon})
 	for id := range uint64(2) {
-		ask := machine.Request{Kind: machine.Module, ID: id + 1, Execution: &machine.Execution{ID: "x0"}, Place: machine.Place{Path: "do[0].run"}}
+		ask := machine.Request{Kind: machine.Module, ID: id + 1, Execution: &machine.Execution{ID: "x0"}, Location: machine.Location{Path: "do[0].run"}}
 		r.Ask(ask, noon)
 		r.Code(ask.ID, noon, 7)
 		r.Console(ask.ID, []string{"the key is hidden", `{"a":1}`}[:2*id])

@@ -11,9 +11,9 @@ import (
 
 // loaded is a context or a config as the tree sees it.
 type loaded struct {
-	value *value.Object
-	from  int // which of the recorded ones it was read from
-	grown int // bytes, since it was read
+	value      *value.Object
+	from       int // which of the recorded ones it was read from
+	addedBytes int // bytes, since it was read
 }
 
 // load returns a context or a config as it was last read until this turn, with what the tree
@@ -37,7 +37,7 @@ func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 		return have, false
 	}
 	if have != nil {
-		p.usedBytes -= have.grown
+		p.usedBytes -= have.addedBytes
 	}
 	p.cursor[key] = next
 	read, _ := known[next-1].value.(*value.Object)
@@ -88,13 +88,13 @@ func (p *player) missedRead(x *machine.Execution, keys []string) (any, error) {
 // reportMissing reports something that was not recorded at the place of the machine, and
 // returns the error that it raises.
 func (p *player) reportMissing(x *machine.Execution, kind string, asked any) error {
-	_, at := p.machine.CurrentPlace()
+	_, at := p.machine.CurrentLocation()
 	p.reportDifference(x, at, effectMissing, value.Undefined, requestValue(kind, "", asked))
 	return missing(kind)
 }
 
-// takeMissed returns once why the last time or random bytes were not recorded.
-func (p *player) takeMissed() error {
+// nextMissedError returns once why the last time or random bytes were not recorded.
+func (p *player) nextMissedError() error {
 	err := p.missed
 	p.missed = nil
 	return err
@@ -145,7 +145,7 @@ func (p *player) runValue(x *machine.Execution, key string) (any, error) {
 			return value.NewObject("type", "automation", "value", p.localName(x, x.Parent.Program.Slug)), nil
 		}
 	case "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug":
-		return p.record.places[x.Program.Instance].At(key), nil
+		return p.record.scopes[x.Program.Instance].At(key), nil
 	}
 	return p.record.Run.At(key), nil
 }
@@ -156,7 +156,7 @@ const LocalNames = "localNames"
 
 // localName returns the name of an automation as an execution saw it.
 func (p *player) localName(x *machine.Execution, name string) string {
-	if p.record.places[x.Program.Instance].At(LocalNames) != true {
+	if p.record.scopes[x.Program.Instance].At(LocalNames) != true {
 		return name
 	}
 	return automation.LocalName(x.Program.Instance, name)
@@ -242,7 +242,7 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 		}
 	}
 	view.value = changed
-	view.grown += grown
+	view.addedBytes += grown
 	p.countBytes(grown)
 	return nil
 }

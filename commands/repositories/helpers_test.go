@@ -122,7 +122,7 @@ func (h *home) requireNowhere(text string) {
 		whole, err := json.Marshal(ev)
 		require.NoError(h.t, err)
 		require.NotContains(h.t, string(whole), text)
-		if shown, ok := ev.Data.(domain.Shown); ok {
+		if shown, ok := ev.Data.(domain.PayloadEvent); ok {
 			payload, err := json.Marshal(shown.Payload())
 			require.NoError(h.t, err)
 			require.NotContains(h.t, string(payload), text)

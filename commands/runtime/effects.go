@@ -229,7 +229,7 @@ type Topics interface {
 
 // RateLimits count what automations do. It is a *ratelimit.Limiter.
 type RateLimits interface {
-	Take(ctx context.Context, scope ratelimit.Scope, use ratelimit.Use) (*value.Object, error)
+	Consume(ctx context.Context, scope ratelimit.Scope, use ratelimit.Use) (*value.Object, error)
 }
 
 // Tokens issues tokens for calls of automations to the platform.
@@ -318,7 +318,7 @@ func (t *performer) countRateLimit(r machine.Request) {
 	use.Break = false
 	scope := ratelimit.Scope{WorkspaceID: t.workspaceID(), Instance: r.Execution.Program.Instance}
 	t.answerLater(r, func(ctx context.Context) (any, error) {
-		got, err := t.rt.Effects.RateLimits.Take(ctx, scope, use)
+		got, err := t.rt.Effects.RateLimits.Consume(ctx, scope, use)
 		if err != nil {
 			return value.Undefined, err
 		}

@@ -61,21 +61,21 @@ type Settings struct {
 	RunExpires, VisitorExpires, SocketExpires time.Duration // CONTEXT_*_EXPIRE_TIME
 	SessionExpires                            time.Duration // SESSION_COOKIES_MAX_AGE
 
-	Sizes         map[string]int // of contexts by name, and of local
-	MaxEvent      int            // BROKER_EMIT_MAXLEN
-	MaxExecuted   int            // BROKER_EMIT_EXECUTED_AUTOMATION_MAXLEN
-	KeepAlive     time.Duration  // WEBHOOKS_SSE_KEEPALIVE
-	CodeTimeout   time.Duration  // CUSTOM_CODE_TIMEOUT
-	Locale        string
-	Zone          *time.Location
-	GlobalVars    map[string]string
-	APIURL        string
-	StudioURL     string
-	PagesURL      string
-	PagesHost     string
-	Recording     string // off, errors or all
-	MaxRecording  int
-	RecordingKept time.Duration
+	Sizes              map[string]int // of contexts by name, and of local
+	MaxEvent           int            // BROKER_EMIT_MAXLEN
+	MaxExecuted        int            // BROKER_EMIT_EXECUTED_AUTOMATION_MAXLEN
+	KeepAlive          time.Duration  // WEBHOOKS_SSE_KEEPALIVE
+	CodeTimeout        time.Duration  // CUSTOM_CODE_TIMEOUT
+	Locale             string
+	Zone               *time.Location
+	GlobalVars         map[string]string
+	APIURL             string
+	StudioURL          string
+	PagesURL           string
+	PagesHost          string
+	Recording          string // off, errors or all
+	MaxRecording       int
+	RecordingRetention time.Duration
 }
 
 // Options configure a Runtime. All of them are required but Log.

@@ -103,7 +103,7 @@ func (r *runRecording) recordScope(p *programs.Program) {
 		return
 	}
 	scope := p.Scope
-	r.Place(scope.Instance, func() *value.Object {
+	r.Scope(scope.Instance, func() *value.Object {
 		return value.NewObject(
 			"appSlug", optional(scope.App), "appInstanceSlug", optional(scope.Slug), "appInstanceFullSlug", optional(scope.Instance),
 			"parentAppSlug", optional(scope.ParentApp()), recording.LocalNames, true,
@@ -152,7 +152,7 @@ func (r *runRecording) store(root *machine.Execution) {
 	}
 	err := r.rt.Recordings.Put(r.ctx, recording.StoredRecording{
 		WorkspaceID: r.workspaceID(), CorrelationID: r.start.CorrelationID, ExecutionID: root.ID,
-		Expires: r.rt.Now().Add(r.settings.RecordingKept), Body: r.Save(),
+		Expires: r.rt.Now().Add(r.settings.RecordingRetention), Body: r.Save(),
 	})
 	if err != nil {
 		r.rt.Log.ErrorContext(r.ctx, "recording of a run was not stored", "workspace", r.workspaceID(), "executionId", root.ID, "err", err)
@@ -174,7 +174,7 @@ type recordedWorld struct{ *world }
 // Now implements machine.World.
 func (w recordedWorld) Now() time.Time {
 	now := w.world.Now()
-	x, at := w.machine.CurrentPlace()
+	x, at := w.machine.CurrentLocation()
 	w.recording.Clock(x, at, now)
 	return now
 }
@@ -182,7 +182,7 @@ func (w recordedWorld) Now() time.Time {
 // Random implements machine.World.
 func (w recordedWorld) Random(n int) []byte {
 	drawn := w.world.Random(n)
-	x, at := w.machine.CurrentPlace()
+	x, at := w.machine.CurrentLocation()
 	w.recording.Random(x, at, drawn)
 	return drawn
 }
@@ -195,7 +195,7 @@ func (w recordedWorld) Read(x *machine.Execution, keys []string) (any, error) {
 	}
 	v, err := w.world.Read(x, keys)
 	if err != nil {
-		_, at := w.machine.CurrentPlace()
+		_, at := w.machine.CurrentLocation()
 		w.recording.Refused(x, at, recording.Reading(keys), err)
 		return v, err
 	}
@@ -213,7 +213,7 @@ func (w recordedWorld) recordRead(x *machine.Execution, keys []string, v any) {
 		} else if keys[1] != "date" {
 			return
 		}
-		_, at := w.machine.CurrentPlace()
+		_, at := w.machine.CurrentLocation()
 		r.Date(x, at, v)
 	case "secret":
 		if len(keys) > 1 && x.Program.Instance == "" {
@@ -253,7 +253,7 @@ func (w recordedWorld) recordGlobal(keys []string, v any) {
 func (w recordedWorld) Write(x *machine.Execution, wr machine.Write) error {
 	err := w.world.Write(x, wr)
 	if err != nil {
-		_, at := w.machine.CurrentPlace()
+		_, at := w.machine.CurrentLocation()
 		w.recording.Refused(x, at, recording.Writing(wr), err)
 	}
 	return err

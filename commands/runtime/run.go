@@ -514,10 +514,10 @@ func (t *run) flushIfFull(yielded bool) error {
 
 // computeTurn runs the machine as far as possible, or for one turn, in a turn slot.
 func (t *run) computeTurn() (machine.Turn, error) {
-	if err := t.turnSlot.enter(); err != nil {
+	if err := t.turnSlot.acquire(); err != nil {
 		return machine.Turn{}, err
 	}
-	defer t.turnSlot.leave()
+	defer t.turnSlot.release()
 	t.recording.Turn()
 	t.world.registryObject = nil
 	return t.machine.Run(turnLength), nil

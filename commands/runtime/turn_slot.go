@@ -8,16 +8,16 @@ type turnSlot struct {
 	held bool
 }
 
-func (s *turnSlot) enter() error {
-	err := s.rt.turnSlots.Enter(s.ctx, s.workspaceID())
+func (s *turnSlot) acquire() error {
+	err := s.rt.turnSlots.Acquire(s.ctx, s.workspaceID())
 	s.held = err == nil
 	return err
 }
 
-func (s *turnSlot) leave() {
+func (s *turnSlot) release() {
 	if s.held {
 		s.held = false
-		s.rt.turnSlots.Leave(s.workspaceID())
+		s.rt.turnSlots.Release(s.workspaceID())
 	}
 }
 
@@ -26,9 +26,9 @@ func (s *turnSlot) without(work func() error) error {
 	if !s.held {
 		return work()
 	}
-	s.leave()
+	s.release()
 	err := work()
-	if err := s.enter(); err != nil {
+	if err := s.acquire(); err != nil {
 		return err
 	}
 	return err

@@ -14,7 +14,7 @@ func TestOneWorkspaceHasLanesForAllCoresAndLeavesSomeToOthers(t *testing.T) {
 	for _, cores := range []int{1, 2, 16} {
 		lanes := newTurnSlots(cores)
 		entered := func(workspaceID string) (n int) {
-			for lanes.Enter(gone, workspaceID) == nil {
+			for lanes.Acquire(gone, workspaceID) == nil {
 				n++
 			}
 			return n

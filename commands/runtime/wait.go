@@ -307,10 +307,10 @@ func (p *pendingWait) isSubjectOf(e *feed.Event) bool {
 // matchesFilter reports whether an event matches a filter. It computes in a turn slot, with a
 // budget of steps: an event that needs more does not match.
 func (t *performer) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) bool {
-	if t.rt.turnSlots.Enter(ctx, t.workspaceID()) != nil {
+	if t.rt.turnSlots.Acquire(ctx, t.workspaceID()) != nil {
 		return false // the tree ends
 	}
-	defer t.rt.turnSlots.Leave(t.workspaceID())
+	defer t.rt.turnSlots.Release(t.workspaceID())
 	v, err := t.rt.parsedEvents.parse(e)
 	if err != nil {
 		return false

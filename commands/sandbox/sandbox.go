@@ -86,10 +86,10 @@ func (s *Sandbox) Run(ctx context.Context, job Job) (Result, error) {
 	if s.refused != nil {
 		return result, (&failure{Reason: reasonException, Message: "custom code is switched off here: it cannot be confined"}).raised(nil)
 	}
-	if err := s.places.Enter(ctx, job.WorkspaceID); err != nil {
+	if err := s.places.Acquire(ctx, job.WorkspaceID); err != nil {
 		return result, err
 	}
-	defer s.places.Leave(job.WorkspaceID)
+	defer s.places.Release(job.WorkspaceID)
 	o := s.newOrder(job)
 	text, err := json.Marshal(o)
 	if err != nil {

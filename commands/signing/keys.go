@@ -192,10 +192,10 @@ func (k *Keys) waitForChange(ctx context.Context) {
 	}
 }
 
-// Upkeep rotates the signing key when it is due, deletes expired retired keys, cleans up stored
+// Maintain rotates the signing key when it is due, deletes expired retired keys, cleans up stored
 // parts, and creates the first keys when that was not possible at start. It returns the time of the
 // next work.
-func (k *Keys) Upkeep(ctx context.Context) (next time.Time, err error) {
+func (k *Keys) Maintain(ctx context.Context) (next time.Time, err error) {
 	ring, err := k.ring(ctx)
 	if err == nil && !ring.Started() {
 		ring, err = k.start(ctx)

@@ -238,18 +238,18 @@ func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	k := h.node(t, func(o *signing.Options) { o.Rotation, o.MaxAge = 7*day, 3*day })
-	_, err := k.Upkeep(t.Context())
+	_, err := k.Maintain(t.Context())
 	require.NoError(t, err)
 	first := h.ring(t).Signing().JWK.KID
 	require.NotEmpty(t, first, "a start that was not possible before is made up for")
 
-	next, err := k.Upkeep(t.Context())
+	next, err := k.Maintain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(7*day), next)
 	require.Len(t, h.ring(t).Keys, 2, "nothing is due")
 
 	h.pass(7 * day)
-	next, err = k.Upkeep(t.Context())
+	next, err = k.Maintain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(10*day+time.Minute), next, "when the rotated key has to go")
 	require.Len(t, h.ring(t).Keys, 3)
@@ -258,7 +258,7 @@ func TestUpkeep(t *testing.T) {
 	require.Equal(t, noon.Add(10*day), rotated.ExpiresAt)
 
 	h.pass(3*day + time.Minute)
-	next, err = k.Upkeep(t.Context())
+	next, err = k.Maintain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(14*day), next)
 	require.Len(t, h.ring(t).Keys, 2)
@@ -351,11 +351,11 @@ func TestUpkeepSealsAgainAndTakesAwayWhatWasLeft(t *testing.T) {
 
 	k2 := masterKey("k2", 2, true)
 	both := h.node(t, func(o *signing.Options) { o.Box = box(t, k2, masterKey("k1", 1, false)) })
-	_, err = both.Upkeep(t.Context())
+	_, err = both.Maintain(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, h.parts(t), "orphan", "another node may be about to use it")
 	h.pass(2 * time.Hour)
-	_, err = both.Upkeep(t.Context())
+	_, err = both.Maintain(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, kidsOf(h.ring(t)), h.parts(t))
 

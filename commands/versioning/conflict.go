@@ -145,7 +145,7 @@ func (p *pull) moveOwnBranch(ctx context.Context, commit string) error {
 	if p.repo.Mode == repositories.ReadOnly || p.ownHead() == commit {
 		return nil
 	}
-	_, err := p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Mark{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Place: p.place, Commit: commit})
+	_, err := p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Mark{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Location: p.location, Commit: commit})
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (p *pull) recordConflict(ctx context.Context, base *workspace.Base, m *merg
 		return err
 	}
 	record := workspace.Conflicted{
-		RepositoryID: p.repo.ID, OperationID: p.op.ID(), Place: p.place, By: p.user, At: p.v.Workspaces.Now(), Branch: p.own, Base: base,
+		RepositoryID: p.repo.ID, OperationID: p.op.ID(), Location: p.location, By: p.user, At: p.v.Workspaces.Now(), Branch: p.own, Base: base,
 		Ours: p.saved, Theirs: workspace.Base{Commit: p.head(), Files: theirs, Unmanaged: digestUnmanaged(p.theirs.Unmanaged)}, Unrelated: p.saved.Parent == "",
 		Excludes: p.may.Excludes,
 	}
@@ -240,7 +240,7 @@ func Unresolved(c workspace.Conflicted) *domain.Error {
 		files = fmt.Sprintf("%d files", len(paths))
 	}
 	refusal := domain.Refuse(domain.CodeConflict, "Merge conflict in %s.", files).Reason("merge_conflict").
-		With("branch", c.Branch).With("targetBranch", c.Place.Branch).With("files", paths).With("repositoryId", c.RepositoryID)
+		With("branch", c.Branch).With("targetBranch", c.Location.Branch).With("files", paths).With("repositoryId", c.RepositoryID)
 	if c.Unrelated {
 		refusal.With("unrelated", true)
 	}
@@ -250,7 +250,7 @@ func Unresolved(c workspace.Conflicted) *domain.Error {
 // unresolvedBecause is the error of a pull while a conflict is not resolved in Git.
 func unresolvedBecause(c workspace.Conflicted, why string) *domain.Error {
 	refusal := Unresolved(c).With("resolved", false)
-	hint := "check out " + c.Branch + ", merge " + c.Place.Branch + " into it, resolve the conflicts, push it, and pull here again; or resolve it over the API"
+	hint := "check out " + c.Branch + ", merge " + c.Location.Branch + " into it, resolve the conflicts, push it, and pull here again; or resolve it over the API"
 	refusal.Message = strings.TrimSuffix(refusal.Message, ".") + ", not resolved yet: " + why + "."
 	return refusal.With("hint", hint)
 }
@@ -430,7 +430,7 @@ func (v *Versioning) Resolve(ctx context.Context, workspaceID string, files map[
 	if err != nil {
 		return nil, err
 	}
-	if _, decides := files[archive.Place{Kind: document.Security}.Path()]; decides && !may.Secure {
+	if _, decides := files[archive.Location{Kind: document.Security}.Path()]; decides && !may.Secure {
 		return nil, domain.Refuse(domain.CodePermissionDenied, "resolving security.yml needs the permission manage_security").
 			With("action", "manage_security").With("subject", "workspaces")
 	}
@@ -496,7 +496,7 @@ func (v *Versioning) applyResolution(workspaceID string, tree archive.Tree, c me
 	}
 	copyFrom := func(from archive.Tree) {
 		for _, path := range from.Paths() {
-			if p, ok := from.PlaceOf(path); ok && p == place {
+			if p, ok := from.LocationOf(path); ok && p == place {
 				tree[path] = from[path]
 			}
 		}

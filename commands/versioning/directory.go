@@ -28,7 +28,7 @@ type directory struct {
 	*filesync.Directory
 	versioning *Versioning
 	repo       repositories.Repository
-	place      workspace.Place
+	location   workspace.Location
 }
 
 func (v *Versioning) openDirectory(repo repositories.Repository) (*directory, error) {
@@ -36,7 +36,7 @@ func (v *Versioning) openDirectory(repo repositories.Repository) (*directory, er
 	if err != nil {
 		return nil, err
 	}
-	return &directory{dir, v, repo, PlaceOf(repo)}, nil
+	return &directory{dir, v, repo, LocationOf(repo)}, nil
 }
 
 // close closes the directory.
@@ -223,7 +223,7 @@ func (p *filePush) write(ctx context.Context, intent workspace.Intent) (result o
 		if err := p.op.Commit(ctx); err != nil {
 			return err
 		}
-		_, err := p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Intend{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Place: p.place, Intent: intent})
+		_, err := p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Intend{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Location: p.location, Intent: intent})
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (p *filePush) record(ctx context.Context, intent workspace.Intent) (any, er
 	if err := p.removeFormer(ctx, intent); err != nil {
 		return nil, err
 	}
-	done, err := p.v.recordPush(ctx, p.state.ID, p.op.Epoch(), p.repo.ID, p.place, intent)
+	done, err := p.v.recordPush(ctx, p.state.ID, p.op.Epoch(), p.repo.ID, p.location, intent)
 	return NewVersionResponse(done, intent.Changes), err
 }
 
@@ -270,7 +270,7 @@ type filePull struct {
 
 func (v *Versioning) newFilePull(ctx context.Context, workspaceID string, repo repositories.Repository, in PullRequest, may content.ImportOptions) (filePull, error) {
 	p := filePull{pull: &pull{
-		v: v, part: &Part{}, in: in, may: may, user: commands.RequestFrom(ctx).Meta.UserID, remote: &remote{repo: repo, place: PlaceOf(repo)},
+		v: v, part: &Part{}, in: in, may: may, user: commands.RequestFrom(ctx).Meta.UserID, remote: &remote{repo: repo, location: LocationOf(repo)},
 	}}
 	p.setExcludes(repo)
 	if err := p.refresh(ctx, workspaceID, repo); err != nil {
@@ -315,7 +315,7 @@ func (v *Versioning) planFiles(ctx context.Context, workspaceID string, repo rep
 	if err := p.read(ctx); err != nil {
 		return Plan{}, err
 	}
-	held := &content.Held{Pull: true, Verify: true, Notes: p.securityWarnings()}
+	held := &content.ImportOperation{Pull: true, Verify: true, Notes: p.securityWarnings()}
 	return v.plan(ctx, workspaceID, string(discard), p.theirs.Managed, held, p.may, in)
 }
 
@@ -371,8 +371,8 @@ func (v *Versioning) observeFiles(ctx context.Context, s workspace.State, repo r
 	if err != nil {
 		return observation{}, err
 	}
-	sync := s.SyncWith(repo.ID, at.place)
-	found := observation{at: time.Now(), has: meaningsOf(there, v.limits().Document), place: at.place, base: baseID(sync), files: true}
+	sync := s.SyncWith(repo.ID, at.location)
+	found := observation{at: time.Now(), has: meaningsOf(there, v.limits().Document), location: at.location, base: baseID(sync), files: true}
 	base, err := v.baseTree(ctx, sync)
 	found.behind = countChanged(base, there)
 	found.other = sync.Base != nil && found.behind > 0

@@ -78,7 +78,7 @@ func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, versio
 	if err != nil {
 		return nil, err
 	}
-	held := &content.Held{
+	held := &content.ImportOperation{
 		OperationID: run.ID(), Epoch: run.Epoch(), Version: &workspace.ImportedVersion{Name: version.Name}, Pull: true,
 		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
 			if o.Errors > 0 {

@@ -134,7 +134,7 @@ func (p *pull) prepare(ctx context.Context, workspaceID string, repo repositorie
 // refresh loads the current state of the workspace.
 func (p *pull) refresh(ctx context.Context, workspaceID string, repo repositories.Repository) error {
 	now, err := p.v.Workspaces.Get(ctx, workspaceID)
-	p.state, p.seq, p.sync = now.State, now.Seq, now.State.SyncWith(repo.ID, PlaceOf(repo))
+	p.state, p.seq, p.sync = now.State, now.Seq, now.State.SyncWith(repo.ID, LocationOf(repo))
 	return err
 }
 
@@ -380,8 +380,8 @@ type PullResult struct {
 	PublishedApps   []string                   `json:"publishedApps,omitempty"`
 }
 
-func (v *Versioning) validator(workspaceID string) func(archive.Place, *document.Map) error {
-	return func(p archive.Place, doc *document.Map) error { return v.Content.CheckFile(workspaceID, p, doc) }
+func (v *Versioning) validator(workspaceID string) func(archive.Location, *document.Map) error {
+	return func(p archive.Location, doc *document.Map) error { return v.Content.CheckFile(workspaceID, p, doc) }
 }
 
 // importPulled imports a tree, in one event with the sync state of the repository.
@@ -393,15 +393,15 @@ func (p *pull) importPulled(ctx context.Context, tree archive.Tree, clean bool) 
 	}))
 	version := &workspace.ImportedVersion{Name: p.versionName(tree), Repository: &workspace.RepositoryRef{ID: p.repo.ID}}
 	notes := p.securityWarnings()
-	held := &content.Held{
+	held := &content.ImportOperation{
 		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: append(slices.Clone(notes), p.rolledBack...),
 		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
 			if err := kept(); err != nil {
 				return nil, err
 			}
 			in := &workspace.Integration{
-				RepositoryID: p.repo.ID, Place: p.place, Intermediate: p.newOwnHead, Held: o.Held, RemoteSlug: o.RemoteSlug,
-				Clean: clean && !o.Kept && len(notes) == 0,
+				RepositoryID: p.repo.ID, Location: p.location, Intermediate: p.newOwnHead, Held: o.Held, RemoteSlug: o.RemoteSlug,
+				Clean: clean && !o.Restricted && len(notes) == 0,
 			}
 			if p.in.Version == Latest {
 				in.Held = p.holdSecurity(in.Held, clean || len(notes) > 0)
@@ -428,7 +428,7 @@ func (p *pull) importPulled(ctx context.Context, tree archive.Tree, clean bool) 
 // may not take its own over, it keeps that. Until somebody edits the one that is
 // here, a push does not touch the one that is there.
 func (p *pull) holdSecurity(held map[string]uint64, spare bool) map[string]uint64 {
-	security := archive.Place{Kind: document.Security}.String()
+	security := archive.Location{Kind: document.Security}.String()
 	if !spare || p.may.Secure && objects(p.theirs.Managed)[security] != nil {
 		return held
 	}
@@ -442,7 +442,7 @@ func (p *pull) holdSecurity(held map[string]uint64, spare bool) map[string]uint6
 // securityWarnings returns a warning when the security document differs and the caller may
 // not change it.
 func (p *pull) securityWarnings() []archive.Item {
-	security := archive.Place{Kind: document.Security}.String()
+	security := archive.Location{Kind: document.Security}.String()
 	if p.may.Secure || sameMeaning(objects(p.files)[security], objects(p.theirs.Managed)[security], p.v.limits().Document) {
 		return nil
 	}
@@ -459,8 +459,8 @@ type operationRun interface {
 }
 
 // importPruned imports a tree and deletes what it does not have.
-func (v *Versioning) importPruned(ctx context.Context, run operationRun, tree archive.Tree, held *content.Held, may content.ImportOptions, strict bool) (any, error) {
-	may.Prune, may.Strict, may.Held = true, strict, held
+func (v *Versioning) importPruned(ctx context.Context, run operationRun, tree archive.Tree, held *content.ImportOperation, may content.ImportOptions, strict bool) (any, error) {
+	may.Prune, may.Strict, may.Operation = true, strict, held
 	return v.importTree(ctx, run, tree, may)
 }
 
@@ -468,7 +468,7 @@ func (v *Versioning) importPruned(ctx context.Context, run operationRun, tree ar
 func (v *Versioning) importTree(ctx context.Context, run operationRun, tree archive.Tree, o content.ImportOptions) (any, error) {
 	var done content.Result
 	imp := v.Content.Import
-	if o.Held.Slug != "" { // the workspace does not exist yet
+	if o.Operation.Slug != "" { // the workspace does not exist yet
 		imp = v.Content.CreateFrom
 	}
 	err := run.Step(ctx, operation.Bring, "Importing the content", func(ctx context.Context) (err error) {
@@ -483,7 +483,7 @@ func (v *Versioning) importTree(ctx context.Context, run operationRun, tree arch
 	if err != nil {
 		return nil, err
 	}
-	version := o.Held.Version
+	version := o.Operation.Version
 	if version == nil && done.Version != "" {
 		version = &workspace.ImportedVersion{Name: done.Version}
 	}
@@ -523,7 +523,7 @@ type Plan struct {
 
 // PlanPull finds out what a pull would do. It acquires no lock and sends nothing.
 func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRequest, may content.ImportOptions) (Plan, error) {
-	held := &content.Held{Pull: true}
+	held := &content.ImportOperation{Pull: true}
 	if in.RepositoryID == "" {
 		version, err := v.nativeVersion(ctx, workspaceID, in.Version)
 		if err != nil {
@@ -572,8 +572,8 @@ func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRe
 }
 
 // plan finds out what importing a tree would do.
-func (v *Versioning) plan(ctx context.Context, workspaceID, path string, tree archive.Tree, held *content.Held, may content.ImportOptions, in PullRequest) (Plan, error) {
-	may.Prune, may.Strict, may.DryRun, may.Held = true, in.Strict, true, held
+func (v *Versioning) plan(ctx context.Context, workspaceID, path string, tree archive.Tree, held *content.ImportOperation, may content.ImportOptions, in PullRequest) (Plan, error) {
+	may.Prune, may.Strict, may.DryRun, may.Operation = true, in.Strict, true, held
 	plan := Plan{Path: path, Conflicts: []workspace.ConflictFile{}}
 	done, err := v.Content.Import(ctx, workspaceID, tree, may)
 	plan.WouldImport, plan.WouldDelete, plan.Warnings, plan.Errors = done.Imported, done.Deleted, done.Warnings, done.Errors
@@ -593,7 +593,7 @@ func (v *Versioning) Import(ctx context.Context, workspaceID string, tree archiv
 		Request: map[string]bool{"prune": o.Prune, "force": o.Force, "strict": o.Strict},
 	}
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
-		o.Held = &content.Held{OperationID: run.ID(), Epoch: run.Epoch()}
+		o.Operation = &content.ImportOperation{OperationID: run.ID(), Epoch: run.Epoch()}
 		return v.importTree(ctx, run, tree, o)
 	})
 }

@@ -108,7 +108,7 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
 		joinBatch := func() {}
 		if repo.Platform && repo.Type == repositories.Git {
-			joinBatch = v.batches.expect(PlaceOf(repo))
+			joinBatch = v.batches.expect(LocationOf(repo))
 			defer joinBatch()
 		}
 		ps, err := v.newPushState(ctx, run, repo, in, user)
@@ -208,7 +208,7 @@ func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent,
 
 // takeTurn waits until no other push of this node sends to the branch.
 func (p *push) takeTurn(ctx context.Context) (leave func(), err error) {
-	return p.v.branchTurns.Take(ctx, workspace.Place{URL: p.place.URL, Branch: p.place.Branch})
+	return p.v.branchTurns.Acquire(ctx, workspace.Location{URL: p.location.URL, Branch: p.location.Branch})
 }
 
 // prepare builds the commit on the current state of the remote.
@@ -243,7 +243,7 @@ func (p *push) prepare(ctx context.Context) (workspace.Intent, error) {
 
 // record records that the remote has the version.
 func (p *push) record(ctx context.Context, intent workspace.Intent) (any, error) {
-	done, err := p.v.recordPush(ctx, p.state.ID, p.op.Epoch(), p.repo.ID, p.place, intent)
+	done, err := p.v.recordPush(ctx, p.state.ID, p.op.Epoch(), p.repo.ID, p.location, intent)
 	if err != nil {
 		return nil, err
 	}
@@ -253,9 +253,9 @@ func (p *push) record(ctx context.Context, intent workspace.Intent) (any, error)
 }
 
 // recordPush records a push that the remote has accepted, whoever holds the lock now.
-func (v *Versioning) recordPush(ctx context.Context, workspaceID string, epoch uint64, repositoryID string, at workspace.Place, intent workspace.Intent) (workspace.Version, error) {
+func (v *Versioning) recordPush(ctx context.Context, workspaceID string, epoch uint64, repositoryID string, at workspace.Location, intent workspace.Intent) (workspace.Version, error) {
 	ctx = context.WithoutCancel(ctx)
-	_, err := v.Workspaces.Execute(ctx, workspaceID, workspace.Push{Epoch: epoch, Intent: &intent, RepositoryID: repositoryID, Place: at})
+	_, err := v.Workspaces.Execute(ctx, workspaceID, workspace.Push{Epoch: epoch, Intent: &intent, RepositoryID: repositoryID, Location: at})
 	v.observations.delete(workspaceID, repositoryID)
 	return intent.Version, err
 }
@@ -296,9 +296,9 @@ func (v *Versioning) newPushState(ctx context.Context, run *operations.Run, repo
 
 // setState sets the state of the workspace and of its repository.
 func (s *pushState) setState(state workspace.State, repo repositories.Repository) {
-	s.state, s.sync = state, state.SyncWith(repo.ID, PlaceOf(repo))
+	s.state, s.sync = state, state.SyncWith(repo.ID, LocationOf(repo))
 	if repo.Platform {
-		s.former = state.LeftIn(repo.ID, PlaceOf(repo))
+		s.former = state.LeftIn(repo.ID, LocationOf(repo))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // be part of a batch is sent alone.
 type pushBatches struct {
 	mu       sync.Mutex
-	byBranch map[workspace.Place]*pushBatch
+	byBranch map[workspace.Location]*pushBatch
 }
 
 // pushBatch collects the pushes to one branch.
@@ -68,7 +68,7 @@ type batchResult struct {
 
 // expect announces a push that may join a batch. forget must be called when it has
 // joined, or does not join.
-func (c *pushBatches) expect(at workspace.Place) (forget func()) {
+func (c *pushBatches) expect(at workspace.Location) (forget func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	queue := c.batchFor(at)
@@ -81,10 +81,10 @@ func (c *pushBatches) expect(at workspace.Place) (forget func()) {
 	})
 }
 
-func (c *pushBatches) batchFor(at workspace.Place) *pushBatch {
+func (c *pushBatches) batchFor(at workspace.Location) *pushBatch {
 	at.Root = ""
 	if c.byBranch == nil {
-		c.byBranch = map[workspace.Place]*pushBatch{}
+		c.byBranch = map[workspace.Location]*pushBatch{}
 	}
 	if c.byBranch[at] == nil {
 		c.byBranch[at] = &pushBatch{changed: make(chan struct{})}
@@ -105,7 +105,7 @@ func (c *pushBatches) join(ctx context.Context, p *push) *batchedPush {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	queue := c.batchFor(p.place)
+	queue := c.batchFor(p.location)
 	queue.waiting = append(queue.waiting, r)
 	queue.signal()
 	if !queue.hasSender {

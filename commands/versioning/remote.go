@@ -20,12 +20,12 @@ import (
 // I the intermediate branch of the workspace (contract 1).
 type remote struct {
 	*gitsync.Session
-	repo    repositories.Repository
-	place   workspace.Place
-	target  string // name of T
-	own     string // name of I
-	refs    gitsync.Refs
-	fetched bool // refs and their objects are set by the batch
+	repo     repositories.Repository
+	location workspace.Location
+	target   string // name of T
+	own      string // name of I
+	refs     gitsync.Refs
+	fetched  bool // refs and their objects are set by the batch
 }
 
 // connect opens a session with a repository. Nothing is sent yet.
@@ -34,12 +34,12 @@ func (v *Versioning) connect(repo repositories.Repository, slug string) (*remote
 	if err != nil {
 		return nil, err
 	}
-	return &remote{Session: session, repo: repo, place: PlaceOf(repo), target: repo.Branch, own: "svc/" + slug + "/" + repo.Branch}, nil
+	return &remote{Session: session, repo: repo, location: LocationOf(repo), target: repo.Branch, own: "svc/" + slug + "/" + repo.Branch}, nil
 }
 
-// PlaceOf returns the place of a workspace in a repository.
-func PlaceOf(repo repositories.Repository) workspace.Place {
-	return workspace.Place{URL: repo.Address, Branch: repo.Branch, Root: repo.Root}
+// LocationOf returns the place of a workspace in a repository.
+func LocationOf(repo repositories.Repository) workspace.Location {
+	return workspace.Location{URL: repo.Address, Branch: repo.Branch, Root: repo.Root}
 }
 
 // listRefs asks for the refs.
@@ -210,7 +210,7 @@ func (v *Versioning) BaseFiles(ctx context.Context, workspaceID, repositoryID st
 	if err != nil {
 		return nil, err
 	}
-	sync := s.SyncWith(repo.ID, PlaceOf(repo))
+	sync := s.SyncWith(repo.ID, LocationOf(repo))
 	if sync.Base == nil {
 		return nil, domain.Refuse(domain.CodeNotFound, "nothing was pushed to, or pulled from, %s yet", repo.ID).Reason("no_base").With("repositoryId", repo.ID)
 	}

@@ -44,7 +44,7 @@ func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(cont
 		if tag, ok := tagMove(intent.Moves); ok {
 			p.tags = append(p.tags, tag.New)
 		}
-		_, err = p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Intend{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Place: p.place, Intent: intent})
+		_, err = p.v.Workspaces.Execute(ctx, p.state.ID, workspace.Intend{Epoch: p.op.Epoch(), RepositoryID: p.repo.ID, Location: p.location, Intent: intent})
 		if err != nil {
 			return err
 		}
@@ -354,7 +354,7 @@ func (v *Versioning) settleLostPush(ctx context.Context, r *remote, s workspace.
 func (v *Versioning) settleLostPushWith(
 	ctx context.Context, repo repositories.Repository, s workspace.State, except string, find func(context.Context, workspace.Intent) (remoteState, error),
 ) (recorded bool, err error) {
-	at := PlaceOf(repo)
+	at := LocationOf(repo)
 	intent := s.SyncWith(repo.ID, at).Intent
 	if intent == nil || intent.OperationID == except {
 		return false, nil
@@ -408,7 +408,7 @@ func (v *Versioning) settlePush(ctx context.Context, run *operations.Run, op ope
 	if err != nil {
 		return nil, err
 	}
-	sync := now.State.SyncWith(repo.ID, PlaceOf(repo))
+	sync := now.State.SyncWith(repo.ID, LocationOf(repo))
 	if sync.Intent == nil || sync.Intent.OperationID != op.ID {
 		return nil, operations.ErrInterrupted
 	}

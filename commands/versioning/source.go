@@ -199,7 +199,7 @@ func (v *Versioning) PlanPart(ctx context.Context, workspaceID string, s *Source
 		return content.Result{}, err
 	}
 	p.may.Prune, p.may.DryRun = true, true
-	p.may.Held = &content.Held{Pull: true, Verify: true, Slug: part.Slug}
+	p.may.Operation = &content.ImportOperation{Pull: true, Verify: true, Slug: part.Slug}
 	if part.Create {
 		return v.Content.CreateFrom(ctx, workspaceID, part.Files.Managed, p.may)
 	}
@@ -226,14 +226,14 @@ func (v *Versioning) newPartPull(s *Source, part Part, may content.ImportOptions
 	}
 	return &pull{
 		v: v, part: &part, name: named, in: PullRequest{Version: Latest, RepositoryID: repo.ID, Discard: true}, may: may, theirs: part.Files, commit: s.commit,
-		remote: &remote{repo: repo, place: PlaceOf(repo), target: repo.Branch, refs: gitsync.Refs{IDs: map[string]string{"refs/heads/" + repo.Branch: s.commit}}},
+		remote: &remote{repo: repo, location: LocationOf(repo), target: repo.Branch, refs: gitsync.Refs{IDs: map[string]string{"refs/heads/" + repo.Branch: s.commit}}},
 	}, nil
 }
 
 // loadState loads the current state of the workspace, or that of a new one.
 func (p *pull) loadState(ctx context.Context, workspaceID string) (err error) {
 	if p.part.Create {
-		p.state, p.sync = workspace.State{ID: workspaceID}, workspace.Sync{Place: p.place}
+		p.state, p.sync = workspace.State{ID: workspaceID}, workspace.Sync{Location: p.location}
 		return nil
 	}
 	if err := p.refresh(ctx, workspaceID, p.repo); err != nil || p.may.Secure {

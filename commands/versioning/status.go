@@ -143,7 +143,7 @@ type comparison struct {
 func (v *Versioning) compareRepository(ctx context.Context, s workspace.State, seq uint64, listed repositories.Listed, answer observation) (c comparison, err error) {
 	sync := s.Sync[listed.ID]
 	if repo, err := v.Repositories.Find(ctx, s, listed.ID); err == nil {
-		sync = s.SyncWith(listed.ID, PlaceOf(repo))
+		sync = s.SyncWith(listed.ID, LocationOf(repo))
 	}
 	c.status = RepositoryStatus{
 		ID: listed.ID, Type: listed.Type, Mode: listed.Mode, Branch: listed.Branch, Ahead: answer.ahead, Behind: answer.behind,
@@ -282,7 +282,7 @@ func meaningsOf(tree archive.Tree, limits document.Limits) meanings {
 
 // observation is the state of a remote when it was last asked.
 type observation struct {
-	place     workspace.Place
+	location  workspace.Location
 	base      string    // what was integrated then
 	at        time.Time // when it answered; zero: never
 	head      string    // of T; "": there is none
@@ -337,7 +337,7 @@ const (
 // observeCached returns the last observation of a remote, or a new one when that is too old
 // or now is set. When the remote does not answer, the last observation is returned.
 func (v *Versioning) observeCached(ctx context.Context, s workspace.State, id string, now bool) observation {
-	leave, err := v.observeTurns.Take(ctx, [2]string{s.ID, id})
+	leave, err := v.observeTurns.Acquire(ctx, [2]string{s.ID, id})
 	if err != nil {
 		return observation{err: err}
 	}
@@ -347,10 +347,10 @@ func (v *Versioning) observeCached(ctx context.Context, s workspace.State, id st
 		return observation{err: err}
 	}
 	known := v.observations.last(s.ID, id)
-	if known.place != PlaceOf(repo) {
-		known = observation{place: PlaceOf(repo)} // of another place
+	if known.location != LocationOf(repo) {
+		known = observation{location: LocationOf(repo)} // of another place
 	}
-	now = now || known.base != baseID(s.SyncWith(id, known.place))
+	now = now || known.base != baseID(s.SyncWith(id, known.location))
 	if !now && time.Since(known.asked) < observationAge {
 		return known
 	}
@@ -391,14 +391,14 @@ func (v *Versioning) observe(ctx context.Context, s workspace.State, repo reposi
 	if s, err = v.reloadAfterPush(ctx, s, recorded, err); err != nil {
 		return observation{}, err
 	}
-	found := observation{at: time.Now(), head: r.head(), has: meanings{}, place: r.place, base: baseID(s.SyncWith(repo.ID, r.place))}
+	found := observation{at: time.Now(), head: r.head(), has: meanings{}, location: r.location, base: baseID(s.SyncWith(repo.ID, r.location))}
 	if found.head == "" {
 		return found, nil
 	}
 	if err := r.fetch(ctx); err != nil {
 		return observation{}, err
 	}
-	return found, v.compareGit(r, s.SyncWith(repo.ID, r.place), &found)
+	return found, v.compareGit(r, s.SyncWith(repo.ID, r.location), &found)
 }
 
 // reloadAfterPush loads a workspace again after an earlier push was recorded.

@@ -78,7 +78,7 @@ func (v *Versioning) workspaceTree(ctx context.Context, workspaceID string, seq 
 	if sync.RemoteSlug == "" && !slugless {
 		return tree, nil
 	}
-	index := archive.Place{Kind: document.Index}
+	index := archive.Location{Kind: document.Index}
 	doc, err := yamltext.ReadMap(tree[index.Path()], v.limits().Document)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ type object struct {
 func objects(tree archive.Tree) map[string]*object {
 	all := map[string]*object{}
 	for _, path := range tree.Paths() {
-		place, ok := tree.PlaceOf(path)
+		place, ok := tree.LocationOf(path)
 		if !ok {
 			continue
 		}
@@ -194,12 +194,12 @@ func digestUnmanaged(files map[string]string) string {
 func overlay(tree, other archive.Tree, places func(place string) bool) archive.Tree {
 	mixed := archive.Tree{}
 	for path, text := range tree {
-		if place, ok := tree.PlaceOf(path); !ok || !places(place.String()) {
+		if place, ok := tree.LocationOf(path); !ok || !places(place.String()) {
 			mixed[path] = text
 		}
 	}
 	for path, text := range other {
-		if place, ok := other.PlaceOf(path); ok && places(place.String()) {
+		if place, ok := other.LocationOf(path); ok && places(place.String()) {
 			mixed[path] = text
 		}
 	}

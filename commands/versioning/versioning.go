@@ -33,7 +33,7 @@ type Versioning struct {
 	Committer    func() (name, email string) // GIT_COMMITTER_*
 	Host         func() string               // of the API, for the addresses of people who have none
 
-	branchTurns  commands.Turns[workspace.Place]
+	branchTurns  commands.Turns[workspace.Location]
 	batches      pushBatches
 	observeTurns commands.Turns[[2]string]
 	observations observations

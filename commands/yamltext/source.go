@@ -12,8 +12,8 @@ import (
 	"svc/domain/document"
 )
 
-// Place is where something stands in a text: line and column, both from 1.
-type Place struct{ Line, Column int }
+// Position is where something stands in a text: line and column, both from 1.
+type Position struct{ Line, Column int }
 
 // Source is a text in which the fields of its document can be found.
 type Source struct{ root part }
@@ -21,8 +21,8 @@ type Source struct{ root part }
 // part is a value in a text: the place of its key, of its position in a list, or
 // of the document.
 type part struct {
-	place Place
-	in    *inside // nil: a scalar
+	position Position
+	in       *inside // nil: a scalar
 }
 
 // inside is what a mapping or a list holds. What an alias stands for is there
@@ -39,7 +39,7 @@ func Locate(text []byte, limits document.Limits) (*Source, error) {
 		return nil, err
 	}
 	if looksLikeJSON(text) {
-		j := &jsonPlaces{text: text, tokens: json.NewDecoder(bytes.NewReader(text)), here: Place{1, 1}}
+		j := &jsonPositions{text: text, tokens: json.NewDecoder(bytes.NewReader(text)), here: Position{1, 1}}
 		return &Source{j.value()}, nil
 	}
 	text, err := cleaned(text)
@@ -51,16 +51,16 @@ func Locate(text []byte, limits document.Limits) (*Source, error) {
 		return nil, err
 	}
 	if root == nil {
-		return &Source{part{place: Place{1, 1}}}, nil
+		return &Source{part{position: Position{1, 1}}}, nil
 	}
-	y := yamlPlaces{}
-	return &Source{part{placeOf(root), y.inside(root)}}, nil
+	y := yamlPositions{}
+	return &Source{part{positionOf(root), y.inside(root)}}, nil
 }
 
-// Place returns where the field at a path stands, such as do[2].fetch.url: its
+// Position returns where the field at a path stands, such as do[2].fetch.url: its
 // key, or the item of a list. Of a field that is not in the text it is the place
 // of the nearest one around it that is.
-func (s *Source) Place(field string) Place {
+func (s *Source) Position(field string) Position {
 	at := s.root
 	for steps := stepsOf(field); len(steps) > 0; {
 		next, used := at.next(steps)
@@ -69,7 +69,7 @@ func (s *Source) Place(field string) Place {
 		}
 		at, steps = next, steps[used:]
 	}
-	return at.place
+	return at.position
 }
 
 // next goes into p by the first steps of a path and says how many it took: a key
@@ -99,14 +99,14 @@ func (p part) next(steps []step) (part, int) {
 	return part{}, 0
 }
 
-// yamlPlaces remembers the nodes it has been to, for aliases.
-type yamlPlaces map[*yaml.Node]*inside
+// yamlPositions remembers the nodes it has been to, for aliases.
+type yamlPositions map[*yaml.Node]*inside
 
-func placeOf(n *yaml.Node) Place { return Place{n.Line, n.Column} }
+func positionOf(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 
 // inside returns the parts of n, which Read has accepted: no alias contains
 // itself, and merged are only mappings.
-func (y yamlPlaces) inside(n *yaml.Node) *inside {
+func (y yamlPositions) inside(n *yaml.Node) *inside {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -121,7 +121,7 @@ func (y yamlPlaces) inside(n *yaml.Node) *inside {
 		y.members(in, n)
 	} else {
 		for _, item := range n.Content {
-			in.items = append(in.items, part{placeOf(item), y.inside(item)})
+			in.items = append(in.items, part{positionOf(item), y.inside(item)})
 		}
 	}
 	y[n] = in
@@ -129,13 +129,13 @@ func (y yamlPlaces) inside(n *yaml.Node) *inside {
 }
 
 // members sets the members of a mapping: its own, then those that it merges.
-func (y yamlPlaces) members(in *inside, n *yaml.Node) {
+func (y yamlPositions) members(in *inside, n *yaml.Node) {
 	in.members = make(map[string]part, len(n.Content)/2)
 	var merged []*inside
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if !isMerge(key) {
-			in.members[keyOf(key)] = part{placeOf(key), y.inside(value)}
+			in.members[keyOf(key)] = part{positionOf(key), y.inside(value)}
 		} else if from := y.inside(value); from != nil {
 			merged = append(merged, from)
 			for _, item := range from.items {
@@ -206,16 +206,16 @@ func quotedStep(path string) (s step, rest string, ok bool) {
 	return s, path[end+2:], err == nil
 }
 
-// jsonPlaces walks through a JSON text that is known to be one.
-type jsonPlaces struct {
+// jsonPositions walks through a JSON text that is known to be one.
+type jsonPositions struct {
 	text   []byte
 	tokens *json.Decoder
-	here   Place // of the byte at
+	here   Position // of the byte at
 	at     int
 }
 
 // next returns the next token and where it begins.
-func (j *jsonPlaces) next() (json.Token, Place) {
+func (j *jsonPositions) next() (json.Token, Position) {
 	begin := int(j.tokens.InputOffset())
 	for begin < len(j.text) && isBetween(j.text[begin]) {
 		begin++
@@ -224,7 +224,7 @@ func (j *jsonPlaces) next() (json.Token, Place) {
 		r, size := utf8.DecodeRune(j.text[j.at:])
 		j.at += size
 		if j.here.Column++; r == '\n' {
-			j.here = Place{j.here.Line + 1, 1}
+			j.here = Position{j.here.Line + 1, 1}
 		}
 	}
 	token, err := j.tokens.Token()
@@ -239,13 +239,13 @@ func isBetween(b byte) bool {
 	return b == ' ' || b == '\t' || b == '\r' || b == '\n' || b == ',' || b == ':'
 }
 
-func (j *jsonPlaces) value() part {
+func (j *jsonPositions) value() part {
 	token, place := j.next()
 	return part{place, j.inside(token)}
 }
 
 // inside reads on to the end of the list or mapping that token begins.
-func (j *jsonPlaces) inside(token json.Token) *inside {
+func (j *jsonPositions) inside(token json.Token) *inside {
 	switch token {
 	case json.Delim('['):
 		in := &inside{}

@@ -42,7 +42,7 @@ func TestFieldsAreFoundInYAML(t *testing.T) {
 	t.Parallel()
 	source, err := yamltext.Locate([]byte(page), document.FileLimits)
 	require.NoError(t, err)
-	for field, want := range map[string]yamltext.Place{
+	for field, want := range map[string]yamltext.Position{
 		"":                                      {2, 1},
 		"name":                                  {2, 1},
 		"missing":                               {2, 1},
@@ -81,7 +81,7 @@ func TestFieldsAreFoundInYAML(t *testing.T) {
 		"blocks[99999999999999999999]":          {6, 1},
 		"..[":                                   {2, 1},
 	} {
-		require.Equal(t, want, source.Place(field), field)
+		require.Equal(t, want, source.Position(field), field)
 	}
 }
 
@@ -90,11 +90,11 @@ func TestFieldsAreFoundInJSON(t *testing.T) {
 	const text = "{\"é\": 1, \"name\": \"x\",\n  \"blocks\": [\n    {\"slug\" : \"Header\"}, [[], {\"\\ud83d\\ude00\": {\"a\": null}}],\r\n true, {}\n  ]\n}\n"
 	source, err := yamltext.Locate([]byte(text), document.FileLimits)
 	require.NoError(t, err)
-	for field, want := range map[string]yamltext.Place{
+	for field, want := range map[string]yamltext.Position{
 		"": {1, 1}, "é": {1, 2}, "name": {1, 10}, "none": {1, 1}, "blocks": {2, 3}, "blocks[0]": {3, 5}, "blocks[0].slug": {3, 6},
 		"blocks[1]": {3, 26}, "blocks[1][0]": {3, 27}, `blocks[1][1]["😀"].a`: {3, 49}, "blocks[2]": {4, 2}, "blocks[3].x": {4, 8}, "blocks[4]": {2, 3},
 	} {
-		require.Equal(t, want, source.Place(field), field)
+		require.Equal(t, want, source.Position(field), field)
 	}
 }
 
@@ -107,11 +107,11 @@ func TestFaultsAreFound(t *testing.T) {
 	source, err := yamltext.Locate([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	_, faults := automation.Parse(doc, automation.Rules{})
-	places := map[string]yamltext.Place{}
+	places := map[string]yamltext.Position{}
 	for _, f := range faults {
-		places[f.Field] = source.Place(f.Field)
+		places[f.Field] = source.Position(f.Field)
 	}
-	require.Equal(t, map[string]yamltext.Place{
+	require.Equal(t, map[string]yamltext.Position{
 		"when.schedules[0]": {4, 7}, `do[0].conditions["{{a}} > 1"][0].fetch.url`: {9, 13},
 	}, places)
 
@@ -122,7 +122,7 @@ func TestFaultsAreFound(t *testing.T) {
 	require.NoError(t, err)
 	lines := []int{}
 	for _, f := range shape.Check(document.Index, doc) {
-		lines = append(lines, source.Place(f.Field).Line)
+		lines = append(lines, source.Position(f.Field).Line)
 	}
 	require.Equal(t, []int{5, 7}, lines)
 }
@@ -137,7 +137,7 @@ func TestATextThatCannotBeReadHasNoPlaces(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
 		source, err := yamltext.Locate([]byte(text), document.FileLimits)
 		require.NoError(t, err)
-		require.Equal(t, 1, source.Place("a").Column, text)
+		require.Equal(t, 1, source.Position("a").Column, text)
 	}
 }
 
@@ -183,7 +183,7 @@ func found(t *rapid.T, text string, paths map[string]string) {
 	}
 	lines := strings.Split(text, "\n")
 	for path, key := range paths {
-		place := source.Place(path)
+		place := source.Position(path)
 		written := string([]rune(lines[place.Line-1])[place.Column-1:])
 		v, err := yamltext.Read([]byte(written[:strings.LastIndex(written, ":")]), document.FileLimits)
 		if _, isKey := v.(string); err != nil || isKey && v != key {
@@ -202,9 +202,9 @@ func TestPlacesAreFoundInTime(t *testing.T) {
 			source, err := yamltext.Locate([]byte(text), document.FileLimits)
 			require.NoError(t, err)
 			for i := range 100 {
-				source.Place(fmt.Sprintf("l[%d].c", 100*i))
+				source.Position(fmt.Sprintf("l[%d].c", 100*i))
 			}
-			source.Place(shape.Path(strings.Repeat("k", 500_000), 7, "a"))
+			source.Position(shape.Path(strings.Repeat("k", 500_000), 7, "a"))
 		}
 	})
 	require.Less(t, effort, 10*time.Second)

@@ -68,7 +68,7 @@ func (Created) EventType() string { return "gateway.accessTokens.created" }
 // EventType implements domain.Event.
 func (Deleted) EventType() string { return "gateway.accessTokens.deleted" }
 
-// Payload implements domain.Shown: everything but the hash.
+// Payload implements domain.PayloadEvent: everything but the hash.
 func (e Created) Payload() any { return Deleted{e.ID, e.Name, e.UserID, e.ExpiresAt} }
 
 // ParseExpiry reads the time at which a token is to end.

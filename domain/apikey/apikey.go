@@ -99,7 +99,7 @@ func (Updated) EventType() string { return "apikeys.updated" }
 // EventType implements domain.Event.
 func (Deleted) EventType() string { return "apikeys.deleted" }
 
-// Payload implements domain.Shown: everything but the hash.
+// Payload implements domain.PayloadEvent: everything but the hash.
 func (e Created) Payload() any { return e.Shown }
 
 func decide(s State, cmd Command) ([]domain.Event, error) {

@@ -449,7 +449,7 @@ func TestWhatAWaitIsFor(t *testing.T) {
 // What proves who sends a request is not told, and nothing of the request is changed.
 func TestRequestsAreToldWithoutCredentials(t *testing.T) {
 	t.Parallel()
-	shown := automation.EffectOf("fetch").Shown
+	shown := automation.EffectOf("fetch").Redacted
 	for given, told := range map[string]string{
 		`{}`: `{}`,
 		`{"url":"http://h/%7Ea?b=1","method":"post","body":{"authorization":"a"},"headers":{"X-A":"b"}}`:                `{"url":"http://h/%7Ea?b=1","method":"post","body":{"authorization":"a"},"headers":{"X-A":"b"}}`,

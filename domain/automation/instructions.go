@@ -68,8 +68,8 @@ type Effect struct {
 	Emits bool
 	// Compared returns what a replay compares of what was asked for; nil: all of it.
 	Compared func(asked any) any
-	// Shown returns the parameters without credentials; nil: they have none.
-	Shown func(params *value.Object) *value.Object
+	// Redacted returns the parameters without credentials; nil: they have none.
+	Redacted func(params *value.Object) *value.Object
 	// Credentials returns those that the parameters contain; nil: they have none.
 	Credentials func(params *value.Object) []string
 }
@@ -134,7 +134,7 @@ var instructions = []instruction{
 		{name: "timeout", is: number, least: pointerTo(0), above: true, otherwise: 20.0, doc: "Seconds."},
 	}},
 	{name: "fetch", doc: "Sends an HTTP request.", results: true, review: reviewFetch, params: fetchParams, effect: &Effect{
-		Summary: fetchSummary, Compared: sentByFetch, Shown: showFetch, Credentials: fetchCredentials,
+		Summary: fetchSummary, Compared: sentByFetch, Redacted: showFetch, Credentials: fetchCredentials,
 	}},
 	{name: "comment", doc: "A note.", form: text},
 	{name: "createUserTopic", doc: "Makes a topic that users receive events through.", results: true, effect: topicEffect, params: []field{

@@ -24,7 +24,7 @@ import (
 func Table() []domain.Fact {
 	return []domain.Fact{
 		domain.Describe[domain.Sealed](domain.State, "The log ended in a commit that a power cut left incomplete. That commit has no effect.").Internal(),
-		domain.Describe[name.Taken](domain.State, "A unique name, such as a mail address, was claimed.").Internal(),
+		domain.Describe[name.Claimed](domain.State, "A unique name, such as a mail address, was claimed.").Internal(),
 		domain.Describe[name.Released](domain.State, "A unique name was released.").Internal(),
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
 		domain.Describe[activity.Interaction](domain.Activity, "A trigger started an automation: an endpoint, an event, a schedule, a page or a test."),

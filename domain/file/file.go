@@ -91,8 +91,8 @@ type (
 		Content Content
 		Now     time.Time
 	}
-	// Look changes nothing: it only loads the file.
-	Look struct{ Now time.Time }
+	// Get changes nothing: it only loads the file.
+	Get struct{ Now time.Time }
 	// Delete ends a file.
 	Delete struct{ Now time.Time }
 	// Expire ends a file whose time is over, and no other.
@@ -106,7 +106,7 @@ type Token struct{ Sealed []byte }
 func (Upload) fileCommand()  {}
 func (Change) fileCommand()  {}
 func (Replace) fileCommand() {}
-func (Look) fileCommand()    {}
+func (Get) fileCommand()     {}
 func (Delete) fileCommand()  {}
 func (Expire) fileCommand()  {}
 
@@ -137,13 +137,13 @@ func (Updated) EventType() string { return "workspaces.files.updated" }
 // EventType implements domain.Event.
 func (Deleted) EventType() string { return "workspaces.files.deleted" }
 
-// Payload implements domain.Shown: everything but the share token.
-func (e Uploaded) Payload() any { return shown{e.File} }
+// Payload implements domain.PayloadEvent: everything but the share token.
+func (e Uploaded) Payload() any { return filePayload{e.File} }
 
-// Payload implements domain.Shown: everything but the share token.
-func (e Updated) Payload() any { return shown{e.File} }
+// Payload implements domain.PayloadEvent: everything but the share token.
+func (e Updated) Payload() any { return filePayload{e.File} }
 
-type shown struct {
+type filePayload struct {
 	File Facts `json:"file"`
 }
 
@@ -151,7 +151,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
 	case Upload:
 		return upload(s, c)
-	case Look:
+	case Get:
 		return nil, s.checkExists(c.Now)
 	case Change:
 		return change(s, c)

@@ -60,15 +60,15 @@ func TestFiles(t *testing.T) {
 		"no change is no event":              {Given: []domain.Event{made}, When: file.Change{Name: new("a.png"), Now: noon}},
 		"its content is replaced":            {Given: []domain.Event{made}, When: file.Replace{Content: other, Now: noon}, Then: []domain.Event{file.Updated{File: with(func(f *file.Facts) { f.Content = other })}}},
 		"the same content is no event":       {Given: []domain.Event{made}, When: file.Replace{Content: content, Now: noon}},
-		"a look changes nothing":             {Given: []domain.Event{made}, When: file.Look{Now: noon}},
-		"what is not there is not seen":      {When: file.Look{Now: noon}, Refuse: domain.CodeNotFound},
+		"a look changes nothing":             {Given: []domain.Event{made}, When: file.Get{Now: noon}},
+		"what is not there is not seen":      {When: file.Get{Now: noon}, Refuse: domain.CodeNotFound},
 		"it is deleted":                      {Given: []domain.Event{made}, When: file.Delete{Now: noon}, Then: []domain.Event{gone}},
 		"it is deleted once":                 {Given: []domain.Event{made, gone}, When: file.Delete{Now: noon}, Refuse: domain.CodeNotFound},
 		"a deleted file does not change":     {Given: []domain.Event{made, gone}, When: file.Change{Public: new(true), Now: noon}, Refuse: domain.CodeNotFound},
 		"a deleted file has no content":      {Given: []domain.Event{made, gone}, When: file.Replace{Content: other, Now: noon}, Refuse: domain.CodeNotFound},
-		"an expired file is gone":            {Given: []domain.Event{passing}, When: file.Look{Now: noon.Add(time.Minute)}, Refuse: domain.CodeNotFound},
+		"an expired file is gone":            {Given: []domain.Event{passing}, When: file.Get{Now: noon.Add(time.Minute)}, Refuse: domain.CodeNotFound},
 		"an expired file gets no more time":  {Given: []domain.Event{passing}, When: file.Change{ExpiresAfter: new(int64(0)), Now: noon.Add(time.Minute)}, Refuse: domain.CodeNotFound},
-		"until then it is there":             {Given: []domain.Event{passing}, When: file.Look{Now: noon.Add(time.Minute - 1)}},
+		"until then it is there":             {Given: []domain.Event{passing}, When: file.Get{Now: noon.Add(time.Minute - 1)}},
 		"an expired file is swept":           {Given: []domain.Event{passing}, When: file.Expire{Now: noon.Add(time.Minute)}, Then: []domain.Event{gone}},
 		"before its time it is not swept":    {Given: []domain.Event{passing}, When: file.Expire{Now: noon}},
 		"it is swept once":                   {Given: []domain.Event{passing, gone}, When: file.Expire{Now: noon.Add(time.Hour)}},
@@ -103,7 +103,7 @@ func TestNames(t *testing.T) {
 func TestTheTokenIsNotShown(t *testing.T) {
 	t.Parallel()
 	share := file.Share{Generation: 7, Sealed: []byte("the token, sealed")}
-	for _, ev := range []domain.Shown{file.Uploaded{File: facts, Share: share}, file.Updated{File: facts, Share: share}} {
+	for _, ev := range []domain.PayloadEvent{file.Uploaded{File: facts, Share: share}, file.Updated{File: facts, Share: share}} {
 		payload, err := json.Marshal(ev.Payload())
 		require.NoError(t, err)
 		require.JSONEq(t, `{"file":{"id":"f1","workspaceId":"w1","path":"w1/f1.a.png","name":"a.png","public":false,"mimetype":"image/png","size":3,"checksum":"`+content.Checksum+`","createdBy":"u1"}}`, string(payload))

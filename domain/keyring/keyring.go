@@ -202,7 +202,7 @@ func (Updated) EventType() string { return "gateway.jwks.updated" }
 // EventType implements domain.Event.
 func (RuntimeUpdated) EventType() string { return "runtime.jwks.updated" }
 
-// Payload implements domain.Shown: the catalogue names the keys, and GET
+// Payload implements domain.PayloadEvent: the catalogue names the keys, and GET
 // /oidc/jwks shows them.
 func (u Updated) Payload() any { return RuntimeUpdated{Created: u.Created, Deleted: u.Deleted} }
 

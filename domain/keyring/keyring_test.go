@@ -177,7 +177,7 @@ func TestTheFirstToGoIsKnown(t *testing.T) {
 }
 
 func TestTheCatalogueShowsNamesOnly(t *testing.T) {
-	shown, err := json.Marshal(started[0].(domain.Shown).Payload())
+	shown, err := json.Marshal(started[0].(domain.PayloadEvent).Payload())
 	require.NoError(t, err)
 	require.JSONEq(t, fmt.Sprintf(`{"created":[%q,%q],"deleted":[]}`, a.KID, b.KID), string(shown))
 }

@@ -29,18 +29,18 @@ type State struct {
 type Command interface{ nameCommand() }
 
 type (
-	// Take gives the name to Owner. Taking what one has does nothing.
-	Take struct{ Kind, Owner string }
+	// Claim gives the name to Owner. Taking what one has does nothing.
+	Claim struct{ Kind, Owner string }
 	// Release frees the name if Owner has it.
 	Release struct{ Kind, Owner string }
 )
 
-func (Take) nameCommand()    {}
+func (Claim) nameCommand()   {}
 func (Release) nameCommand() {}
 
 type (
-	// Taken says that somebody has the name from now on.
-	Taken struct {
+	// Claimed says that somebody has the name from now on.
+	Claimed struct {
 		Kind  string `json:"kind"`
 		Owner string `json:"owner"`
 	}
@@ -52,19 +52,19 @@ type (
 )
 
 // EventType implements domain.Event.
-func (Taken) EventType() string { return "names.taken" }
+func (Claimed) EventType() string { return "names.taken" }
 
 // EventType implements domain.Event.
 func (Released) EventType() string { return "names.released" }
 
 func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
-	case Take:
+	case Claim:
 		switch s.Owner {
 		case c.Owner:
 			return nil, nil
 		case "":
-			return []domain.Event{Taken(c)}, nil
+			return []domain.Event{Claimed(c)}, nil
 		}
 		return nil, domain.Refuse(domain.CodeAlreadyExists, "this %s is used already", c.Kind).With("field", c.Kind)
 	case Release:
@@ -79,7 +79,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 
 func evolve(s State, ev domain.Event) State {
 	switch e := ev.(type) {
-	case Taken:
+	case Claimed:
 		return State{Owner: e.Owner}
 	case Released:
 		return State{}

@@ -11,16 +11,16 @@ import (
 )
 
 func TestRules(t *testing.T) {
-	taken, released := name.Taken{Kind: "email", Owner: "a"}, name.Released{Kind: "email", Owner: "a"}
+	taken, released := name.Claimed{Kind: "email", Owner: "a"}, name.Released{Kind: "email", Owner: "a"}
 	for title, sc := range map[string]domaintest.Scenario[name.State, name.Command]{
 		"a free name is taken": {
-			When: name.Take{Kind: "email", Owner: "a"}, Then: []domain.Event{taken},
+			When: name.Claim{Kind: "email", Owner: "a"}, Then: []domain.Event{taken},
 		},
 		"a taken name is refused to others": {
-			Given: []domain.Event{taken}, When: name.Take{Kind: "email", Owner: "b"}, Refuse: domain.CodeAlreadyExists,
+			Given: []domain.Event{taken}, When: name.Claim{Kind: "email", Owner: "b"}, Refuse: domain.CodeAlreadyExists,
 		},
 		"its owner takes it again without a word": {
-			Given: []domain.Event{taken}, When: name.Take{Kind: "email", Owner: "a"},
+			Given: []domain.Event{taken}, When: name.Claim{Kind: "email", Owner: "a"},
 		},
 		"its owner gives it up": {
 			Given: []domain.Event{taken}, When: name.Release{Kind: "email", Owner: "a"}, Then: []domain.Event{released},
@@ -29,8 +29,8 @@ func TestRules(t *testing.T) {
 			Given: []domain.Event{taken}, When: name.Release{Kind: "email", Owner: "b"},
 		},
 		"a released name is free": {
-			Given: []domain.Event{taken, released}, When: name.Take{Kind: "email", Owner: "b"},
-			Then: []domain.Event{name.Taken{Kind: "email", Owner: "b"}},
+			Given: []domain.Event{taken, released}, When: name.Claim{Kind: "email", Owner: "b"},
+			Then: []domain.Event{name.Claimed{Kind: "email", Owner: "b"}},
 		},
 	} {
 		t.Run(title, func(t *testing.T) { sc.Check(t, name.Decider) })

@@ -232,7 +232,7 @@ func (b Bulk) Sorted() []Categorised {
 	return all
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e BulkImportStarted) Payload() any {
 	workspaces := make([]slugged, 0, len(e.Bulk.Planned))
 	for _, p := range e.Bulk.Planned {
@@ -247,7 +247,7 @@ func (e BulkImportStarted) Payload() any {
 	}{e.ofRun, listed(e.Bulk.Groups), len(workspaces), workspaces, listed(e.Bulk.Warnings)}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e BulkPushStarted) Payload() any {
 	return struct {
 		ofRun
@@ -275,7 +275,7 @@ func (p bulkProgress) payload() progressPayload {
 	return progressPayload{p.ofRun, f.Slug, f.WorkspaceID, f.Name, f.Status, f.Reason, p.Current, p.Total, 100 * p.Current / max(p.Total, 1), f.Duration}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e BulkImportProgress) Payload() any {
 	return struct {
 		progressPayload
@@ -286,7 +286,7 @@ func (e BulkImportProgress) Payload() any {
 	}{bulkProgress(e).payload(), e.Finished.Imported, e.Finished.Deleted, listed(e.Finished.Errors), listed(e.Finished.Warnings)}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e BulkPushProgress) Payload() any {
 	return struct {
 		progressPayload

@@ -41,7 +41,7 @@ func events(t *testing.T, begun domain.Event, cmds ...operation.Command) []domai
 func payload(t *testing.T, ev domain.Event) string {
 	t.Helper()
 	var shown any = ev
-	if s, ok := ev.(domain.Shown); ok {
+	if s, ok := ev.(domain.PayloadEvent); ok {
 		shown = s.Payload()
 	}
 	body, err := json.Marshal(shown)

@@ -341,7 +341,7 @@ func (Resumed) EventType() string { return "workspaces.operations.resumed" }
 // EventType implements domain.Event.
 func (Ended) EventType() string { return "workspaces.operations.ended" }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Started) Payload() any { return e.About }
 
 // of returns the progress with what it shares with its operation.

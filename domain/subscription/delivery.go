@@ -48,7 +48,7 @@ type Delivery struct {
 	Forgotten      int             `json:"forgotten,omitempty"` // attempts before those
 	NextAttemptAt  time.Time       `json:"nextAttemptAt,omitzero"`
 	CreatedAt      time.Time       `json:"createdAt"`
-	Place          string          `json:"place,omitempty"`  // sorts deliveries in the order of their events
+	SortKey        string          `json:"place,omitempty"`  // sorts deliveries in the order of their events
 	Replay         string          `json:"replay,omitempty"` // the operation that replays the event
 	Lane           string          `json:"lane,omitempty"`   // deliveries of one lane go one after another; "": it has none
 	Round          int             `json:"round,omitempty"`  // attempts before it was asked for again
@@ -133,8 +133,8 @@ func Lane(subscriptionID, replay, value string) string {
 	return digest(subscriptionID, replay, value)[:16]
 }
 
-// Place returns a text that sorts before that of every later event of the workspace.
-func Place(e *feed.Event) string {
+// SortKey returns a text that sorts before that of every later event of the workspace.
+func SortKey(e *feed.Event) string {
 	facts := 0
 	if e.Log == domain.Activity {
 		facts = 1 // of the same instant the fact is the earlier one

@@ -91,15 +91,15 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return change(s, c.Patch)
 	case Rotate:
 		s.Keys = Keys{Sealed: c.Sealed, Last4: c.Last4, Previous: s.Keys.Sealed, PreviousUntil: c.Until}
-		return []domain.Event{Updated{Subscription: s.shown(), Keys: s.Keys}}, nil
+		return []domain.Event{Updated{Subscription: s.summary(), Keys: s.Keys}}, nil
 	case Disable:
 		if s.Disabled || s.Closed != c.Closed {
 			return nil, nil
 		}
 		s.Disabled, s.Reason = true, c.Reason
-		return []domain.Event{Disabled{Subscription: s.shown(), Reason: c.Reason}}, nil
+		return []domain.Event{Disabled{Subscription: s.summary(), Reason: c.Reason}}, nil
 	case Delete:
-		return []domain.Event{Deleted{Subscription: s.shown()}}, nil
+		return []domain.Event{Deleted{Subscription: s.summary()}}, nil
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "subscription: unknown command %T", cmd)
 	}
@@ -114,7 +114,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 		return nil, err
 	}
 	made := State{ID: c.ID, WorkspaceID: c.WorkspaceID, Terms: terms, Keys: c.Keys}
-	return []domain.Event{Created{Subscription: made.shown(), WorkspaceID: c.WorkspaceID, Keys: c.Keys}}, nil
+	return []domain.Event{Created{Subscription: made.summary(), WorkspaceID: c.WorkspaceID, Keys: c.Keys}}, nil
 }
 
 func change(s State, p Patch) ([]domain.Event, error) {
@@ -130,21 +130,21 @@ func change(s State, p Patch) ([]domain.Event, error) {
 	if p.Disabled != nil {
 		s.Reason = ""
 	}
-	return []domain.Event{Updated{Subscription: s.shown(), Keys: s.Keys, Closes: closes}}, nil
+	return []domain.Event{Updated{Subscription: s.summary(), Keys: s.Keys, Closes: closes}}, nil
 }
 
 func evolve(s State, ev domain.Event) State {
 	switch e := ev.(type) {
 	case Created:
-		return e.Subscription.on(State{WorkspaceID: e.WorkspaceID, Keys: e.Keys})
+		return e.Subscription.applyTo(State{WorkspaceID: e.WorkspaceID, Keys: e.Keys})
 	case Updated:
 		s.Keys = e.Keys
 		if e.Closes {
 			s.Closed++
 		}
-		return e.Subscription.on(s)
+		return e.Subscription.applyTo(s)
 	case Disabled:
-		return e.Subscription.on(s)
+		return e.Subscription.applyTo(s)
 	case Deleted:
 		s.Deleted = true
 	}
@@ -311,20 +311,20 @@ func (t Terms) Filter() (*feed.Filter, error) {
 	return &filter, err
 }
 
-// Shown is what the catalogue shows of a subscription.
-type Shown struct {
+// Summary is what the catalogue shows of a subscription.
+type Summary struct {
 	ID string `json:"id"`
 	Terms
 	Reason      string `json:"disabledReason,omitempty"`
 	SecretLast4 string `json:"secretLast4"`
 }
 
-func (s State) shown() Shown {
-	return Shown{ID: s.ID, Terms: s.Terms, Reason: s.Reason, SecretLast4: s.Keys.Last4}
+func (s State) summary() Summary {
+	return Summary{ID: s.ID, Terms: s.Terms, Reason: s.Reason, SecretLast4: s.Keys.Last4}
 }
 
-// on returns a state with what is shown of it.
-func (s Shown) on(state State) State {
+// applyTo returns a state with what is shown of it.
+func (s Summary) applyTo(state State) State {
 	state.ID, state.Terms, state.Reason = s.ID, s.Terms, s.Reason
 	return state
 }
@@ -332,25 +332,25 @@ func (s Shown) on(state State) State {
 type (
 	// Created says that a subscription was made. It delivers what happens after it.
 	Created struct {
-		Subscription Shown  `json:"subscription"`
-		WorkspaceID  string `json:"workspaceId"`
-		Keys         Keys   `json:"keys"`
+		Subscription Summary `json:"subscription"`
+		WorkspaceID  string  `json:"workspaceId"`
+		Keys         Keys    `json:"keys"`
 	}
 	// Updated says that its terms or its secret changed, and what they are now.
 	// Closes says that its breaker was closed by hand.
 	Updated struct {
-		Subscription Shown `json:"subscription"`
-		Keys         Keys  `json:"keys"`
-		Closes       bool  `json:"closes,omitempty"`
+		Subscription Summary `json:"subscription"`
+		Keys         Keys    `json:"keys"`
+		Closes       bool    `json:"closes,omitempty"`
 	}
 	// Deleted says that nothing is delivered any more.
 	Deleted struct {
-		Subscription Shown `json:"subscription"`
+		Subscription Summary `json:"subscription"`
 	}
 	// Disabled says that the platform stopped delivering, and why.
 	Disabled struct {
-		Subscription Shown  `json:"subscription"`
-		Reason       string `json:"reason"`
+		Subscription Summary `json:"subscription"`
+		Reason       string  `json:"reason"`
 	}
 )
 
@@ -370,11 +370,11 @@ func (Disabled) EventType() string { return "workspaces.subscriptions.disabled" 
 // address not what may be a secret of the receiver's, for more people read events than
 // manage subscriptions.
 type payload struct {
-	Subscription Shown  `json:"subscription"`
-	Reason       string `json:"reason,omitempty"`
+	Subscription Summary `json:"subscription"`
+	Reason       string  `json:"reason,omitempty"`
 }
 
-func payloadOf(s Shown, reason string) payload {
+func payloadOf(s Summary, reason string) payload {
 	s.URL = PublicURL(s.URL)
 	return payload{s, reason}
 }
@@ -386,14 +386,14 @@ func PublicURL(address string) string {
 	return bare
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Created) Payload() any { return payloadOf(e.Subscription, "") }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Updated) Payload() any { return payloadOf(e.Subscription, "") }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Deleted) Payload() any { return payloadOf(e.Subscription, "") }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Disabled) Payload() any { return payloadOf(e.Subscription, e.Reason) }

@@ -22,8 +22,8 @@ var (
 	keys  = subscription.Keys{Sealed: []byte("sealed-1"), Last4: "abc="}
 )
 
-func shown(change ...func(*subscription.Shown)) subscription.Shown {
-	s := subscription.Shown{ID: "sub_1", Terms: terms, SecretLast4: "abc="}
+func shown(change ...func(*subscription.Summary)) subscription.Summary {
+	s := subscription.Summary{ID: "sub_1", Terms: terms, SecretLast4: "abc="}
 	s.OrderKey, s.Filters = subscription.DefaultOrderKey, map[string]any{}
 	for _, c := range change {
 		c(&s)
@@ -31,8 +31,8 @@ func shown(change ...func(*subscription.Shown)) subscription.Shown {
 	return s
 }
 
-func disabled(reason string) func(*subscription.Shown) {
-	return func(s *subscription.Shown) { s.Disabled, s.Reason = true, reason }
+func disabled(reason string) func(*subscription.Summary) {
+	return func(s *subscription.Summary) { s.Disabled, s.Reason = true, reason }
 }
 
 func to[T any](v T) *T { return &v }
@@ -60,7 +60,7 @@ func TestSubscriptions(t *testing.T) {
 			Given: []domain.Event{made},
 			When:  subscription.Change{Patch: subscription.Patch{Description: to("for the shop")}},
 			Then: []domain.Event{subscription.Updated{
-				Subscription: shown(func(s *subscription.Shown) { s.Description = "for the shop" }), Keys: keys,
+				Subscription: shown(func(s *subscription.Summary) { s.Description = "for the shop" }), Keys: keys,
 			}},
 		},
 		"a patch that changes nothing records nothing": {
@@ -104,7 +104,7 @@ func TestSubscriptions(t *testing.T) {
 			Given: []domain.Event{made},
 			When:  subscription.Rotate{Sealed: []byte("sealed-2"), Last4: "xyz=", Until: noon},
 			Then: []domain.Event{subscription.Updated{
-				Subscription: shown(func(s *subscription.Shown) { s.SecretLast4 = "xyz=" }),
+				Subscription: shown(func(s *subscription.Summary) { s.SecretLast4 = "xyz=" }),
 				Keys:         subscription.Keys{Sealed: []byte("sealed-2"), Last4: "xyz=", Previous: []byte("sealed-1"), PreviousUntil: noon},
 			}},
 		},
@@ -134,7 +134,7 @@ func TestPayloadsHaveNoSecretNotEvenSealed(t *testing.T) {
 	t.Parallel()
 	one := shown()
 	one.URL += "?token=of-the-receiver#here"
-	for _, ev := range []domain.Shown{
+	for _, ev := range []domain.PayloadEvent{
 		subscription.Created{Subscription: one, Keys: keys}, subscription.Updated{Subscription: one, Keys: keys}, subscription.Deleted{Subscription: one},
 	} {
 		body, err := json.Marshal(ev.Payload())
@@ -255,7 +255,7 @@ func TestARecordIsNeverLargerThanItsWeight(t *testing.T) {
 	for _, text := range []string{"", strings.Repeat("\x01", 1024), strings.Repeat("<&>", 300), strings.Repeat(`"\`, 500), strings.Repeat("\u2028é\uFFFD\n", 300)} {
 		r := subscription.Record{Health: &subscription.Health{Failures: 9, FailingSince: noon, LastDeliveryAt: noon}, Asked: true, Delivery: subscription.Delivery{
 			ID: subscription.DeliveryID("s", "e", ""), SubscriptionID: "sub_0123456789abcdef", EventID: strings.Repeat("0", 26), EventType: strings.Repeat("a", 200),
-			Place: strings.Repeat("0", 33), Lane: strings.Repeat("l", 16), Replay: "op_0123456789abcdef", CreatedAt: noon, NextAttemptAt: noon, Status: subscription.Pending,
+			SortKey: strings.Repeat("0", 33), Lane: strings.Repeat("l", 16), Replay: "op_0123456789abcdef", CreatedAt: noon, NextAttemptAt: noon, Status: subscription.Pending,
 		}}
 		for range 3 {
 			r.Delivery.Attempts = append(r.Delivery.Attempts, subscription.Attempt{At: noon, Status: 500, Duration: 123456, Error: text, ResponseBody: text})
@@ -294,7 +294,7 @@ func TestIDsOfDeliveriesAreOfTheirEventAndReplay(t *testing.T) {
 func TestPlacesSortAsTheFeedDoes(t *testing.T) {
 	t.Parallel()
 	at := func(ms int, log domain.Log, seq uint64) string {
-		return subscription.Place(&feed.Event{At: noon.Add(time.Duration(ms) * time.Millisecond), Log: log, Seq: domain.At(log, seq)})
+		return subscription.SortKey(&feed.Event{At: noon.Add(time.Duration(ms) * time.Millisecond), Log: log, Seq: domain.At(log, seq)})
 	}
 	order := []string{at(0, domain.State, 9), at(0, domain.Activity, 2), at(0, domain.Activity, 10), at(1, domain.State, 10), at(1, domain.Activity, 11)}
 	require.IsIncreasing(t, order)

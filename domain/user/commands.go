@@ -15,8 +15,8 @@ import (
 type Command interface{ userCommand() }
 
 type (
-	// Look changes nothing: it only loads the state.
-	Look struct{}
+	// Get changes nothing: it only loads the state.
+	Get struct{}
 	// SignUp creates an account for its owner.
 	SignUp struct {
 		ID, Email, FirstName, LastName, Language string
@@ -93,7 +93,7 @@ type (
 	}
 )
 
-func (Look) userCommand()           {}
+func (Get) userCommand()            {}
 func (SignUp) userCommand()         {}
 func (Create) userCommand()         {}
 func (Change) userCommand()         {}
@@ -112,7 +112,7 @@ func (UseCode) userCommand()        {}
 
 func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
-	case Look:
+	case Get:
 		return nil, nil
 	case SignUp:
 		return signUp(s, c)

@@ -171,7 +171,7 @@ func TestPayloadsShowNoSecret(t *testing.T) {
 		user.PasswordReset{Email: s.Email, IP: "::1", User: s.User, Credentials: s.Credentials},
 		user.CodeAccepted{UserID: id, Email: s.Email, IP: "::1", Step: 4711},
 	} {
-		body, err := json.Marshal(ev.(domain.Shown).Payload())
+		body, err := json.Marshal(ev.(domain.PayloadEvent).Payload())
 		require.NoError(t, err)
 		for _, secret := range []string{"hash-1", "c2VhbGVk", "b2ZmZXJl", "4711", "credentials", "disowned"} {
 			require.NotContains(t, string(body), secret, ev.EventType())

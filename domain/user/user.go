@@ -199,33 +199,33 @@ func (Deleted) EventType() string { return "gateway.users.deleted" }
 
 // The payloads, where they differ from what is folded.
 type (
-	shownUser struct {
+	userPayload struct {
 		User User `json:"user"`
 	}
-	shownSignup struct {
+	signupPayload struct {
 		User User   `json:"user"`
 		IP   string `json:"ip"`
 	}
-	shownMail struct {
+	mailPayload struct {
 		Email string `json:"email"`
 		IP    string `json:"ip"`
 	}
 )
 
-// Payload implements domain.Shown: everything but the credentials.
-func (e SignedUp) Payload() any { return shownSignup{e.User, e.IP} }
+// Payload implements domain.PayloadEvent: everything but the credentials.
+func (e SignedUp) Payload() any { return signupPayload{e.User, e.IP} }
 
-// Payload implements domain.Shown: everything but the credentials.
-func (e Created) Payload() any { return shownUser{e.User} }
+// Payload implements domain.PayloadEvent: everything but the credentials.
+func (e Created) Payload() any { return userPayload{e.User} }
 
-// Payload implements domain.Shown: everything but the credentials.
-func (e Updated) Payload() any { return shownUser{e.User} }
+// Payload implements domain.PayloadEvent: everything but the credentials.
+func (e Updated) Payload() any { return userPayload{e.User} }
 
-// Payload implements domain.Shown: everything but the credentials.
-func (e PasswordReset) Payload() any { return shownMail{e.Email, e.IP} }
+// Payload implements domain.PayloadEvent: everything but the credentials.
+func (e PasswordReset) Payload() any { return mailPayload{e.Email, e.IP} }
 
-// Payload implements domain.Shown, without the code.
-func (e CodeAccepted) Payload() any { return shownMail{e.Email, e.IP} }
+// Payload implements domain.PayloadEvent, without the code.
+func (e CodeAccepted) Payload() any { return mailPayload{e.Email, e.IP} }
 
 // Events that are not folded.
 type (

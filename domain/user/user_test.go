@@ -125,10 +125,10 @@ func TestMakingAnAccount(t *testing.T) {
 			When: user.Create{ID: id, Status: "frozen", Provider: user.Anonymous}, Refuse: domain.CodeValidation,
 		},
 		"looking changes nothing": {
-			Given: given(ada()), When: user.Look{},
+			Given: given(ada()), When: user.Get{},
 		},
 		"looking at nobody is no fault": {
-			When: user.Look{},
+			When: user.Get{},
 		},
 		"no command is the operator's fault": {
 			Refuse: domain.CodeInternal,

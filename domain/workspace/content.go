@@ -102,7 +102,7 @@ func save(s State, c Save) ([]domain.Event, error) {
 		}
 	}
 	if exists && (c.Create || c.Entry.From != "") {
-		return nil, takenError("slug", slugOf(path))
+		return nil, alreadyUsedError("slug", slugOf(path))
 	}
 	if err := s.checkFree(c.Entry); err != nil {
 		return nil, err
@@ -131,10 +131,10 @@ func (s State) checkFree(e Entry) error {
 			continue
 		}
 		if strings.EqualFold(path, e.Path) {
-			return takenError("slug", slugOf(e.Path)).With("message", "differs from "+slugOf(path)+" in case only")
+			return alreadyUsedError("slug", slugOf(e.Path)).With("message", "differs from "+slugOf(path)+" in case only")
 		}
 		if folder == "automations" && e.Endpoint != "" && item.Endpoint == e.Endpoint {
-			return takenError("when.endpoint", e.Endpoint).With("usedBy", slugOf(path))
+			return alreadyUsedError("when.endpoint", e.Endpoint).With("usedBy", slugOf(path))
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func slugOf(path string) string {
 	return slug
 }
 
-func takenError(field, value string) *domain.Error {
+func alreadyUsedError(field, value string) *domain.Error {
 	return domain.Refuse(domain.CodeAlreadyExists, "%s %q is used already", field, value).With("field", field).With("value", value)
 }
 
@@ -353,7 +353,7 @@ type Replace struct {
 	Switch
 	// Lock, when set, is taken and given back in the same step; Epoch, when set,
 	// is that of the lock that the operation holds.
-	Lock  *TakeLock
+	Lock  *AcquireLock
 	Epoch uint64
 	// Sync is what a pull says about its repository.
 	Sync *Integration
@@ -459,10 +459,10 @@ func (Imported) EventType() string { return "workspaces.imported" }
 // EventType implements domain.Event.
 func (Restored) EventType() string { return "workspaces.restored" }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Imported) Payload() any { return e.Import }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Restored) Payload() any { return e.Restore }
 
 // stage refuses to add to what somebody else has put down anew meanwhile: half of
@@ -500,7 +500,7 @@ const Superseded = "superseded"
 
 func replace(s State, c Replace) ([]domain.Event, error) {
 	if c.Epoch != 0 {
-		if err := s.heldAt(c.Epoch); err != nil {
+		if err := s.checkLockEpoch(c.Epoch); err != nil {
 			return nil, err
 		}
 	}
@@ -535,7 +535,7 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 	if c.Lock == nil {
 		return append([]domain.Event{imported}, s.resolved(c.Epoch)...), nil
 	}
-	events, err := takeLock(s, *c.Lock)
+	events, err := acquireLock(s, *c.Lock)
 	if err != nil {
 		return nil, err
 	}

@@ -214,8 +214,8 @@ func locked(reason string, epoch uint64, op *workspace.Operation) workspace.Lock
 	return ev
 }
 
-func take(reason string, at time.Time, op *workspace.Operation) workspace.TakeLock {
-	return workspace.TakeLock{Reason: reason, By: "ada", Now: at, Timeout: 30 * time.Minute, Operation: op}
+func take(reason string, at time.Time, op *workspace.Operation) workspace.AcquireLock {
+	return workspace.AcquireLock{Reason: reason, By: "ada", Now: at, Timeout: 30 * time.Minute, Operation: op}
 }
 
 func TestTheWriteLock(t *testing.T) {
@@ -259,7 +259,7 @@ func TestDeleting(t *testing.T) {
 	back := shop
 	back.Slug = "other"
 	for name, sc := range map[string]scenario{
-		"a workspace is deleted": {Given: owned(), When: workspace.Delete{Now: noon, Keeps: 30 * 24 * time.Hour}, Then: []domain.Event{gone}},
+		"a workspace is deleted": {Given: owned(), When: workspace.Delete{Now: noon, RestorableFor: 30 * 24 * time.Hour}, Then: []domain.Event{gone}},
 		"it is gone at once":     {Given: deleted, When: patch(document.Pair{Key: "name", Value: "x"}), Refuse: domain.CodeNotFound},
 		"its id is never used again": {
 			Given: deleted, When: create(shop), Refuse: domain.CodeAlreadyExists,

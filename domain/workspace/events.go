@@ -264,17 +264,17 @@ type (
 	}
 )
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Created) Payload() any {
 	return workspacePayload{Workspace: truncateDocument(e.Workspace.publicDocument())}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Updated) Payload() any {
 	return workspacePayload{Workspace: truncateDocument(e.Workspace.publicDocument()), OldSlug: e.OldSlug}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Configured) Payload() any {
 	payload := configPayload{Config: truncateDocument(e.Workspace.Settings.publicConfig())}
 	if e.OldConfig != nil {
@@ -283,41 +283,41 @@ func (e Configured) Payload() any {
 	return payload
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e BlocksUpdated) Payload() any {
 	return blocksPayload{truncateDocument(e.Workspace.Settings.Blocks), e.Workspace.Settings.Slug}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e EventsUpdated) Payload() any {
 	return typesPayload{truncateDocument(e.Workspace.Settings.Events)}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Duplicated) Payload() any {
 	return copyPayload{truncateDocument(e.Workspace.publicDocument()), e.From}
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Secured) Payload() any { return securityPayload{e.Security} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e PageShared) Payload() any { return sharePayload{e.SubjectID, e.Target, &e.Permissions} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e PageUnshared) Payload() any { return sharePayload{SubjectID: e.SubjectID, Target: e.Target} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e SecretsUpdated) Payload() any {
 	return secretsPayload{names(e.Created), names(e.Updated), names(e.Deleted)}
 }
 
 func names(list []string) []string { return append([]string{}, list...) }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Undeleted) Payload() any { return undeletedPayload{e.ID, e.Slug, e.Name} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Locked) Payload() any {
 	payload := lockPayload{Reason: e.Reason, Epoch: e.Epoch, LockedBy: e.LockedBy, ExpiresAt: e.ExpiresAt}
 	if e.Operation != nil {
@@ -328,34 +328,34 @@ func (e Locked) Payload() any {
 	return payload
 }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Published) Payload() any { return versionPayload{e.Version, e.Changes} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Marked) Payload() any { return markPayload{e.RepositoryID, e.Commit} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Intended) Payload() any { return markPayload{e.RepositoryID, e.Intent.Commit} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Staged) Payload() any { return stagePayload{len(e.Entries)} }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e AutomationCreated) Payload() any { return e.payload() }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e AutomationUpdated) Payload() any { return e.payload() }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e PageCreated) Payload() any { return e.payload() }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e PageUpdated) Payload() any { return e.payload() }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e Installed) Payload() any { return e.payload() }
 
-// Payload implements domain.Shown.
+// Payload implements domain.PayloadEvent.
 func (e InstanceConfigured) Payload() any { return e.payload() }
 
 // maxPayload is the longest document in the payload of an event; of a longer one the payload has the

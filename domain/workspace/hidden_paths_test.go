@@ -16,7 +16,7 @@ import (
 // payloadOf is what is told of an event, as JSON.
 func payloadOf(t *testing.T, ev domain.Event) string {
 	t.Helper()
-	body, err := json.Marshal(ev.(domain.Shown).Payload())
+	body, err := json.Marshal(ev.(domain.PayloadEvent).Payload())
 	require.NoError(t, err)
 	return string(body)
 }

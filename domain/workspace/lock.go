@@ -101,9 +101,9 @@ func CheckVersioning(s State, now time.Time) error {
 }
 
 type (
-	// TakeLock locks the workspace. Without an operation it is done by hand: that
+	// AcquireLock locks the workspace. Without an operation it is done by hand: that
 	// renews a lock which was set by hand.
-	TakeLock struct {
+	AcquireLock struct {
 		Reason    string
 		By        string
 		Now       time.Time
@@ -138,12 +138,12 @@ type (
 	Expire struct{ Now time.Time }
 )
 
-func (TakeLock) workspaceCommand() {}
-func (TakeOver) workspaceCommand() {}
-func (Renew) workspaceCommand()    {}
-func (Release) workspaceCommand()  {}
-func (Clear) workspaceCommand()    {}
-func (Expire) workspaceCommand()   {}
+func (AcquireLock) workspaceCommand() {}
+func (TakeOver) workspaceCommand()    {}
+func (Renew) workspaceCommand()       {}
+func (Release) workspaceCommand()     {}
+func (Clear) workspaceCommand()       {}
+func (Expire) workspaceCommand()      {}
 
 type (
 	// Locked says who locked the workspace, why and until when.
@@ -171,7 +171,7 @@ func (Locked) EventType() string { return "workspaces.locked" }
 // EventType implements domain.Event.
 func (Unlocked) EventType() string { return "workspaces.unlocked" }
 
-func takeLock(s State, c TakeLock) ([]domain.Event, error) {
+func acquireLock(s State, c AcquireLock) ([]domain.Event, error) {
 	if c.Operation == nil && (c.Reason == "" || !domain.IsLine(c.Reason, 200)) {
 		return nil, domain.Invalid(domain.FieldError{Field: "reason", Message: "must be one line of 1 to 200 characters"})
 	}
@@ -195,7 +195,7 @@ func takeLock(s State, c TakeLock) ([]domain.Event, error) {
 }
 
 func release(s State, c Release) ([]domain.Event, error) {
-	if err := s.heldAt(c.Epoch); err != nil {
+	if err := s.checkLockEpoch(c.Epoch); err != nil {
 		return nil, err
 	}
 	return s.unlockEvents(c.Cause), nil
@@ -203,7 +203,7 @@ func release(s State, c Release) ([]domain.Event, error) {
 
 // continuesLock reports whether an operation goes on with the conflict that holds the
 // lock.
-func (s State) continuesLock(c TakeLock) bool {
+func (s State) continuesLock(c AcquireLock) bool {
 	return c.Over != "" && c.Operation != nil && s.Lock.Reason == MergeConflict && s.Conflict != nil && s.Conflict.RepositoryID == c.Over
 }
 
@@ -218,7 +218,7 @@ func takeOver(s State, c TakeOver) ([]domain.Event, error) {
 }
 
 func renew(s State, c Renew) ([]domain.Event, error) {
-	if err := s.heldAt(c.Epoch); err != nil {
+	if err := s.checkLockEpoch(c.Epoch); err != nil {
 		return nil, err
 	}
 	until := c.Now.Add(c.Timeout)

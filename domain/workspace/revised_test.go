@@ -21,7 +21,7 @@ func TestImportsAndRestorationsTellTheContentRevision(t *testing.T) {
 		var shown, stored map[string]any
 		require.NoError(t, json.Unmarshal(body, &shown))
 		require.EqualValues(t, 48213, shown["contentRevision"])
-		body, err = json.Marshal(ev.(domain.Shown).Payload())
+		body, err = json.Marshal(ev.(domain.PayloadEvent).Payload())
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(body, &stored))
 		delete(shown, "contentRevision")

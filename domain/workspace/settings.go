@@ -324,10 +324,10 @@ func WithoutSecrets(config *document.Map) *document.Map {
 	return left
 }
 
-// keepSecrets returns a config to be stored: the mask stands for what was there
+// restoreMasked returns a config to be stored: the mask stands for what was there
 // before. A secret itself is refused: configs are content, which is exported and
 // kept for ever.
-func keepSecrets(before, next *document.Map) (*document.Map, error) {
+func restoreMasked(before, next *document.Map) (*document.Map, error) {
 	was, _ := before.Get("value")
 	kept, errs := changeSecrets(next, func(path []string, v any) (any, string) {
 		text, isText := v.(string)

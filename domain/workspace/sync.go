@@ -9,8 +9,8 @@ import (
 	"svc/domain"
 )
 
-// Place is where in a repository a workspace lives.
-type Place struct {
+// Location is where in a repository a workspace lives.
+type Location struct {
 	URL    string `json:"url"` // as it is configured: references to secrets are not resolved
 	Branch string `json:"branch"`
 	Root   string `json:"root,omitempty"`
@@ -26,7 +26,7 @@ type Base struct {
 
 // Sync is how a workspace stands with one repository.
 type Sync struct {
-	Place
+	Location
 	Base         *Base             `json:"base,omitempty"`         // nil: nothing was integrated yet
 	Intermediate []string          `json:"intermediate,omitempty"` // commits that this workspace put on its own branch, newest last
 	Held         map[string]uint64 `json:"held,omitempty"`         // paths that could not be read there, and the revision here
@@ -52,11 +52,11 @@ func (s Sync) record(commit string) Sync {
 
 // SyncWith returns how the workspace stands with a repository. What is known of
 // another place under the same id does not count.
-func (s State) SyncWith(repositoryID string, at Place) Sync {
-	if known := s.Sync[repositoryID]; known.Place == at {
+func (s State) SyncWith(repositoryID string, at Location) Sync {
+	if known := s.Sync[repositoryID]; known.Location == at {
 		return known
 	}
-	return Sync{Place: at}
+	return Sync{Location: at}
 }
 
 // Blobs lists the blobs that the state of a workspace names: the files of what it integrated last from each
@@ -119,7 +119,7 @@ type Left struct {
 
 // LeftIn returns the directory that the workspace had in a repository before its
 // place there was at; nil when there is none beside that.
-func (s State) LeftIn(repositoryID string, at Place) *Left {
+func (s State) LeftIn(repositoryID string, at Location) *Left {
 	known := s.Sync[repositoryID]
 	if known.URL != at.URL || known.Branch != at.Branch {
 		return nil
@@ -136,7 +136,7 @@ func (s State) LeftIn(repositoryID string, at Place) *Left {
 // Integration is what a pull says about its repository.
 type Integration struct {
 	RepositoryID string            `json:"repositoryId"`
-	Place        Place             `json:"place"`
+	Location     Location          `json:"place"`
 	Base         *Base             `json:"base,omitempty"`         // nil: it stays
 	Intermediate string            `json:"intermediate,omitempty"` // head of the own branch that it made
 	Held         map[string]uint64 `json:"held,omitempty"`
@@ -164,7 +164,7 @@ type ConflictFile struct {
 type Conflicted struct {
 	RepositoryID string         `json:"repositoryId"`
 	OperationID  string         `json:"operationId"`
-	Place        Place          `json:"place"`
+	Location     Location       `json:"place"`
 	By           string         `json:"by"`
 	At           time.Time      `json:"at"`
 	Branch       string         `json:"branch"` // the intermediate one
@@ -193,14 +193,14 @@ type (
 	Mark struct {
 		Epoch        uint64
 		RepositoryID string
-		Place        Place
+		Location     Location
 		Commit       string
 	}
 	// Intend records a push that is about to be sent.
 	Intend struct {
 		Epoch        uint64
 		RepositoryID string
-		Place        Place
+		Location     Location
 		Intent       Intent
 	}
 	// Conflict turns the lock of a pull into that of a conflict.
@@ -217,15 +217,15 @@ func (Conflict) workspaceCommand() {}
 type (
 	// Marked says that a commit on the intermediate branch is the workspace's own.
 	Marked struct {
-		RepositoryID string `json:"repositoryId"`
-		Place        Place  `json:"place"`
-		Commit       string `json:"commit"`
+		RepositoryID string   `json:"repositoryId"`
+		Location     Location `json:"place"`
+		Commit       string   `json:"commit"`
 	}
 	// Intended says what a push is about to send.
 	Intended struct {
-		RepositoryID string `json:"repositoryId"`
-		Place        Place  `json:"place"`
-		Intent       Intent `json:"intent"`
+		RepositoryID string   `json:"repositoryId"`
+		Location     Location `json:"place"`
+		Intent       Intent   `json:"intent"`
 	}
 )
 
@@ -236,21 +236,21 @@ func (Marked) EventType() string { return "workspaces.versions.marked" }
 func (Intended) EventType() string { return "workspaces.versions.intended" }
 
 func mark(s State, c Mark) ([]domain.Event, error) {
-	if err := s.heldAt(c.Epoch); err != nil || s.SyncWith(c.RepositoryID, c.Place).Recorded(c.Commit) {
+	if err := s.checkLockEpoch(c.Epoch); err != nil || s.SyncWith(c.RepositoryID, c.Location).Recorded(c.Commit) {
 		return nil, err
 	}
-	return []domain.Event{Marked{c.RepositoryID, c.Place, c.Commit}}, nil
+	return []domain.Event{Marked{c.RepositoryID, c.Location, c.Commit}}, nil
 }
 
 func intend(s State, c Intend) ([]domain.Event, error) {
-	if err := s.heldAt(c.Epoch); err != nil {
+	if err := s.checkLockEpoch(c.Epoch); err != nil {
 		return nil, err
 	}
-	return []domain.Event{Intended{c.RepositoryID, c.Place, c.Intent}}, nil
+	return []domain.Event{Intended{c.RepositoryID, c.Location, c.Intent}}, nil
 }
 
 func conflict(s State, c Conflict) ([]domain.Event, error) {
-	if err := s.heldAt(c.Epoch); err != nil {
+	if err := s.checkLockEpoch(c.Epoch); err != nil {
 		return nil, err
 	}
 	return []domain.Event{s.conflictLock(c.Conflicted)}, nil
@@ -272,8 +272,8 @@ func (s State) RevisionOf(path string) uint64 {
 	return s.Items[path].Revision
 }
 
-// heldAt refuses an operation whose lock was taken away.
-func (s State) heldAt(epoch uint64) error {
+// checkLockEpoch refuses an operation whose lock was taken away.
+func (s State) checkLockEpoch(epoch uint64) error {
 	if s.Lock == nil || s.Lock.Epoch != epoch {
 		return LockLost()
 	}
@@ -281,7 +281,7 @@ func (s State) heldAt(epoch uint64) error {
 }
 
 // with returns the state with how it stands with a repository changed.
-func (s State) with(repositoryID string, at Place, change func(Sync) Sync) State {
+func (s State) with(repositoryID string, at Location, change func(Sync) Sync) State {
 	changed := change(s.SyncWith(repositoryID, at))
 	s.Sync = maps.Clone(s.Sync)
 	if s.Sync == nil {
@@ -295,9 +295,9 @@ func (s State) with(repositoryID string, at Place, change func(Sync) Sync) State
 func (s State) synced(ev domain.Event) State {
 	switch e := ev.(type) {
 	case Marked:
-		return s.with(e.RepositoryID, e.Place, func(y Sync) Sync { return y.record(e.Commit) })
+		return s.with(e.RepositoryID, e.Location, func(y Sync) Sync { return y.record(e.Commit) })
 	case Intended:
-		return s.with(e.RepositoryID, e.Place, func(y Sync) Sync {
+		return s.with(e.RepositoryID, e.Location, func(y Sync) Sync {
 			y.Intent = &e.Intent
 			return y.record(e.Intent.Commit)
 		})
@@ -305,7 +305,7 @@ func (s State) synced(ev domain.Event) State {
 		if e.Sync == nil || e.Sync.RepositoryID == "" {
 			return s
 		}
-		return s.with(e.Sync.RepositoryID, e.Sync.Place, func(y Sync) Sync { return y.integrate(*e.Sync) })
+		return s.with(e.Sync.RepositoryID, e.Sync.Location, func(y Sync) Sync { return y.integrate(*e.Sync) })
 	case Published:
 		return s.published(e)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	origin = workspace.Place{URL: "https://git.example.com/x.git", Branch: "main"}
+	origin = workspace.Location{URL: "https://git.example.com/x.git", Branch: "main"}
 	pull1  = &workspace.Operation{ID: "op_1", Kind: "pull"}
 )
 
@@ -21,7 +21,7 @@ func lockedAt(epoch uint64, op *workspace.Operation, reason string) workspace.Lo
 }
 
 func conflicted() *workspace.Conflicted {
-	return &workspace.Conflicted{RepositoryID: "origin", OperationID: "op_1", Place: origin, By: "u1", At: noon, Branch: "svc/w/main", Files: []workspace.ConflictFile{{Path: "index.yml", Kind: "modify/modify"}}}
+	return &workspace.Conflicted{RepositoryID: "origin", OperationID: "op_1", Location: origin, By: "u1", At: noon, Branch: "svc/w/main", Files: []workspace.ConflictFile{{Path: "index.yml", Kind: "modify/modify"}}}
 }
 
 func conflictLock(epoch uint64) workspace.Locked {
@@ -41,13 +41,13 @@ func TestAConflictHoldsTheLockUntilItIsDecided(t *testing.T) {
 			Given: conflict, When: workspace.Conflict{Epoch: 1, Conflicted: *conflicted()}, Refuse: domain.CodeConflict,
 		},
 		"a pull of another repository": {
-			Given: conflict, When: workspace.TakeLock{Reason: workspace.PullInProgress, Now: noon, Timeout: time.Minute, Operation: again, Over: "other"}, Refuse: domain.CodeLocked,
+			Given: conflict, When: workspace.AcquireLock{Reason: workspace.PullInProgress, Now: noon, Timeout: time.Minute, Operation: again, Over: "other"}, Refuse: domain.CodeLocked,
 		},
 		"a push": {
-			Given: conflict, When: workspace.TakeLock{Reason: workspace.PushInProgress, Now: noon, Timeout: time.Minute, Operation: again}, Refuse: domain.CodeLocked,
+			Given: conflict, When: workspace.AcquireLock{Reason: workspace.PushInProgress, Now: noon, Timeout: time.Minute, Operation: again}, Refuse: domain.CodeLocked,
 		},
 		"a pull of the same goes on": {
-			Given: conflict, When: workspace.TakeLock{Reason: workspace.PullInProgress, By: "u1", Now: noon, Timeout: 30 * time.Minute, Operation: again, Over: "origin"},
+			Given: conflict, When: workspace.AcquireLock{Reason: workspace.PullInProgress, By: "u1", Now: noon, Timeout: 30 * time.Minute, Operation: again, Over: "origin"},
 			Then: []domain.Event{lockedAt(3, again, workspace.PullInProgress)},
 		},
 		"which fails": {
@@ -57,7 +57,7 @@ func TestAConflictHoldsTheLockUntilItIsDecided(t *testing.T) {
 			Given: goesOn, When: workspace.Expire{Now: noon.Add(time.Hour)}, Then: []domain.Event{conflictLock(4)},
 		},
 		"which runs out of time before a push asks": {
-			Given: goesOn, When: workspace.TakeLock{Reason: workspace.PushInProgress, Now: noon.Add(time.Hour), Operation: again}, Refuse: domain.CodeLocked,
+			Given: goesOn, When: workspace.AcquireLock{Reason: workspace.PushInProgress, Now: noon.Add(time.Hour), Operation: again}, Refuse: domain.CodeLocked,
 		},
 		"which brings what was resolved": {
 			Given: goesOn, When: workspace.Replace{Epoch: 3, Import: &workspace.Import{OperationID: "op_2"}},
@@ -94,9 +94,9 @@ func TestThatARemoteTookAPushIsRecordedWhateverHappens(t *testing.T) {
 	push := &workspace.Operation{ID: "op_1", Kind: "push"}
 	version := workspace.Version{Name: "v1", Repository: &workspace.RepositoryRef{ID: "origin"}, Commit: "c1", OperationID: "op_1"}
 	intent := workspace.Intent{OperationID: "op_1", Commit: "c1", Version: version, Synced: 7, Base: workspace.Base{Commit: "c1", Files: "f"}}
-	given := []domain.Event{created, lockedAt(1, push, workspace.PushInProgress), workspace.Intended{RepositoryID: "origin", Place: origin, Intent: intent}}
-	record := workspace.Push{Epoch: 1, Intent: &intent, RepositoryID: "origin", Place: origin}
-	moved := workspace.Published{Version: version, Synced: 7, Base: &intent.Base, Place: origin}
+	given := []domain.Event{created, lockedAt(1, push, workspace.PushInProgress), workspace.Intended{RepositoryID: "origin", Location: origin, Intent: intent}}
+	record := workspace.Push{Epoch: 1, Intent: &intent, RepositoryID: "origin", Location: origin}
+	moved := workspace.Published{Version: version, Synced: 7, Base: &intent.Base, Location: origin}
 	unmoved := moved
 	unmoved.Base = nil
 	scenario{Given: given, When: record, Then: []domain.Event{moved, workspace.Unlocked{Reason: workspace.PushInProgress, Epoch: 1, Cause: "completed"}}}.Check(t, workspace.Decider)
@@ -104,7 +104,7 @@ func TestThatARemoteTookAPushIsRecordedWhateverHappens(t *testing.T) {
 	cleared := append(append([]domain.Event{}, given...), workspace.Unlocked{Cause: "cleared"})
 	scenario{Given: cleared, When: record, Then: []domain.Event{moved}}.Check(t, workspace.Decider)
 
-	pulled := workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin", Place: origin, Base: &workspace.Base{Commit: "c2"}}}
+	pulled := workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin", Location: origin, Base: &workspace.Base{Commit: "c2"}}}
 	scenario{Given: append(append([]domain.Event{}, cleared...), pulled), When: record, Then: []domain.Event{unmoved}}.Check(t, workspace.Decider)
 
 	done := append(append([]domain.Event{}, given...), moved)
@@ -114,7 +114,7 @@ func TestThatARemoteTookAPushIsRecordedWhateverHappens(t *testing.T) {
 	require.Nil(t, sync.Intent)
 	require.Equal(t, "c1", sync.Base.Commit)
 	require.True(t, sync.Recorded("c1"))
-	require.Nil(t, s.SyncWith("origin", workspace.Place{URL: origin.URL, Branch: "other"}).Base, "another branch has another base")
+	require.Nil(t, s.SyncWith("origin", workspace.Location{URL: origin.URL, Branch: "other"}).Base, "another branch has another base")
 	require.Error(t, s.CheckVersion("v1", ""))
 	require.NoError(t, s.CheckVersion("v2", ""))
 
@@ -136,23 +136,23 @@ func TestNamesOfVersions(t *testing.T) {
 // taken it away.
 func TestARenamedWorkspaceHasLeftADirectory(t *testing.T) {
 	t.Parallel()
-	at := func(root string) workspace.Place {
-		return workspace.Place{URL: origin.URL, Branch: "main", Root: root}
+	at := func(root string) workspace.Location {
+		return workspace.Location{URL: origin.URL, Branch: "main", Root: root}
 	}
 	left := &workspace.Left{Root: "envs/old", Files: "f"}
-	base := workspace.Sync{Place: at("envs/old"), Base: &workspace.Base{Commit: "c", Files: "f"}}
-	about := workspace.Sync{Place: at("envs/new"), Intent: &workspace.Intent{Left: left}}
+	base := workspace.Sync{Location: at("envs/old"), Base: &workspace.Base{Commit: "c", Files: "f"}}
+	about := workspace.Sync{Location: at("envs/new"), Intent: &workspace.Intent{Left: left}}
 	for name, tt := range map[string]struct {
 		known workspace.Sync
-		at    workspace.Place
+		at    workspace.Location
 		left  *workspace.Left
 	}{
 		"it was renamed":                {base, at("envs/new"), left},
 		"it is where it was":            {base, at("envs/old"), nil},
-		"nothing was ever there":        {workspace.Sync{Place: at("envs/old")}, at("envs/new"), nil},
+		"nothing was ever there":        {workspace.Sync{Location: at("envs/old")}, at("envs/new"), nil},
 		"the administrator moved all":   {base, at("other/new"), nil},
-		"it is another repository":      {base, workspace.Place{URL: "https://other", Branch: "main", Root: "envs/new"}, nil},
-		"it is another branch":          {base, workspace.Place{URL: origin.URL, Branch: "next", Root: "envs/new"}, nil},
+		"it is another repository":      {base, workspace.Location{URL: "https://other", Branch: "main", Root: "envs/new"}, nil},
+		"it is another branch":          {base, workspace.Location{URL: origin.URL, Branch: "next", Root: "envs/new"}, nil},
 		"a push was about to":           {about, at("envs/new"), left},
 		"and it was renamed again":      {about, at("envs/newer"), left},
 		"and then back to where it was": {about, at("envs/old"), nil},

@@ -19,7 +19,7 @@ type Push struct {
 	// says nothing about the outside.
 	Intent       *Intent
 	RepositoryID string
-	Place        Place
+	Location     Location
 	Version      Version  // of a native version
 	Changes      *Changes // since the version before; nil: not known
 }
@@ -75,9 +75,9 @@ type (
 		Synced  uint64   `json:"synced,omitempty"` // the content up to there is in a repository outside
 		// Base is what the workspace and the repository have in common now. A push
 		// that something else has overtaken does not move it.
-		Base  *Base             `json:"base,omitempty"`
-		Place Place             `json:"place,omitzero"`
-		Held  map[string]uint64 `json:"held,omitempty"`
+		Base     *Base             `json:"base,omitempty"`
+		Location Location          `json:"place,omitzero"`
+		Held     map[string]uint64 `json:"held,omitempty"`
 	}
 	// VersionDeleted says that a version was forgotten.
 	VersionDeleted struct {
@@ -112,11 +112,11 @@ func (s State) CheckVersion(name, repositoryID string) error {
 		return err
 	}
 	if _, known := s.Versions[name]; known {
-		return takenError("name", name)
+		return alreadyUsedError("name", name)
 	}
 	for id, sync := range s.Sync {
 		if id != repositoryID && sync.Intent != nil && sync.Intent.Version.Name == name {
-			return takenError("name", name)
+			return alreadyUsedError("name", name)
 		}
 	}
 	if len(s.Versions) >= MaxVersions {
@@ -127,7 +127,7 @@ func (s State) CheckVersion(name, repositoryID string) error {
 
 func push(s State, c Push) ([]domain.Event, error) {
 	if c.Intent == nil {
-		if err := s.heldAt(c.Epoch); err != nil {
+		if err := s.checkLockEpoch(c.Epoch); err != nil {
 			return nil, err
 		}
 		return append([]domain.Event{Published{Version: c.Version, Changes: c.Changes}}, s.resolved(c.Epoch)...), nil
@@ -135,11 +135,11 @@ func push(s State, c Push) ([]domain.Event, error) {
 	if s.Versions[c.Intent.Version.Name].OperationID == c.Intent.OperationID {
 		return nil, nil // it was recorded already
 	}
-	done := Published{Version: c.Intent.Version, Changes: c.Intent.Changes, Synced: c.Intent.Synced, Place: c.Place, Held: c.Intent.Held}
-	if intent := s.SyncWith(c.RepositoryID, c.Place).Intent; intent != nil && intent.OperationID == c.Intent.OperationID {
+	done := Published{Version: c.Intent.Version, Changes: c.Intent.Changes, Synced: c.Intent.Synced, Location: c.Location, Held: c.Intent.Held}
+	if intent := s.SyncWith(c.RepositoryID, c.Location).Intent; intent != nil && intent.OperationID == c.Intent.OperationID {
 		done.Base = &c.Intent.Base
 	}
-	if s.heldAt(c.Epoch) != nil {
+	if s.checkLockEpoch(c.Epoch) != nil {
 		return []domain.Event{done}, nil
 	}
 	return append([]domain.Event{done}, s.resolved(c.Epoch)...), nil
@@ -171,7 +171,7 @@ func (s State) published(e Published) State {
 	if e.Base == nil {
 		return s
 	}
-	return s.with(e.Version.Repository.ID, e.Place, func(y Sync) Sync {
+	return s.with(e.Version.Repository.ID, e.Location, func(y Sync) Sync {
 		y.Base, y.Held, y.Intent = e.Base, e.Held, nil
 		return y
 	})

@@ -124,8 +124,8 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return unsharePage(s, c)
 	case SetSecrets:
 		return setSecrets(s, c)
-	case TakeLock:
-		return takeLock(s, c)
+	case AcquireLock:
+		return acquireLock(s, c)
 	case Release:
 		return release(s, c)
 	case Clear:
@@ -164,7 +164,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	}
 	if c.From == nil && c.Import == nil {
 		var err error
-		if c.Settings.Config, err = keepSecrets(nil, c.Settings.Config); err != nil {
+		if c.Settings.Config, err = restoreMasked(nil, c.Settings.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -206,7 +206,7 @@ func update(s State, c Update) ([]domain.Event, error) {
 	}
 	if _, given := c.Patch.Get("config"); given {
 		var err error
-		if next.Config, err = keepSecrets(s.Settings.Config, next.Config); err != nil {
+		if next.Config, err = restoreMasked(s.Settings.Config, next.Config); err != nil {
 			return nil, err
 		}
 		next = next.WithHiddenOf(s.Settings, c.HiddenPaths)
@@ -214,12 +214,12 @@ func update(s State, c Update) ([]domain.Event, error) {
 	if _, given := c.Patch.Get("repositories"); given {
 		next.Credentials = c.Credentials
 	}
-	return settle(s, next)
+	return settingsEvents(s, next)
 }
 
-// settle is the event of new settings: it names what changed when that is one
+// settingsEvents is the event of new settings: it names what changed when that is one
 // thing that has an event of its own.
-func settle(s State, next Settings) ([]domain.Event, error) {
+func settingsEvents(s State, next Settings) ([]domain.Event, error) {
 	if next.equal(s.Settings) {
 		return nil, nil
 	}
@@ -267,12 +267,12 @@ func putBlock(s State, c PutBlock) ([]domain.Event, error) {
 	}
 	if c.Block != nil {
 		next.Blocks.Set(c.Slug, c.Block)
-		return settle(s, next)
+		return settingsEvents(s, next)
 	}
 	if next.Blocks.Delete(c.Slug); next.Blocks.Len() == 0 {
 		next.Blocks = nil
 	}
-	return settle(s, next)
+	return settingsEvents(s, next)
 }
 
 func evolve(s State, ev domain.Event) State {
@@ -315,8 +315,8 @@ func evolve(s State, ev domain.Event) State {
 type (
 	// Delete deletes the workspace; it can be brought back until a time.
 	Delete struct {
-		Now   time.Time
-		Keeps time.Duration // EVENTS_SCHEDULED_DELETION_DAYS
+		Now           time.Time
+		RestorableFor time.Duration // EVENTS_SCHEDULED_DELETION_DAYS
 	}
 	// Undelete brings a deleted workspace back.
 	Undelete struct {
@@ -359,7 +359,7 @@ func deleteWorkspace(s State, c Delete) ([]domain.Event, error) {
 	}
 	return []domain.Event{Deleted{
 		ID: s.ID, Slug: s.Settings.Slug, Name: s.Settings.Name,
-		DeletedAt: c.Now, RestorableUntil: c.Now.Add(c.Keeps),
+		DeletedAt: c.Now, RestorableUntil: c.Now.Add(c.RestorableFor),
 	}}, nil
 }
 

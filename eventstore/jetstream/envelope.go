@@ -99,7 +99,7 @@ func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 // encodeBodies returns the payload of ev and, when it differs, its data.
 func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 	data, err = json.Marshal(ev)
-	shown, ok := ev.(domain.Shown)
+	shown, ok := ev.(domain.PayloadEvent)
 	if err != nil || !ok {
 		return data, nil, err
 	}

@@ -81,7 +81,7 @@ func TestFilesAreUploadedReadChangedAndDeleted(t *testing.T) {
 		for _, secret := range []string{token, after["shareToken"].(string), note["shareToken"].(string)} {
 			require.NotContains(t, string(text), secret)
 		}
-		if shown, ok := r.Data.(domain.Shown); ok {
+		if shown, ok := r.Data.(domain.PayloadEvent); ok {
 			payload, err := json.Marshal(shown.Payload())
 			require.NoError(t, err)
 			require.NotContains(t, strings.ToLower(string(payload)), "share")

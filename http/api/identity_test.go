@@ -201,7 +201,7 @@ func (h *identityService) openGateway(opened *sessions.Sessions, changes []func(
 	handlers := api.Handlers{
 		System: &system.Handlers{
 			ReadModel: h.models, Metrics: http.NotFoundHandler(), InternalURL: "http://127.0.0.1:1/v2", InternalKey: func() string { return internalKey },
-			Keeper: h.models, SigningKeys: h.keys, Now: h.now, Log: quiet,
+			ReadModels: h.models, SigningKeys: h.keys, Now: h.now, Log: quiet,
 		},
 		Accounts: &accountsapi.Handlers{
 			ReadModel: h.models, Accounts: h.accounts, Sessions: opened, Blobs: &h.blobs, CSRFToken: who.CSRFToken, LastUsed: book.At, Now: h.now,
@@ -300,7 +300,7 @@ func (h *identityService) searchEvents() {
 			data, err := json.Marshal(r)
 			require.NoError(h.t, err)
 			h.check(string(data), r.Data.EventType())
-			if shown, ok := r.Data.(domain.Shown); ok {
+			if shown, ok := r.Data.(domain.PayloadEvent); ok {
 				payload, err := json.Marshal(shown.Payload())
 				require.NoError(h.t, err)
 				require.NotContains(h.t, strings.ToLower(string(payload)), "hash", r.Data.EventType())

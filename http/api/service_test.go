@@ -80,7 +80,7 @@ func openWithGateway(t *testing.T, other func(*gateway.Options), changes ...func
 			SetLevel:    func(l slog.Level) { h.level = l },
 			Metrics:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 			InternalURL: strings.Replace(h.url, "http://", "http://me:hunter2@", 1) + "/v2", InternalKey: func() string { return internalKey },
-			Transport: transport, Keeper: h.models, Now: now, Log: quiet,
+			Transport: transport, ReadModels: h.models, Now: now, Log: quiet,
 		},
 		Accounts:  &accounts.Handlers{ReadModel: h.models, Now: now},
 		Documents: docs,

@@ -147,7 +147,7 @@ func (slow) Verify(context.Context, projections.Progress) (projections.VerifyRep
 
 func TestOneTaskOnTheReadModelsRunsAtATime(t *testing.T) {
 	s := slow{make(chan struct{}), make(chan struct{})}
-	h := open(t, func(d *api.Handlers) { d.System.Keeper = s })
+	h := open(t, func(d *api.Handlers) { d.System.ReadModels = s })
 	first := make(chan answer)
 	go func() { first <- h.do("POST", "/sys/readmodels/rebuild", as("root")) }()
 	<-s.started

@@ -39,12 +39,12 @@ func (h HandlerFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Prompt is a HandlerFunc that often knows its answer to a read already. AtHand
+// Prompt is a HandlerFunc that often knows its answer to a read already. Cached
 // returns what the HandlerFunc would answer, if that can be told at once: it must
 // not wait for anything, because no timeout ends it.
 type Prompt struct {
 	HandlerFunc
-	AtHand func(*http.Request) (body any, ok bool)
+	Cached func(*http.Request) (body any, ok bool)
 }
 
 // Answer is a value with a status or headers of its own.

@@ -79,8 +79,8 @@ type Refusal struct {
 	Status int
 	Header http.Header
 	Err    *domain.Error
-	// Told says that the refusal is on the log already: it is not recorded again.
-	Told bool
+	// Recorded says that the refusal is on the log already: it is not recorded again.
+	Recorded bool
 }
 
 // RefuseStatus returns the refusal for a status without a code of its own:
@@ -91,9 +91,9 @@ func RefuseStatus(status int, format string, args ...any) *Refusal {
 	return &Refusal{Status: status, Header: http.Header{}, Err: err}
 }
 
-// RefuseTold returns a refusal that is on the log already.
-func RefuseTold(err *domain.Error) *Refusal {
-	return &Refusal{Status: statusOf(err), Header: http.Header{}, Err: err, Told: true}
+// RefuseRecorded returns a refusal that is on the log already.
+func RefuseRecorded(err *domain.Error) *Refusal {
+	return &Refusal{Status: statusOf(err), Header: http.Header{}, Err: err, Recorded: true}
 }
 
 // RefuseWith returns a refusal of the domain with a header beside its answer.

@@ -22,7 +22,7 @@ func TestWhatIsAtHandIsAnswered(t *testing.T) {
 	var known atomic.Bool
 	h := gateway.Prompt{
 		HandlerFunc: returns(noted{"made"}, nil),
-		AtHand: func(r *http.Request) (any, bool) {
+		Cached: func(r *http.Request) (any, bool) {
 			if r.URL.RawQuery == "panic" {
 				panic("at hand")
 			}
@@ -33,7 +33,7 @@ func TestWhatIsAtHandIsAnswered(t *testing.T) {
 		gateway.Route{Method: "GET", Path: "/a", Permission: gateway.Public, Handler: h},
 		gateway.Route{Method: "POST", Path: "/a", Permission: gateway.Public, Handler: h},
 		gateway.Route{Method: "GET", Path: "/odd", Permission: gateway.Public, Handler: gateway.Prompt{
-			HandlerFunc: returns(noted{"made"}, nil), AtHand: func(*http.Request) (any, bool) { return func() {}, true },
+			HandlerFunc: returns(noted{"made"}, nil), Cached: func(*http.Request) (any, bool) { return func() {}, true },
 		}})
 	require.JSONEq(t, `{"text":"made"}`, w.do("GET", "/a", "").body)
 	known.Store(true)

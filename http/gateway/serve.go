@@ -58,7 +58,7 @@ func cachedReply(rt *Route, r *http.Request) *reply {
 	if !ok || !isRead(r.Method) {
 		return nil
 	}
-	body, ok := prompt.AtHand(r)
+	body, ok := prompt.Cached(r)
 	if !ok {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	// Who broke off a read went elsewhere: nothing failed in the workspace.
 	gone := errors.Is(err, context.Canceled) && r.Context().Err() != nil
-	if known, ok := errors.AsType[*Refusal](err); !gone && (!ok || !known.Told) {
+	if known, ok := errors.AsType[*Refusal](err); !gone && (!ok || !known.Recorded) {
 		g.failures.add(r, ex, status, refusal)
 	}
 	rp := failure(ex, err)

@@ -36,9 +36,9 @@ type (
 		Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error)
 		// Expire erases the expired recordings of runs of a workspace, or of all. On a dry run it only measures.
 		Expire(ctx context.Context, workspaceID string, dry bool) (bytes uint64, err error)
-		Holds(ctx context.Context, workspaceID string) (bool, error)
-		// Stands reports whether a tree is parked, by its first execution.
-		Stands(ctx context.Context, workspaceID, treeID string) (bool, error)
+		HasData(ctx context.Context, workspaceID string) (bool, error)
+		// IsParked reports whether a tree is parked, by its first execution.
+		IsParked(ctx context.Context, workspaceID, treeID string) (bool, error)
 		// Erase erases everything, and the key of the workspace.
 		Erase(ctx context.Context, workspaceID string) error
 	}

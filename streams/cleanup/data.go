@@ -49,8 +49,8 @@ func (d StoredData) Expire(ctx context.Context, workspaceID string, dry bool) (b
 	return bytes, err
 }
 
-// Holds implements WorkspaceData.
-func (d StoredData) Holds(ctx context.Context, workspaceID string) (bool, error) {
+// HasData implements WorkspaceData.
+func (d StoredData) HasData(ctx context.Context, workspaceID string) (bool, error) {
 	holds, err := d.Store.HasWorkspaceData(ctx, workspaceID)
 	if err != nil || holds {
 		return holds, err
@@ -58,8 +58,8 @@ func (d StoredData) Holds(ctx context.Context, workspaceID string) (bool, error)
 	return d.Keys.Has(ctx, workspaceID)
 }
 
-// Stands implements WorkspaceData.
-func (d StoredData) Stands(ctx context.Context, workspaceID, treeID string) (bool, error) {
+// IsParked implements WorkspaceData.
+func (d StoredData) IsParked(ctx context.Context, workspaceID, treeID string) (bool, error) {
 	_, isParked, err := d.Parked.Get(ctx, workspaceID, treeID)
 	return isParked, err
 }

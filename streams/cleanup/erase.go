@@ -126,10 +126,10 @@ func (r *run) dropFromModels(ctx context.Context, targets []target) (n uint64, e
 func (r *run) dropWorkspace(ctx context.Context, t target, workspaceID string) (n uint64, err error) {
 	for from := r.floor; from < t.Below; {
 		p, err := r.nextPiece(t, workspaceID, from)
-		if err != nil || p.Known == 0 {
+		if err != nil || p.Stored == 0 {
 			return n, err
 		}
-		n += uint64(p.Shown)
+		n += uint64(p.Visible)
 		gone := activity.Dropped{WorkspaceID: workspaceID, From: from, To: p.To}
 		if err := r.repeatNeeded(ctx, t, gone); err != nil {
 			return n, err
@@ -240,7 +240,7 @@ func (r *run) mayContinue(ctx context.Context, t projections.UnfinishedTree, ask
 		return on, nil
 	}
 	if on = r.now.Sub(t.StartedAt) < maxRunTime; !on {
-		on, err = r.Data.Stands(ctx, t.WorkspaceID, t.ExecutionID)
+		on, err = r.Data.IsParked(ctx, t.WorkspaceID, t.ExecutionID)
 	}
 	asked[t.ExecutionID] = on
 	return on, err

@@ -84,11 +84,11 @@ func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Tim
 
 func (payloads) Expire(context.Context, string, bool) (uint64, error) { return 0, nil }
 
-func (p payloads) Holds(ctx context.Context, workspaceID string) (bool, error) {
+func (p payloads) HasData(ctx context.Context, workspaceID string) (bool, error) {
 	return p.store.HasWorkspaceData(ctx, workspaceID)
 }
 
-func (p payloads) Stands(_ context.Context, _, treeID string) (bool, error) {
+func (p payloads) IsParked(_ context.Context, _, treeID string) (bool, error) {
 	return treeID == p.stands, nil
 }
 

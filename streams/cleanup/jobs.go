@@ -251,10 +251,10 @@ func (r *run) deletedWorkspaces() (list []projections.Record, err error) {
 // hasLeftovers reports whether anything of a workspace is left to erase.
 func (r *run) hasLeftovers(ctx context.Context, workspaceID string) (bool, error) {
 	p, err := r.nextPiece(target{Below: r.end}, workspaceID, 0)
-	if err != nil || p.Known > 0 {
+	if err != nil || p.Stored > 0 {
 		return true, err
 	}
-	return r.Data.Holds(ctx, workspaceID)
+	return r.Data.HasData(ctx, workspaceID)
 }
 
 func (r *run) eraseWorkspace(ctx context.Context, workspaceID string) error {

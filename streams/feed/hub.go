@@ -204,7 +204,7 @@ func (h *hub) publish(ctx context.Context, events []domain.Recorded) {
 // publishEvent hands over one event. Who joins while it is being made ready gets it too:
 // an event has passed only once it is in every topic that there is.
 func (h *hub) publishEvent(ctx context.Context, ev *domain.Recorded) {
-	shown, as := projections.IsShown(ev.Data), Logged
+	shown, as := projections.IsVisible(ev.Data), Logged
 	var e *Event
 	for {
 		h.mu.Lock()

@@ -263,9 +263,9 @@ func toBulk(rec projections.Record) bulk.Workspace {
 	for id, saved := range rec.Repositories {
 		if saved.Revision >= rec.Dynamic.ContentRevision {
 			if w.In == nil {
-				w.In = map[string]workspace.Place{}
+				w.In = map[string]workspace.Location{}
 			}
-			w.In[id] = saved.Place
+			w.In[id] = saved.Location
 		}
 	}
 	if pull := rec.Dynamic.LastPull; pull != nil {
@@ -332,7 +332,7 @@ func (l *Library) Workspace(id string) (w programs.Workspace, ok bool, err error
 		return w, false, err
 	}
 	w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision, Deleted: rec.Deleted != nil}
-	w.CollectionSlugs, err = projections.Instances{}.KeptSlugs(r, id)
+	w.CollectionSlugs, err = projections.Instances{}.StorageSlugs(r, id)
 	return w, true, err
 }
 

@@ -87,7 +87,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	h.ops = &operations.Runner{Engine: engine, Workspaces: workspaces, Leases: alone{}, Blobs: h.store.Blobs, Log: quiet}
 	h.opts = webhooks.Options{
 		Models: h.models, Feed: h.feed, Store: h.store.Log, Secrets: h.subs, Disable: h.subs, Client: out.Client(2 * time.Second), Cursors: cursors, Replays: h.ops,
-		Schedule: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}, Look: 5 * time.Millisecond, Log: quiet,
+		Schedule: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}, PollInterval: 5 * time.Millisecond, Log: quiet,
 	}
 	for _, change := range changes {
 		change(&h.opts)

@@ -201,5 +201,5 @@ func (p *replayer) awaitRoom(ctx context.Context) error {
 // recordProgress records the progress of the replay.
 func (p *replayer) recordProgress(ctx context.Context) error {
 	p.recordedAt = p.now()
-	return p.run.Tell(ctx, operation.Advance{Epoch: p.run.Epoch(), Count: operation.Count{Current: p.done, Total: p.total}})
+	return p.run.Record(ctx, operation.Advance{Epoch: p.run.Epoch(), Count: operation.Count{Current: p.done, Total: p.total}})
 }

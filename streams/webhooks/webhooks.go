@@ -47,7 +47,7 @@ type Options struct {
 	Schedule     []time.Duration  // waits after failures; then a delivery is dead
 	DisableAfter time.Duration    // of failure; default 5 days
 	Probe        time.Duration    // between attempts while the breaker is open; default one minute
-	Look         time.Duration    // between checks for changes and requests; default 100 ms
+	PollInterval time.Duration    // between checks for changes and requests; default 100 ms
 	Now          func() time.Time // default time.Now
 	Host         domain.Host
 	Log          *slog.Logger // default slog.Default
@@ -89,7 +89,7 @@ func New(o Options) *Webhooks {
 	h := &Webhooks{
 		models: o.Models, feed: o.Feed, store: o.Store, disabler: o.Disable, cursors: cursors{o.Cursors}, replays: o.Replays, hold: o.Hold, fresh: o.Fresh,
 		schedule: o.Schedule, disableAfter: cmp.Or(o.DisableAfter, 5*24*time.Hour), probe: cmp.Or(o.Probe, time.Minute),
-		lookInterval: cmp.Or(o.Look, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()), matches: o.matches,
+		lookInterval: cmp.Or(o.PollInterval, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()), matches: o.matches,
 		bulkhead: newBulkhead(), changed: make(chan struct{}, 1),
 	}
 	if h.now == nil {

@@ -330,7 +330,7 @@ func TestAReplayThatWaitsForItsReceiverCanBeCancelled(t *testing.T) {
 func TestAReplayIsTakenOverWhereItWas(t *testing.T) {
 	t.Parallel()
 	h, rc := open(t), receive(t, nil)
-	h.ops.Settle(operation.Replay, h.hooks.Settle)
+	h.ops.RegisterSettler(operation.Replay, h.hooks.Settle)
 	past := h.emit("past", upTo(30)...)
 	h.await("it is in the feed", func() bool { _, ok, err := h.feed.Get(t.Context(), "w1", past[29]); return ok && err == nil })
 	sub, _ := h.subscribe(rc.URL)

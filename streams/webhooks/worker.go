@@ -426,7 +426,7 @@ func matches(filter *feed.Filter, subscriptionID string, e *feed.Event) bool {
 func newDelivery(sub subscription.State, e *feed.Event, replay string, now time.Time) subscription.Delivery {
 	d := subscription.Delivery{
 		ID: subscription.DeliveryID(sub.ID, e.ID, replay), SubscriptionID: sub.ID, EventID: e.ID, EventType: e.Type, Seq: e.Seq,
-		Status: subscription.Pending, CreatedAt: now, Place: subscription.Place(e), Replay: replay,
+		Status: subscription.Pending, CreatedAt: now, SortKey: subscription.SortKey(e), Replay: replay,
 	}
 	if value, ok := orderValue(sub.OrderKey, e); ok {
 		d.Lane = subscription.Lane(sub.ID, replay, value)
@@ -729,7 +729,7 @@ func (f dueHeap) Less(i, j int) bool {
 	if !f[i].due.Equal(f[j].due) {
 		return f[i].due.Before(f[j].due)
 	}
-	return strings.Compare(f[i].Place, f[j].Place) < 0
+	return strings.Compare(f[i].SortKey, f[j].SortKey) < 0
 }
 func (f dueHeap) Swap(i, j int) {
 	f[i], f[j] = f[j], f[i]

@@ -153,8 +153,8 @@ func (b *branch) path() string {
 	return b.in.Path
 }
 
-func (b *branch) place() Place {
-	return Place{Path: b.path(), Iteration: b.iterations(), Ordinal: b.ordinal}
+func (b *branch) location() Location {
+	return Location{Path: b.path(), Iteration: b.iterations(), Ordinal: b.ordinal}
 }
 
 // visitFrames visits the frames around what a branch executes, the innermost first,

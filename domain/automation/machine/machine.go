@@ -71,9 +71,9 @@ func (m *Machine) Done() bool { return m.done }
 // Stopping reports whether the tree was stopped.
 func (m *Machine) Stopping() bool { return m.stopping }
 
-// CurrentPlace says what is being executed while the World is asked.
-func (m *Machine) CurrentPlace() (*Execution, Place) {
-	return m.current.x, m.current.place()
+// CurrentLocation says what is being executed while the World is asked.
+func (m *Machine) CurrentLocation() (*Execution, Location) {
+	return m.current.x, m.current.location()
 }
 
 // What an instruction costs besides what its expressions do (expr.Env.Spent), in steps.
@@ -192,7 +192,7 @@ func (m *Machine) raisedIn(b *branch, err *automation.Error) *outcome {
 // requestAndWait makes a request that the branch waits for.
 func (m *Machine) requestAndWait(b *branch, r Request, to result) {
 	m.lastID++
-	r.ID, r.Execution, r.Place, r.in = m.lastID, b.x, b.place(), b.in
+	r.ID, r.Execution, r.Location, r.in = m.lastID, b.x, b.location(), b.in
 	if b.in != nil {
 		r.Name = b.in.Name
 	}
@@ -234,8 +234,8 @@ type Program struct {
 	Ref      string // finds the same document again after a restart
 }
 
-// Place is where in an execution something happens.
-type Place struct {
+// Location is where in an execution something happens.
+type Location struct {
 	Path      string // of the instruction; "output" for the output of the automation
 	Iteration []int  // numbers of the iterations around it, the outermost loop first
 	Ordinal   int    // how many effects the instruction had before, in this iteration
@@ -246,7 +246,7 @@ type Place struct {
 type Execution struct {
 	ID      string
 	Parent  *Execution // whose call started it; nil for the first of the tree
-	At      Place      // of that call
+	At      Location   // of that call
 	Program *Program
 	Depth   int
 	Input   *value.Object
@@ -347,7 +347,7 @@ func (m *Machine) conditions(b *branch, in *automation.Instruction) *outcome {
 
 func (m *Machine) observe(b *branch, taken string) {
 	if m.Observe != nil {
-		m.Observe(b.x, b.place(), taken)
+		m.Observe(b.x, b.location(), taken)
 	}
 	m.traceEnd(b, taken, nil)
 }
@@ -355,14 +355,14 @@ func (m *Machine) observe(b *branch, taken string) {
 // traceBegin calls Trace.Begin for the instruction of a branch.
 func (m *Machine) traceBegin(b *branch, input any) {
 	if m.Trace != nil && b.in != nil {
-		m.Trace.Begin(b.x, b.place(), b.in.Name, input)
+		m.Trace.Begin(b.x, b.location(), b.in.Name, input)
 	}
 }
 
 // traceEnd calls Trace.End for the instruction of a branch.
 func (m *Machine) traceEnd(b *branch, result any, err *automation.Error) {
 	if m.Trace != nil && b.in != nil {
-		m.Trace.End(b.x, b.place(), result, err)
+		m.Trace.End(b.x, b.location(), result, err)
 	}
 }
 

@@ -169,7 +169,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 		s.limit = how.limit
 	}
 	var out ran
-	options := machine.Options{World: s, LocalLimit: how.limit, Zones: time.LoadLocation, Observe: func(x *machine.Execution, at machine.Place, taken string) {
+	options := machine.Options{World: s, LocalLimit: how.limit, Zones: time.LoadLocation, Observe: func(x *machine.Execution, at machine.Location, taken string) {
 		out.Branches = append(out.Branches, fmt.Sprintf("%s %s %v %s", x.ID, at.Path, at.Iteration, taken))
 	}}
 	m := machine.New(options)
@@ -237,7 +237,7 @@ func again(t testing.TB, m *machine.Machine, o machine.Options, programs map[str
 		i := indexOf(waiting, r.ID)
 		require.GreaterOrEqual(t, i, 0)
 		before := waiting[i].r
-		require.Equal(t, before.Place, r.Place)
+		require.Equal(t, before.Location, r.Location)
 		require.Equal(t, value.JSON(before.Params, ""), value.JSON(r.Params, ""))
 		waiting[i].r = r
 	}
@@ -552,11 +552,11 @@ func TestARequestSaysWhereItWasMade(t *testing.T) {
 	turn := tr.Run(1000)
 	require.Len(t, turn.Requests, 2)
 	const path = "do[0].repeat.do[0].repeat.do[0].all[0].repeat.do[0].child"
-	require.Equal(t, machine.Place{Path: path, Iteration: []int{0, 0, 0}, Ordinal: 2}, turn.Requests[0].Place)
-	require.Equal(t, machine.Place{Path: path, Iteration: []int{0, 1, 0}, Ordinal: 2}, turn.Requests[1].Place)
+	require.Equal(t, machine.Location{Path: path, Iteration: []int{0, 0, 0}, Ordinal: 2}, turn.Requests[0].Location)
+	require.Equal(t, machine.Location{Path: path, Iteration: []int{0, 1, 0}, Ordinal: 2}, turn.Requests[1].Location)
 	second := turn.Requests[1]
 	turn = tr.answered(t, turn.Requests[0])
-	require.Equal(t, machine.Place{Path: "do[0].repeat.do[0].wait", Iteration: []int{0}}, turn.Requests[0].Place)
+	require.Equal(t, machine.Location{Path: "do[0].repeat.do[0].wait", Iteration: []int{0}}, turn.Requests[0].Location)
 	child := turn.Requests[0].Execution
 	require.Equal(t, path, child.At.Path)
 	require.Equal(t, []int{0, 0, 0}, child.At.Iteration)
@@ -576,11 +576,11 @@ type placing struct {
 	*script
 
 	m  *machine.Machine
-	at []machine.Place
+	at []machine.Location
 }
 
 func (p *placing) Random(n int) []byte {
-	_, at := p.m.CurrentPlace()
+	_, at := p.m.CurrentLocation()
 	p.at = append(p.at, at)
 	return p.script.Random(n)
 }
@@ -596,7 +596,7 @@ func TestTheWorldCanAskWhereItIsAsked(t *testing.T) {
 	w.m.Start(p, "x0", 1, nil)
 	w.m.Run(1000)
 	require.True(t, w.m.Done())
-	require.Equal(t, []machine.Place{
+	require.Equal(t, []machine.Location{
 		{Path: "do[0].set"}, {Path: "do[0].set", Ordinal: 1},
 		{Path: "do[1].repeat"}, {Path: "do[1].repeat.do[0].set", Iteration: []int{0}}, {Path: "do[1].repeat", Ordinal: 1},
 		{Path: "output"},

@@ -62,7 +62,7 @@ const (
 
 // Request is something that a branch waits for.
 type Request struct {
-	Place
+	Location
 
 	ID        uint64 // ascending in the tree
 	Kind      Kind
@@ -136,7 +136,7 @@ type Options struct {
 	Zone   *time.Location
 	Zones  func(name string) (*time.Location, error)
 	// Observe is called with the branch of conditions that was chosen, "" for none.
-	Observe func(x *Execution, at Place, taken string)
+	Observe func(x *Execution, at Location, taken string)
 	// Trace is called with the input and result of every instruction; nil: not traced.
 	Trace Trace
 	// Missed returns why the World had no time or random bytes to return. The error is
@@ -149,10 +149,10 @@ type Options struct {
 type Trace interface {
 	// Begin is called before an instruction, with its evaluated parameters; Undefined if
 	// it has none. Name is that of the instruction.
-	Begin(x *Execution, at Place, name string, input any)
+	Begin(x *Execution, at Location, name string, input any)
 	// End is called after the instruction that began last at a place, with its result,
 	// Undefined for none, or its error.
-	End(x *Execution, at Place, result any, err *automation.Error)
+	End(x *Execution, at Location, result any, err *automation.Error)
 }
 
 func (o Options) withDefaults() Options {
@@ -439,7 +439,7 @@ func (m *Machine) beginExecution(b *branch, w *waiting, a Answer) *outcome {
 		return m.raise(b, automation.NotFound(w.Slug, nil))
 	}
 	x := &Execution{
-		ID: a.ExecutionID, Parent: b.x, At: w.Place, Program: a.Program, Depth: b.x.Depth + 1,
+		ID: a.ExecutionID, Parent: b.x, At: w.Location, Program: a.Program, Depth: b.x.Depth + 1,
 		Input: w.Params, Output: value.Undefined, local: newLocals(w.Params),
 	}
 	b.push(frame{kind: bodyFrame, list: a.Program.Do, call: &call{in: w.in, to: w.to, iter: b.iter, ordinal: b.ordinal}})

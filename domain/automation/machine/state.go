@@ -76,7 +76,7 @@ func (s *saver) execution(x *Execution) int {
 		names.Set(name, x.local.vars[name])
 	}
 	o := value.NewObject(
-		"id", x.ID, "parent", float64(parent), "at", savedPlace(x.At), "ref", x.Program.Ref, "depth", float64(x.Depth),
+		"id", x.ID, "parent", float64(parent), "at", savedLocation(x.At), "ref", x.Program.Ref, "depth", float64(x.Depth),
 		"vars", names,
 	)
 	if x.responseIgnored {
@@ -178,7 +178,7 @@ func (s *saver) loop(l *loop) any {
 
 func savedWaiting(w *waiting) any {
 	o := value.NewObject(
-		"id", float64(w.ID), "kind", string(w.Kind), "name", w.Name, "at", savedPlace(w.Place), "slug", w.Slug, "duration", float64(w.Duration),
+		"id", float64(w.ID), "kind", string(w.Kind), "name", w.Name, "at", savedLocation(w.Location), "slug", w.Slug, "duration", float64(w.Duration),
 		"n", float64(w.N), "value", []any{w.Value}, "to", savedResult(w.to),
 	)
 	if w.in != nil {
@@ -193,7 +193,7 @@ func savedWaiting(w *waiting) any {
 	return o
 }
 
-func savedPlace(p Place) any {
+func savedLocation(p Location) any {
 	numbers := make([]any, len(p.Iteration))
 	for i, n := range p.Iteration {
 		numbers[i] = float64(n)
@@ -285,7 +285,7 @@ func (r *restorer) execution(o savedPart) error {
 	if err != nil {
 		return err
 	}
-	x := &Execution{ID: o.text("id"), At: o.place("at"), Program: p, Depth: o.number("depth"), Output: value.Undefined}
+	x := &Execution{ID: o.text("id"), At: o.location("at"), Program: p, Depth: o.number("depth"), Output: value.Undefined}
 	x.responseIgnored = o.flag("answerIgnored")
 	x.Input, _ = o.at("input").(*value.Object)
 	vars, _ := o.at("vars").(*value.Object)
@@ -421,7 +421,7 @@ func (r *restorer) instruction(x *Execution, path string) (*automation.Instructi
 
 func (r *restorer) waiting(b *branch, o savedPart) error {
 	w := &waiting{to: o.result("to"), Request: Request{
-		Place: o.place("at"), ID: uint64(o.number("id")), Kind: Kind(o.text("kind")), Execution: b.x, Name: o.text("name"),
+		Location: o.location("at"), ID: uint64(o.number("id")), Kind: Kind(o.text("kind")), Execution: b.x, Name: o.text("name"),
 		Slug: o.text("slug"), Duration: time.Duration(o.number("duration")), N: o.number("n"), Value: o.onlyItem("value"),
 	}}
 	w.Params, _ = o.at("params").(*value.Object)
@@ -488,12 +488,12 @@ func (k savedPart) onlyItem(key string) any {
 	return value.Undefined
 }
 
-func (k savedPart) place(key string) Place {
+func (k savedPart) location(key string) Location {
 	parts := k.list(key)
 	if len(parts) != 3 {
-		return Place{}
+		return Location{}
 	}
-	var p Place
+	var p Location
 	p.Path, _ = parts[0].(string)
 	numbers, _ := parts[1].([]any)
 	for _, n := range numbers {

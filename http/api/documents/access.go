@@ -129,25 +129,25 @@ func CanReadAt(rd projections.Reader, rights *access.Rights, id, path string, do
 	return true
 }
 
-// Judge lets who changes many documents at once do to each what they may do to it
-// by itself. It implements content.Judge.
-type Judge struct {
+// ChangeAuthorizer lets who changes many documents at once do to each what they may do to it
+// by itself. It implements content.Authorizer.
+type ChangeAuthorizer struct {
 	Handlers    *Handlers
 	Caller      gateway.Caller
 	WorkspaceID string // of the workspace
 	Rights      *access.Rights
 }
 
-// NewJudge is the judge of the caller in the workspace that the path names.
-func (h *Handlers) NewJudge(r *http.Request) Judge {
-	return Judge{Handlers: h, Caller: gateway.CallerFrom(r.Context()), WorkspaceID: handler.WorkspaceID(r), Rights: gateway.GrantFrom(r.Context()).Rights}
+// NewChangeAuthorizer is the authorizer of the caller in the workspace that the path names.
+func (h *Handlers) NewChangeAuthorizer(r *http.Request) ChangeAuthorizer {
+	return ChangeAuthorizer{Handlers: h, Caller: gateway.CallerFrom(r.Context()), WorkspaceID: handler.WorkspaceID(r), Rights: gateway.GrantFrom(r.Context()).Rights}
 }
 
 // folders are those whose documents rules speak of one by one.
 var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages}
 
-// May implements content.Judge.
-func (j Judge) May(t content.Touch) error {
+// May implements content.Authorizer.
+func (j ChangeAuthorizer) May(t content.Touch) error {
 	rd := j.Handlers.ReadModel.Reader()
 	defer rd.Close()
 	err := j.check(rd, t)
@@ -162,7 +162,7 @@ func (j Judge) May(t content.Touch) error {
 	return refusal
 }
 
-func (j Judge) check(rd projections.Reader, t content.Touch) error {
+func (j ChangeAuthorizer) check(rd projections.Reader, t content.Touch) error {
 	name, slug := workspace.Folder(t.Path)
 	if slug == "" {
 		return CheckChangedFields(j.Rights, differingFields(t.Before, t.After))
@@ -179,8 +179,8 @@ func itemOf(t content.Touch) projections.Item {
 	return projections.Item{Path: t.Path, Hash: t.Item.Hash, ID: t.Item.ID, Public: t.Item.Public}
 }
 
-// MayShare implements content.Judge.
-func (j Judge) MayShare(t content.Touch) (bool, error) {
+// MayShare implements content.Authorizer.
+func (j ChangeAuthorizer) MayShare(t content.Touch) (bool, error) {
 	rd := j.Handlers.ReadModel.Reader()
 	defer rd.Close()
 	object := Pages.objectAfter(rd, j.WorkspaceID, itemOf(t), t.After)
@@ -191,8 +191,8 @@ func (j Judge) MayShare(t content.Touch) (bool, error) {
 	return j.Rights.Allows("manage_permissions", Pages.name, object) && page.CheckShare(j.Rights, workspace.Everyone()) == nil, nil
 }
 
-// MayInstall implements content.Judge. An app that is not there can be waited for.
-func (j Judge) MayInstall(ctx context.Context, appSlug string) (may bool, err error) {
+// MayInstall implements content.Authorizer. An app that is not there can be waited for.
+func (j ChangeAuthorizer) MayInstall(ctx context.Context, appSlug string) (may bool, err error) {
 	if _, err := j.Handlers.Library.At(ctx, j.WorkspaceID, math.MaxUint64); err != nil { // it may have been published a moment ago
 		return false, err
 	}
@@ -206,11 +206,11 @@ func (j Judge) MayInstall(ctx context.Context, appSlug string) (may bool, err er
 	return may && err == nil, err
 }
 
-var _ content.Confident = Judge{}
+var _ content.UnconditionalAuthorizer = ChangeAuthorizer{}
 
-// MayAnyway implements content.Confident: what an owner or a super admin may do to
+// MayAlways implements content.UnconditionalAuthorizer: what an owner or a super admin may do to
 // documents depends on none of them, and reading each would be for nothing.
-func (j Judge) MayAnyway(t content.Touch) bool {
+func (j ChangeAuthorizer) MayAlways(t content.Touch) bool {
 	name, slug := workspace.Folder(t.Path)
 	f, single := folders[name]
 	if !single || slug == "" {

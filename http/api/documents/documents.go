@@ -98,7 +98,7 @@ func (f Folder) response(h *Handlers, r *http.Request, shown *documentView) (any
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Place{Kind: f.kind, Slug: shown.item.Slug()}, doc)
+	text, err := archive.Text(archive.Location{Kind: f.kind, Slug: shown.item.Slug()}, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (f Folder) pastDocumentResponse(h *Handlers, r *http.Request, id string, re
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Place{Kind: f.kind, Slug: doc.Text("slug")}, doc)
+	text, err := archive.Text(archive.Location{Kind: f.kind, Slug: doc.Text("slug")}, doc)
 	if err != nil {
 		return nil, err
 	}

@@ -177,7 +177,7 @@ func (i instance) response(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Place{Kind: document.Import, Slug: i.slug}, i.doc)
+	text, err := archive.Text(archive.Location{Kind: document.Import, Slug: i.slug}, i.doc)
 	sum := sha256.Sum256(whole.JSON)
 	whole.Tag += "." + hex.EncodeToString(sum[:6])
 	return handler.JSONOrYAML(r, whole, text), err
@@ -189,7 +189,7 @@ func (h *Handlers) savedInstanceResponse(r *http.Request, slug string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Place{Kind: document.Import, Slug: slug}, found.doc)
+	text, err := archive.Text(archive.Location{Kind: document.Import, Slug: slug}, found.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func instanceFaults(doc *document.Map, whole bool) error {
 
 // checkInstall hides apps that the caller may not read, as reading them does.
 func (h *Handlers) checkInstall(r *http.Request, appSlug string) error {
-	may, err := h.NewJudge(r).MayInstall(r.Context(), appSlug)
+	may, err := h.NewChangeAuthorizer(r).MayInstall(r.Context(), appSlug)
 	if err == nil && !may {
 		err = apps.NotFound(appSlug)
 	}

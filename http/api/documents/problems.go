@@ -123,7 +123,7 @@ func (h *Handlers) addLines(ctx context.Context, id string, shown []problemRespo
 			}
 			folder, slug := workspace.Folder(items[i].Path)
 			kind := map[string]*document.Kind{"automations": document.Automation, "pages": document.Page, "imports": document.Import}[folder]
-			text, err := archive.Text(archive.Place{Kind: kind, Slug: slug}, doc)
+			text, err := archive.Text(archive.Location{Kind: kind, Slug: slug}, doc)
 			if err == nil {
 				source, err = yamltext.Locate(text, handler.BodyLimits)
 			}
@@ -131,7 +131,7 @@ func (h *Handlers) addLines(ctx context.Context, id string, shown []problemRespo
 				return err
 			}
 		}
-		shown[i].Line = source.Place(shown[i].Field).Line
+		shown[i].Line = source.Position(shown[i].Field).Line
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (h *Handlers) StreamEvents(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &eventStream{h: h, follow: w, ahead: ahead, judge: judgeInWorkspace}
+	s := &eventStream{h: h, follow: w, ahead: ahead, newFilter: newWorkspaceFilter}
 	return gateway.Stream{Serve: s.serve}, nil
 }
 
@@ -39,7 +39,7 @@ func (h *Handlers) StreamAllEvents(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &eventStream{h: h, follow: w, ahead: ahead, judge: h.judgeEverywhere, global: true}
+	s := &eventStream{h: h, follow: w, ahead: ahead, newFilter: h.newGlobalFilter, global: true}
 	return gateway.Stream{Serve: s.serve}, nil
 }
 
@@ -95,16 +95,16 @@ func (h *Handlers) checkNotErased(ctx context.Context, at domain.Position) error
 	return refusal
 }
 
-// eventJudge tells which events the caller of a request may read, as their rights are now.
-type eventJudge func(r *http.Request, c gateway.Caller, g gateway.Grant) func(*feed.Event) bool
+// eventFilterFunc tells which events the caller of a request may read, as their rights are now.
+type eventFilterFunc func(r *http.Request, c gateway.Caller, g gateway.Grant) func(*feed.Event) bool
 
-func judgeInWorkspace(_ *http.Request, _ gateway.Caller, g gateway.Grant) func(*feed.Event) bool {
+func newWorkspaceFilter(_ *http.Request, _ gateway.Caller, g gateway.Grant) func(*feed.Event) bool {
 	return NewEventFilter(g.Rights)
 }
 
-// judgeEverywhere judges events of any workspace. A fact may be about rights, so that those
+// newGlobalFilter selects events of any workspace. A fact may be about rights, so that those
 // are looked at again; that a workspace is gone is told to who could read it.
-func (h *Handlers) judgeEverywhere(_ *http.Request, c gateway.Caller, _ gateway.Grant) func(*feed.Event) bool {
+func (h *Handlers) newGlobalFilter(_ *http.Request, c gateway.Caller, _ gateway.Grant) func(*feed.Event) bool {
 	known := map[string]func(*feed.Event) bool{}
 	return func(e *feed.Event) bool {
 		id := e.Source.WorkspaceID
@@ -137,7 +137,7 @@ type eventStream struct {
 	h         *Handlers
 	follow    feed.Following
 	ahead     bool // the reader came with a position that was taken for now
-	judge     eventJudge
+	newFilter eventFilterFunc
 	global    bool // of all workspaces: positions are those of the logs
 	may       func(*feed.Event) bool
 	out       *handler.StreamWriter
@@ -148,7 +148,7 @@ type eventStream struct {
 
 // serve writes events until the reader leaves, is too slow, or may not read any more.
 func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error) {
-	s.out, s.checkedAt, s.may = handler.NewStreamWriter(w, r), s.h.Now(), s.judge(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
+	s.out, s.checkedAt, s.may = handler.NewStreamWriter(w, r), s.h.Now(), s.newFilter(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
 	h := w.Header()
 	h.Set("Content-Type", eventsSSE)
 	h.Set("Cache-Control", "no-store")
@@ -193,7 +193,7 @@ func (s *eventStream) recheck(r *http.Request) error {
 	if err != nil {
 		return errStreamOver
 	}
-	s.checkedAt, s.may = now, s.judge(r, caller, grant)
+	s.checkedAt, s.may = now, s.newFilter(r, caller, grant)
 	return nil
 }
 

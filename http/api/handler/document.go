@@ -102,7 +102,7 @@ type LocatedFault struct {
 func (s RequestDocument) Locate(field, message string) LocatedFault {
 	at := LocatedFault{Field: field, Message: message}
 	if s.Source != nil {
-		p := s.Source.Place(field)
+		p := s.Source.Position(field)
 		at.Line, at.Column = p.Line, p.Column
 	}
 	return at

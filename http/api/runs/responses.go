@@ -285,7 +285,7 @@ func audienceOf(s *runtime.Start, test bool) errorAudience {
 func refuseRun(out runtime.Outcome, c *runtime.Caller, to errorAudience) error {
 	err := out.Err
 	e := domain.Refuse(runErrorCode(out, c), "%s", err.Message).With("name", err.Name)
-	refusal := gateway.RefuseTold(e) // the run recorded it
+	refusal := gateway.RefuseRecorded(e) // the run recorded it
 	if e.Code == domain.CodeInternal && err.Name != automation.InternalFault {
 		e.Reason(automationFailed)
 	}

@@ -63,7 +63,7 @@ func TestErrorsOfRunsAsAnswers(t *testing.T) {
 			if audience == anyCaller && c.status >= 500 {
 				require.Subset(t, []string{"name", "reason"}, keysOf(got.Err.Details), name)
 			}
-			require.True(t, got.Told)
+			require.True(t, got.Recorded)
 		}
 	}
 	got, _ := errors.AsType[*gateway.Refusal](refuseRun(runtime.Outcome{Err: raise(automation.RateLimitExceeded, "x", "retryAfter", 7.0)}, &runtime.Caller{}, anyCaller))

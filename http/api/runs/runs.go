@@ -63,7 +63,7 @@ func readRunsQuery(r *http.Request) (asked runsQuery, err error) {
 	}
 	asked = runsQuery{
 		RunsQuery: projections.RunsQuery{Automation: q.Text("automation"), From: q.Time("from"), Before: q.Time("to")},
-		status:    projections.RunStatus(q.OneOf("status", "", statuses...)), page: q.Page(20, 100), most: maxJudgedRuns,
+		status:    projections.RunStatus(q.OneOf("status", "", statuses...)), page: q.Page(20, 100), most: maxCheckedRuns,
 	}
 	if err := q.Err(); err != nil {
 		return asked, err
@@ -155,8 +155,8 @@ func knownRunFields(workspaceID string) access.PartialObject {
 	}
 }
 
-// maxJudgedRuns is how many runs are read for a page of those that somebody may read.
-const maxJudgedRuns = 10_000
+// maxCheckedRuns is how many runs are read for a page of those that somebody may read.
+const maxCheckedRuns = 10_000
 
 // runSearch is a search for runs under way.
 type runSearch struct {
@@ -166,13 +166,13 @@ type runSearch struct {
 	workspaceID string
 	may         func(*feed.Event) bool // nil: the caller may read everything
 
-	found  []projections.Run
-	seen   int // how many fit so far
-	total  int // how many do; below 0: not known
-	judged int
-	last   time.Time // when the last that was judged began
-	cut    time.Time // when the search was given up: last
-	failed error
+	found   []projections.Run
+	seen    int // how many fit so far
+	total   int // how many do; below 0: not known
+	checked int
+	last    time.Time // when the last that was judged began
+	cut     time.Time // when the search was given up: last
+	failed  error
 }
 
 // isFull reports whether nothing more is needed.
@@ -213,11 +213,11 @@ func (s *runSearch) isOverLimit(run projections.Run) bool {
 	if s.may == nil {
 		return false
 	}
-	if s.judged >= s.most && !run.StartedAt.Equal(s.last) {
+	if s.checked >= s.most && !run.StartedAt.Equal(s.last) {
 		s.cut = s.last
 		return true
 	}
-	s.judged, s.last = s.judged+1, run.StartedAt
+	s.checked, s.last = s.checked+1, run.StartedAt
 	return false
 }
 

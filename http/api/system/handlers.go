@@ -32,7 +32,7 @@ type Handlers struct {
 	InternalKey      func() string     // INTERNAL_API_KEY, shown to the services
 	Transport        http.RoundTripper // asks the services
 
-	Keeper       Keeper // of the read models
+	ReadModels   ReadModelMaintainer // of the read models
 	Cleanup      CleanupJobs
 	CleanupTerms func() cleanup.Terms // those of the settings
 	// ParseDuration reads a time as settings are written: 36h, 14d.

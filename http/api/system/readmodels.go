@@ -16,8 +16,8 @@ import (
 	"svc/projections"
 )
 
-// Keeper looks after the read models. It is a *projections.Models.
-type Keeper interface {
+// ReadModelMaintainer looks after the read models. It is a *projections.Models.
+type ReadModelMaintainer interface {
 	// Rebuild builds the read models anew beside those that serve.
 	Rebuild(ctx context.Context, progress projections.Progress) (projections.Report, error)
 	// Verify compares the read models with what the logs make of them.
@@ -26,7 +26,7 @@ type Keeper interface {
 
 // Maintenance runs one long task on the read models at a time.
 type Maintenance struct {
-	models Keeper
+	models ReadModelMaintainer
 	now    func() time.Time
 	log    *slog.Logger
 
@@ -43,7 +43,7 @@ type maintenanceTask struct {
 
 // NewMaintenance returns the handlers of the tasks on the read models.
 func (h *Handlers) NewMaintenance() *Maintenance {
-	return &Maintenance{models: h.Keeper, now: h.Now, log: h.Log}
+	return &Maintenance{models: h.ReadModels, now: h.Now, log: h.Log}
 }
 
 // Rebuild handles POST /sys/readmodels/rebuild.

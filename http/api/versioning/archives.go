@@ -252,7 +252,7 @@ func (h *Handlers) ImportWorkspace(r *http.Request) (any, error) {
 
 // withImportRights lets an import do what the caller may.
 func (h *Handlers) withImportRights(caller gateway.Caller, o content.ImportOptions, id string, rights *access.Rights) content.ImportOptions {
-	o.Judge = documents.Judge{Handlers: h.Documents, Caller: caller, WorkspaceID: id, Rights: rights}
+	o.Authorizer = documents.ChangeAuthorizer{Handlers: h.Documents, Caller: caller, WorkspaceID: id, Rights: rights}
 	o.Secure = rights.Allows("manage_security", "workspaces", nil)
 	o.Publish = rights.Allows("create", "apps", access.Fields{"workspaceId": id})
 	return o
@@ -342,7 +342,7 @@ func (h *Handlers) ImportNew(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Judge = documents.Judge{Handlers: h.Documents, Caller: gateway.CallerFrom(r.Context())}
+	o.Authorizer = documents.ChangeAuthorizer{Handlers: h.Documents, Caller: gateway.CallerFrom(r.Context())}
 	if archive.IsBulk(data, h.Content.Limits()) {
 		return h.importMany(r, data, o)
 	}

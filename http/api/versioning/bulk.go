@@ -182,7 +182,7 @@ func (i ImportRights) Import(_ context.Context, who bulk.Who, workspaceID string
 // Create implements bulk.Rights.
 func (i ImportRights) Create(_ context.Context, who bulk.Who) (may content.ImportOptions, ok bool, err error) {
 	caller, ok, err := i.caller(who)
-	may.Judge = documents.Judge{Handlers: i.Handlers.Documents, Caller: caller}
+	may.Authorizer = documents.ChangeAuthorizer{Handlers: i.Handlers.Documents, Caller: caller}
 	return may, ok, err
 }
 

@@ -58,7 +58,7 @@ func (h *Handlers) GetConflicts(r *http.Request) (any, error) {
 		return conflictsResponse{Files: []conflictFile{}}, err
 	}
 	answer := conflictsResponse{
-		OperationID: found.OperationID, RepositoryID: found.RepositoryID, Branch: found.Branch, TargetBranch: found.Place.Branch,
+		OperationID: found.OperationID, RepositoryID: found.RepositoryID, Branch: found.Branch, TargetBranch: found.Location.Branch,
 		Ours: found.Ours.Commit, Theirs: found.Theirs.Commit, Files: make([]conflictFile, 0, len(files)),
 	}
 	if found.Base != nil {

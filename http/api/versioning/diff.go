@@ -175,7 +175,7 @@ func (h *Handlers) fileDiff(ctx context.Context, id, path string, before, after 
 }
 
 // file is the file of a document, nil when there is none.
-func (s contentState) file(ctx context.Context, h *Handlers, id string, place archive.Place) (_ []byte, err error) {
+func (s contentState) file(ctx context.Context, h *Handlers, id string, place archive.Location) (_ []byte, err error) {
 	ref := s.refs[place.String()]
 	if ref.Hash == "" {
 		return nil, nil
@@ -221,7 +221,7 @@ func (h *Handlers) filesAt(r *http.Request, repositoryID string, files func(cont
 		return contentState{}, err
 	}
 	s := contentState{refs: map[string]content.Ref{}, docs: map[string]*document.Map{}}
-	for _, place := range read.Content.Places() {
+	for _, place := range read.Content.Locations() {
 		doc := place.Kind.Canonical(read.Content.Get(place))
 		if place.Slug != "" {
 			doc.Set("slug", place.Slug)

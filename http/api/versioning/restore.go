@@ -88,8 +88,8 @@ func (h *Handlers) RestoreWorkspace(r *http.Request) (any, error) {
 
 // restoreOptions lets a restoration do what the caller may.
 func (h *Handlers) restoreOptions(r *http.Request, dry bool) content.RestoreOptions {
-	judge := h.Documents.NewJudge(r)
-	return content.RestoreOptions{DryRun: dry, Secure: judge.Rights.Allows("manage_security", "workspaces", nil), Judge: judge}
+	judge := h.Documents.NewChangeAuthorizer(r)
+	return content.RestoreOptions{DryRun: dry, Secure: judge.Rights.Allows("manage_security", "workspaces", nil), Authorizer: judge}
 }
 
 // restoreRequest says what to go back to.

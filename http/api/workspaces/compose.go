@@ -184,7 +184,7 @@ func indexInYAML(rd projections.Reader, id, tag string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Place{Kind: document.Index}, documents.WithoutSecrets(doc))
+	text, err := archive.Text(archive.Location{Kind: document.Index}, documents.WithoutSecrets(doc))
 	return handler.YAMLResponse(text, tag), err
 }
 
@@ -256,7 +256,7 @@ func (h *Handlers) pastResponse(r *http.Request, m documents.Moment) (any, error
 	}
 	index = documents.WithoutSecrets(index)
 	if handler.WantsYAML(r) {
-		text, err := archive.Text(archive.Place{Kind: document.Index}, index)
+		text, err := archive.Text(archive.Location{Kind: document.Index}, index)
 		return handler.YAMLResponse(text, strconv.FormatUint(m.Seq, 36)), err
 	}
 	doc := document.MapOf(document.Pair{Key: "id", Value: id})

@@ -79,7 +79,7 @@ func (h *Handlers) securityResponse(r *http.Request, s access.Security, revision
 		return nil, err
 	}
 	if handler.WantsYAML(r) {
-		text, err := archive.Text(archive.Place{Kind: document.Security}, doc)
+		text, err := archive.Text(archive.Location{Kind: document.Security}, doc)
 		return handler.YAMLResponse(text, handler.RevisionTag(revision)), err
 	}
 	doc.Set("authentication", document.MapOf(document.Pair{Key: "clientId", Value: s.Authentication.ClientID}))

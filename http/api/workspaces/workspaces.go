@@ -138,7 +138,7 @@ func readDomains(v any) ([]string, error) {
 // GetWorkspace handles GET /v2/workspaces/{workspaceId}.
 func (h *Handlers) GetWorkspace() gateway.Prompt {
 	shown := h.newWorkspaceCache()
-	return gateway.Prompt{AtHand: shown.cached, HandlerFunc: func(r *http.Request) (any, error) {
+	return gateway.Prompt{Cached: shown.cached, HandlerFunc: func(r *http.Request) (any, error) {
 		moment, past, err := h.Documents.ReadMoment(r)
 		if err != nil {
 			return nil, err

@@ -103,7 +103,7 @@ func (m *market) events(types ...string) (found []string) {
 }
 
 func shownOf(ev domain.Event) any {
-	if s, ok := ev.(domain.Shown); ok {
+	if s, ok := ev.(domain.PayloadEvent); ok {
 		return s.Payload()
 	}
 	return ev

@@ -173,7 +173,7 @@ func TestRepositories(t *testing.T) {
 			whole, err := json.Marshal(ev)
 			require.NoError(t, err)
 			events.Write(whole)
-			if told, ok := ev.Data.(domain.Shown); ok {
+			if told, ok := ev.Data.(domain.PayloadEvent); ok {
 				payload, err := json.Marshal(told.Payload())
 				require.NoError(t, err)
 				require.NotContains(t, string(payload), `"credentials"`)
