@@ -61,7 +61,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 		authenticator = n.identity.identity
 	}
 	n.gateway, err = gateway.New(gateway.Options{
-		Routes: append(api.Routes(n.handlers()), n.pages.Routes()...), Settings: n.gatewaySettings(),
+		Routes: api.Routes(n.handlers()), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.identity.identity, CheckCSRF: n.identity.identity.CheckCSRF,
 		ReadModel: projections.RequestReads{Models: n.models}, Known: n.store.Log.Known, WriteGate: n.checkWritable,
 		Idempotency: answers, SeedKey: n.identity.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.identity.box.Derive("devices"),
@@ -102,7 +102,7 @@ func (n *Node) handlers() api.Handlers {
 	c, services, identity, now := n.config(), n.workspaces, n.identity.identity, time.Now
 	docs := &documents.Handlers{
 		ReadModel: n.models, Access: identity, Content: services.content, Library: services.library, Apps: services.apps, Shelf: services.library.Shelf,
-		SecretDefaults: n.secretDefaults, CSRFToken: identity.CSRFToken, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone }, Now: now,
+		SecretDefaults: n.secretDefaults, Previews: n.pages, CSRFToken: identity.CSRFToken, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone }, Now: now,
 	}
 	spaces := &workspaces.Handlers{
 		ReadModel: n.models, Access: identity, Documents: docs, Workspaces: services.workspaces, Content: services.content, Library: services.library,
@@ -139,6 +139,7 @@ func (n *Node) handlers() api.Handlers {
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
 		}),
+		Pages: n.pages,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -54,7 +55,7 @@ func isNowhere(place string) bool { return place == "deleted" || place == "unkno
 // know fails.
 func TestAuthorizationMatrix(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+nodetest.AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
+	s := nodetest.NewService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+nodetest.AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000", "PAGES_HOST=.pages.test")
 	s.Known = nil
 	s.Start(t)
 	m := newMatrix(t, s)
@@ -96,7 +97,7 @@ func newMatrix(t *testing.T, s *nodetest.Service) *matrix {
 		users[name], sessions[name], tokens[name] = login(email, "long enough")
 	}
 	_, _, tokens["super"] = login("admin@localhost", nodetest.AdminPassword)
-	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own"}`)["id"].(string)
+	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own","slug":"own"}`)["id"].(string)
 	other := must("POST", "/v2/workspaces", bearer(tokens["stranger"]), `{"name":"other"}`)["id"].(string)
 	deleted := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"deleted"}`)["id"].(string)
 	must("DELETE", "/v2/workspaces/"+deleted, bearer(tokens["owner"]), "")
@@ -180,7 +181,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if strings.Contains(rt.Path, "{pageId}") && !c.super {
 		return domain.CodeWorkspaceDenied // nobody's page
 	}
-	if strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet && !isNowhere(place) {
+	if (strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet || strings.HasSuffix(rt.Path, "/pages/preview")) && !isNowhere(place) {
 		return admitted // a page may be shared with whoever has no other right: TestPages asks as strangers
 	}
 	return inside(c, action, place)
@@ -291,12 +292,11 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 	case strings.HasPrefix(path, "/sys/cleanup/"):
 		path += "?dryRun=true" // more than that is for the host alone
 	}
-	h := http.Header{"Idempotency-Key": {strings.Repeat("k", 300)}}
+	h := http.Header{"Idempotency-Key": {strings.Repeat("k", 300)}, "Accept": {"application/json"}}
 	for name, values := range c.header {
 		h[name] = values
 	}
-	got, err := m.service.Request(t.Context(), rt.Method, path, h, "")
-	require.NoError(t, err)
+	got := m.send(t, rt, path, h)
 	if got.StatusCode != http.StatusUnauthorized && got.StatusCode != http.StatusForbidden && got.StatusCode != http.StatusNotFound {
 		return admitted
 	}
@@ -309,6 +309,29 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 	return code
 }
 
+// send sends a request: for routes of hosts of pages, to the host of the own workspace.
+func (m *matrix) send(t *testing.T, rt gateway.Route, path string, h http.Header) nodetest.Answer {
+	t.Helper()
+	if rt.When == nil {
+		got, err := m.service.Request(t.Context(), rt.Method, path, h, "")
+		require.NoError(t, err)
+		return got
+	}
+	method := rt.Method
+	if method == gateway.AnyMethod {
+		method = http.MethodPut
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, m.service.Base+path, nil)
+	require.NoError(t, err)
+	req.Host, req.Header = "own.pages.test", h
+	res, err := m.service.Client.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return nodetest.Answer{Response: res, Body: body}
+}
+
 // page asks everything, and shows it.
 func (m *matrix) page(t *testing.T) string {
 	var b strings.Builder
@@ -317,7 +340,8 @@ func (m *matrix) page(t *testing.T) string {
 	slices.SortStableFunc(routes, func(a, b gateway.Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
-	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), ofWorkspace))
+	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return ofWorkspace(rt) || rt.When != nil }))
+	m.table(t, &b, "Routes on hosts of pages", "", slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return rt.When == nil }))
 	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner. The editor and the reader are members of it, and the API key belongs to it. `other` belongs to\nthe stranger. `deleted` belonged to the owner.\n")
 	inside := slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return !ofWorkspace(rt) })
 	for _, place := range places {

@@ -478,6 +478,22 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 	return withRefusal(faults, err), parsed, nil
 }
 
+// CheckDraft refuses a document that could not be saved as it is, but for its slug, which may be absent or taken.
+func (c *Content) CheckDraft(folder string, doc *document.Map) error {
+	kind, doc := kinds[folder], doc.Copy()
+	if given, ok := doc.Get("slug"); !ok || given == nil {
+		doc.Set("slug", "draft")
+	}
+	if err := checkSlug(kind, doc.Text("slug")); err != nil {
+		return err
+	}
+	faults, _ := c.Check(kind, doc)
+	if err := refusal(faults); err != nil {
+		return err
+	}
+	return fits(kind, doc)
+}
+
 // fits refuses a document whose file would be too long.
 func fits(kind *document.Kind, doc *document.Map) error {
 	place := archive.Location{Kind: kind, Slug: doc.Text("slug")}

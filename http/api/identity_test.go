@@ -212,6 +212,7 @@ func (h *identityService) openGateway(opened *sessions.Sessions, changes []func(
 			ReadModel: h.models, Access: who, Documents: docs, Workspaces: commands.Workspaces{Engine: h.engine},
 			APIKeys: commands.APIKeys{Engine: h.engine, Now: h.now}, Repositories: &repositories.Repositories{}, LastUsed: book.At, Now: h.now,
 		},
+		Pages: noPages(),
 	}
 	for _, change := range changes {
 		change(&handlers)

@@ -16,6 +16,7 @@ import (
 	"svc/http/console"
 	"svc/http/gateway"
 	"svc/http/oidc"
+	"svc/http/pages"
 	"svc/http/reference"
 )
 
@@ -63,6 +64,7 @@ type Handlers struct {
 	Files       *files.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
+	Pages       *pages.Pages     // has routes of its own
 }
 
 // handle is how a row names its handler.
@@ -236,6 +238,7 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: del, Path: "/workspaces/{workspaceId}/automations/{slug:.+}", Surface: gateway.Versioned, Permission: may("delete", "automations"), Handler: h.Documents.DeleteDocument(documents.Automations), Summary: "Delete an automation"},
 		{Method: get, Path: "/workspaces/{workspaceId}/pages", Surface: gateway.Versioned, Permission: may("read", "pages"), Handler: h.Documents.ListDocuments(documents.Pages), Summary: "List the pages"},
 		{Method: post, Path: "/workspaces/{workspaceId}/pages", Surface: gateway.Versioned, Permission: may("create", "pages"), Handler: h.Documents.CreateDocument(documents.Pages), Summary: "Create a page"},
+		{Method: post, Path: "/workspaces/{workspaceId}/pages/preview", Surface: gateway.Versioned, Permission: may("update", "pages"), Handler: handle(h.Documents.PreviewPage), Summary: "Look at a page that is not saved"},
 		{Method: get, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: may("read", "pages"), Handler: h.Documents.GetDocument(documents.Pages), Summary: "Read a page"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "pages"), Handler: h.Documents.UpdateDocument(documents.Pages), Summary: "Change a page"},
 		{Method: put, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "pages"), Handler: h.Documents.UpdateDocument(documents.Pages), Summary: "Replace a page"},
@@ -308,5 +311,5 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/files/{id}/share", Surface: gateway.Versioned, Permission: may("update", "files"), Handler: handle(h.Files.ShareFile), Summary: "Make a link to a file"},
 		{Method: get, Path: "/files/{workspaceId}/{fileId:[0-9A-Za-z_-]{21}}.{name}", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "files:read", AnyOrigin: true, Handler: handle(h.Files.DownloadFile), Summary: "Download a file"},
 	}
-	return slices.Concat(rows, h.Console.Routes(), h.OIDC.Routes())
+	return slices.Concat(rows, h.Console.Routes(), h.OIDC.Routes(), h.Pages.Routes())
 }

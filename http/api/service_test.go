@@ -29,6 +29,7 @@ import (
 	"svc/http/api/workspaces"
 	"svc/http/console"
 	"svc/http/gateway"
+	"svc/http/pages"
 	"svc/projections"
 	"svc/projections/livetest"
 )
@@ -61,6 +62,11 @@ func open(t *testing.T, changes ...func(*api.Handlers)) *testService {
 	return openWithGateway(t, func(*gateway.Options) {}, changes...)
 }
 
+// noPages are pages that no request reaches.
+func noPages() *pages.Pages {
+	return pages.New(pages.Options{PagesHost: func() string { return "" }})
+}
+
 // openWithGateway is open with another gateway.
 func openWithGateway(t *testing.T, other func(*gateway.Options), changes ...func(*api.Handlers)) *testService {
 	t.Helper()
@@ -88,6 +94,7 @@ func openWithGateway(t *testing.T, other func(*gateway.Options), changes ...func
 			ReadModel: h.models, Access: fixedIdentity{}, Documents: docs, Workspaces: commands.Workspaces{Engine: engine}, Repositories: &repositories.Repositories{}, Now: now,
 		},
 		Console: console.New(console.Options{}),
+		Pages:   noPages(),
 	}
 	for _, change := range changes {
 		change(&handlers)

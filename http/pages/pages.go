@@ -136,7 +136,10 @@ func (p *Pages) Routes() []gateway.Route {
 		if own { // nothing but pages is served there: the API would see the cookies of visitors
 			rows = append(rows, row(gateway.AnyMethod, "/{path:.*}", p.refuseMethod, "Refuse what no page answers"))
 		} else {
-			rows = append(rows, row(http.MethodGet, "", p.get, "Show the first page of a workspace"))
+			rows = append(rows,
+				row(http.MethodGet, "", p.get, "Show the first page of a workspace"),
+				row(http.MethodGet, "/_svc/preview/{preview}", p.showPreview, "Show a draft of a page"),
+			)
 		}
 	}
 	return rows
@@ -150,6 +153,7 @@ type visit struct {
 	caller  gateway.Caller
 	rights  *access.Rights
 	cookie  *http.Cookie // of a session that this request has begun
+	isDraft bool         // nothing is recorded about a page that is not saved
 }
 
 // visitorOf returns who visits, with their rights. A session that owes its second factor counts as none.
@@ -307,6 +311,7 @@ func (v *visit) htmlAnswer(html []byte, status int, f found, shared bool, langua
 // The content security policies of pages.
 const (
 	policy         = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; font-src 'self' https:; connect-src 'self'; form-action 'self'; frame-ancestors 'self'; base-uri 'none'"
+	previewPolicy  = "default-src 'none'; style-src 'self'; img-src 'self' https: data:; font-src 'self' https:; form-action 'none'; frame-ancestors 'self'; base-uri 'none'"
 	unsecurePolicy = "default-src 'none'; script-src 'self' 'unsafe-inline' https:; style-src 'self'; img-src 'self' https: data:; font-src 'self' https:; connect-src 'self'; form-action 'self'; frame-ancestors 'self'; base-uri 'none'"
 )
 
@@ -385,6 +390,9 @@ func (v *visit) reportProblems(f found, out *rendering) {
 
 // recordError records an error event in the workspace of the page.
 func (v *visit) recordError(code, message string, details map[string]any) {
+	if v.isDraft {
+		return
+	}
 	ctx := context.WithoutCancel(v.request.Context())
 	if err := v.Record(ctx, v.place.workspaceID, activity.Failure{Error: code, Message: message, Details: details}); err != nil {
 		v.Log.WarnContext(ctx, "an error of a page could not be recorded", "err", err)

@@ -1,11 +1,14 @@
 package pages
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -95,17 +98,46 @@ func (v *visit) putView(ctx context.Context, key string, rec viewRecord) error {
 		}
 		rec.Stored = json.RawMessage(value.JSON(o, ""))
 	}
-	text, err := json.Marshal(rec)
+	return v.putRecord(ctx, key, rec, ViewLifetime)
+}
+
+// maxPlainRecord is how many bytes of a record are stored as they are. More are compressed: the broker takes 1 MB.
+const maxPlainRecord = 32 << 10
+
+// putRecord stores a view or a draft for a while.
+func (p *Pages) putRecord(ctx context.Context, key string, record any, ttl time.Duration) error {
+	text, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	return v.Views.Put(ctx, key, text, ViewLifetime)
+	if len(text) > maxPlainRecord {
+		text = gzipped(text, gzip.BestSpeed)
+	}
+	return p.Views.Put(ctx, key, text, ttl)
+}
+
+// getRecord reads what putRecord has stored; found is false when there is none any more.
+func (p *Pages) getRecord(ctx context.Context, key string, record any) (found bool, err error) {
+	text, found, err := p.Views.Get(ctx, key)
+	if err != nil || !found {
+		return false, err
+	}
+	if len(text) > 0 && text[0] != '{' {
+		zipped, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil {
+			return false, err
+		}
+		if text, err = io.ReadAll(zipped); err != nil {
+			return false, err
+		}
+	}
+	return true, json.Unmarshal(text, record)
 }
 
 // getView returns the record of a view. ok is false when there is none, or the visitor has another session.
 func (v *visit) getView(ctx context.Context, id, socket string) (rec viewRecord, key string, ok bool, err error) {
 	key = viewKey(id, v.caller.SessionID, socket)
-	text, found, err := v.Views.Get(ctx, key)
+	found, err := v.getRecord(ctx, key, &rec)
 	if err != nil {
 		return rec, key, false, err
 	}
@@ -113,9 +145,6 @@ func (v *visit) getView(ctx context.Context, id, socket string) (rec viewRecord,
 		rec, ok = parseShared(id)
 		ok = ok && rec.WorkspaceID == v.place.workspaceID
 		return rec, key, ok, nil
-	}
-	if err := json.Unmarshal(text, &rec); err != nil {
-		return rec, key, false, err
 	}
 	if len(rec.Stored) > 0 {
 		stored, err := value.ParseJSON(string(rec.Stored))

@@ -22,6 +22,7 @@ type Handlers struct {
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug.
 	SecretDefaults func(workspaceSlug string) map[string]bool
+	Previews       Previews                      // of pages that are not saved
 	CSRFToken      func(sessionID string) string // what a form of a page must show
 	Zone           func() *time.Location         // of schedules
 	Now            func() time.Time

@@ -3,17 +3,21 @@ package documents
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/document"
+	"svc/domain/page"
 	"svc/domain/workspace"
 	"svc/http/api/handler"
 	"svc/http/gateway"
+	"svc/http/pages"
 	"svc/projections"
 )
 
@@ -130,6 +134,89 @@ func listInstalledApps(rd projections.Reader, id string) (found []installedApp, 
 		return true, nil
 	})
 	return found, err
+}
+
+// Previews shows drafts of pages. It is a *pages.Pages.
+type Previews interface {
+	// Preview stores a draft for a while, and returns the path where its author can read it.
+	Preview(ctx context.Context, d pages.Draft) (path string, expires time.Time, err error)
+}
+
+// PreviewPage handles POST /v2/workspaces/{workspaceId}/pages/preview: a page that is not saved, for its author to
+// look at. Nothing is recorded.
+func (h *Handlers) PreviewPage(r *http.Request) (any, error) {
+	in, err := handler.ReadDocument(r)
+	if err != nil {
+		return nil, err
+	}
+	id, caller := handler.WorkspaceID(r), gateway.CallerFrom(r.Context())
+	draft := pages.Draft{WorkspaceID: id, Author: caller.Actor()}
+	for key, v := range in.Doc.All() {
+		var ok bool
+		switch key {
+		case "page":
+			if draft.Document, ok = v.(*document.Map); !ok {
+				return nil, handler.RefuseField(key, "must be an object")
+			}
+		case "language":
+			if draft.Language, ok = v.(string); !ok || !page.IsLanguageTag(draft.Language) {
+				return nil, handler.RefuseField(key, "must be a language such as fr or fr-CA")
+			}
+		case "automations":
+			if draft.Automations, ok = v.(bool); !ok {
+				return nil, handler.RefuseField(key, "must be true or false")
+			}
+		default:
+			return nil, handler.RefuseField(key, "unknown field")
+		}
+	}
+	if draft.Document == nil {
+		return nil, handler.MissingField("page")
+	}
+	draft.Document = handler.WithoutReadOnly(draft.Document, Pages.readOnly...)
+	if err := h.checkDraft(gateway.GrantFrom(r.Context()).Rights, id, draft.Document); err != nil {
+		return nil, err
+	}
+	if err := h.Content.CheckDraft(Pages.name, draft.Document); err != nil {
+		return nil, in.WithLines(within("page", err))
+	}
+	path, expires, err := h.Previews.Preview(r.Context(), draft)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.Created(map[string]string{"url": path, "expiresAt": domain.FormatTime(expires)}, path), nil
+}
+
+// checkDraft asks for the right to change the page that a draft would replace, as it is and as it would be.
+func (h *Handlers) checkDraft(rights *access.Rights, id string, doc *document.Map) error {
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	item, exists, err := projections.Content{}.Get(rd, id, Pages.name+"/"+doc.Text("slug"))
+	if err != nil {
+		return err
+	}
+	if exists {
+		if err := checkObject(rights, "update", Pages.name, documentObject(rd, id, Pages.name, item)); err != nil {
+			return err
+		}
+	} else {
+		item.Path = Pages.name + "/" + doc.Text("slug")
+	}
+	return checkObject(rights, "update", Pages.name, Pages.objectAfter(rd, id, item, doc))
+}
+
+// within names the fields of a refusal as parts of another field.
+func within(field string, err error) error {
+	refusal, ok := errors.AsType[*domain.Error](err)
+	if !ok {
+		return err
+	}
+	if list, ok := refusal.Details["errors"].([]domain.FieldError); ok {
+		for i := range list {
+			list[i].Field = strings.TrimSuffix(field+"."+list[i].Field, ".")
+		}
+	}
+	return refusal
 }
 
 // VisitPage handles GET /v2/pages/{workspaceSlug}/{pageSlug}: a page for its

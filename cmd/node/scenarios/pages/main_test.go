@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
+	"svc/http/api/apitest"
 )
 
 func TestMain(m *testing.M) { nodetest.Main(m) }
@@ -131,8 +132,15 @@ func (v *visitor) send(method, path string, body io.Reader, media string) answer
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	require.NoError(v.t, err)
+	if inDocument.MatchString(res.Request.URL.Path) && res.StatusCode != http.StatusMethodNotAllowed {
+		apitest.Validate(v.t, res, text)
+	}
 	return answer{res, string(text)}
 }
+
+// inDocument are the paths that the OpenAPI document can describe: those on the host of the API, with a slug without
+// slashes.
+var inDocument = regexp.MustCompile(`^/pages/[^/]+(/([^/_][^/]*)?|/_svc/(events|feed|signin|callback|signout|preview/[^/]+))$`)
 
 // get loads a page.
 func (v *visitor) get(path string) answer {
