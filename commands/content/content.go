@@ -314,20 +314,20 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 // newEntry makes an entry of a checked document. parsed is the parsed automation; nil: it is
 // parsed again. An entry that is too large for an event needs storeLarge before it is saved.
 func (c *Content) newEntry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
-	place := archive.Location{Kind: kind, Slug: doc.Text("slug")}
+	location := archive.Location{Kind: kind, Slug: doc.Text("slug")}
 	doc = kind.Canonical(doc)
-	text, err := archive.Text(place, doc)
+	text, err := archive.Text(location, doc)
 	if err != nil {
 		return workspace.Entry{}, err
 	}
 	if len(text) > maxText {
-		return workspace.Entry{}, tooLongError(place, len(text))
+		return workspace.Entry{}, tooLongError(location, len(text))
 	}
 	body, err := document.JSON(doc)
 	if err != nil {
 		return workspace.Entry{}, err
 	}
-	e := workspace.Entry{Path: place.String(), Hash: workspace.HashOf(body), Checksum: archive.Checksum(text), Body: body}
+	e := workspace.Entry{Path: location.String(), Hash: workspace.HashOf(body), Checksum: archive.Checksum(text), Body: body}
 	if kind == document.Automation && parsed == nil {
 		parsed, _ = automation.Parse(doc, c.Rules())
 	}
@@ -354,8 +354,8 @@ func (c *Content) storeLarge(ctx context.Context, e *workspace.Entry) error {
 	return err
 }
 
-func tooLongError(place archive.Location, length int) error {
-	return domain.Refuse(domain.CodeValidation, "%s is larger than %d bytes", place, maxText).
+func tooLongError(location archive.Location, length int) error {
+	return domain.Refuse(domain.CodeValidation, "%s is larger than %d bytes", location, maxText).
 		Reason("limit_exceeded").With("length", length).With("limit", maxText)
 }
 
@@ -496,10 +496,10 @@ func (c *Content) CheckDraft(folder string, doc *document.Map) error {
 
 // fits refuses a document whose file would be too long.
 func fits(kind *document.Kind, doc *document.Map) error {
-	place := archive.Location{Kind: kind, Slug: doc.Text("slug")}
-	text, err := archive.Text(place, kind.Canonical(doc))
+	location := archive.Location{Kind: kind, Slug: doc.Text("slug")}
+	text, err := archive.Text(location, kind.Canonical(doc))
 	if err == nil && len(text) > maxText {
-		err = tooLongError(place, len(text))
+		err = tooLongError(location, len(text))
 	}
 	return err
 }

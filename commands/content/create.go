@@ -117,14 +117,14 @@ func (c *Content) createWithID(ctx context.Context, id, operation string, r *arc
 }
 
 // createCommand returns the command that creates the planned workspace.
-func (c *Content) createCommand(p plan, result Result, held *ImportOperation) (create workspace.Create, err error) {
+func (c *Content) createCommand(p plan, result Result, op *ImportOperation) (create workspace.Create, err error) {
 	event := importEvent(workspace.Named{}, result) // the decision names the workspace
 	create = workspace.Create{
 		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &event,
 	}
-	if held != nil {
-		event.Version = held.Version
-		create.Sync, err = held.integrate(p)
+	if op != nil {
+		event.Version = op.Version
+		create.Sync, err = op.integrate(p)
 	}
 	return create, err
 }
@@ -290,15 +290,15 @@ func withoutRules(doc *document.Map, reason string) *document.Map {
 	}
 	value, _ = authorizations.Get("rules")
 	rules, _ := value.([]any)
-	kept := slices.DeleteFunc(slices.Clone(rules), func(v any) bool {
+	remaining := slices.DeleteFunc(slices.Clone(rules), func(v any) bool {
 		rule, ok := v.(*document.Map)
 		return ok && rule.Text("reason") == reason
 	})
-	if len(kept) == len(rules) {
+	if len(remaining) == len(rules) {
 		return doc
 	}
 	doc, authorizations = doc.Copy(), authorizations.Copy()
-	authorizations.Set("rules", kept)
+	authorizations.Set("rules", remaining)
 	doc.Set("authorizations", authorizations)
 	return doc
 }

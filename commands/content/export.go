@@ -39,26 +39,26 @@ func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may fu
 	if err != nil {
 		return nil, err
 	}
-	var places []archive.Location
+	var locations []archive.Location
 	var found []Ref
 	for path, ref := range refs {
 		if may != nil && !may(path, ref) {
 			continue
 		}
-		place, ok := archive.Locate(path + ".yml")
+		location, ok := archive.Locate(path + ".yml")
 		if !ok {
 			return nil, errors.New("content: " + path + " is no path of a document")
 		}
-		places, found = append(places, place), append(found, ref)
+		locations, found = append(locations, location), append(found, ref)
 	}
 	docs, errs := make([]*document.Map, len(found)), make([]error, len(found))
 	spread.Over(len(found), func(i int) { docs[i], errs[i] = c.Library.Document(ctx, workspaceID, found[i]) })
 	all := &archive.Content{}
-	for i, place := range places {
+	for i, location := range locations {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		all.Put(place, docs[i])
+		all.Put(location, docs[i])
 	}
 	return all, nil
 }
@@ -90,8 +90,8 @@ func (c *Content) textsAt(ctx context.Context, workspaceID string, seq uint64, o
 		return nil, err
 	}
 	tree := archive.Tree{}
-	for _, place := range some.Locations() {
-		if tree[place.Path()], err = archive.Text(place, some.Get(place)); err != nil {
+	for _, location := range some.Locations() {
+		if tree[location.Path()], err = archive.Text(location, some.Get(location)); err != nil {
 			return nil, err
 		}
 	}

@@ -144,7 +144,7 @@ func validate(workspaceID string, p archive.Location, doc *document.Map) error {
 
 // switchContent switches the content and releases the lock in the same event. Without a held
 // lock it also acquires one there.
-func (c *Content) switchContent(ctx context.Context, p plan, result Result, held *ImportOperation) (commands.Workspace, error) {
+func (c *Content) switchContent(ctx context.Context, p plan, result Result, op *ImportOperation) (commands.Workspace, error) {
 	if err := c.stageEntries(ctx, &p); err != nil {
 		return commands.Workspace{}, err
 	}
@@ -154,8 +154,8 @@ func (c *Content) switchContent(ctx context.Context, p plan, result Result, held
 	}
 	event := importEvent(workspace.Named{ID: p.of.ID, Slug: settings.Slug, Name: settings.Name}, result)
 	replace := workspace.Replace{Switch: p.to, Import: &event}
-	if held != nil {
-		if err := held.addTo(&replace, p); err != nil {
+	if op != nil {
+		if err := op.addTo(&replace, p); err != nil {
 			return commands.Workspace{}, err
 		}
 	} else {

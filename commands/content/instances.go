@@ -116,15 +116,15 @@ func (c *Content) seal(ctx context.Context, workspaceID string, doc *document.Ma
 			continue
 		}
 		config.Delete(key)
-		kept := before.Sealed[key]
+		previous := before.Sealed[key]
 		if v != workspace.Mask {
 			var err error
-			if kept, err = c.sealSetting(ctx, workspaceID, key, v, kept); err != nil {
+			if previous, err = c.sealSetting(ctx, workspaceID, key, v, previous); err != nil {
 				return nil, nil, err
 			}
 		}
-		if kept != nil {
-			sealed[key] = kept
+		if previous != nil {
+			sealed[key] = previous
 		}
 	}
 	if len(sealed) > maxSecrets {

@@ -162,8 +162,8 @@ func withoutUnknown(faults []shape.Fault) []shape.Fault {
 // planImport plans the import into a workspace, or the content of a new one.
 func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.Reading, o ImportOptions) (plan, error) {
 	p := plan{of: s, sources: map[string]string{}, lineOf: r.Line, errors: slices.Clone(r.Errors), warnings: slices.Clone(r.Warnings)}
-	for place, file := range r.Sources {
-		p.sources[place.String()] = file
+	for location, file := range r.Sources {
+		p.sources[location.String()] = file
 	}
 	p.failed = slices.Clone(r.Failed)
 	if o.Operation != nil {
@@ -250,8 +250,8 @@ func (c *Content) mergeSettings(ctx context.Context, p *plan, next workspace.Set
 }
 
 func hasDocument(r *archive.Reading, path string) bool {
-	place, ok := archive.Locate(path + ".yml")
-	return ok && r.Content.Get(place) != nil
+	location, ok := archive.Locate(path + ".yml")
+	return ok && r.Content.Get(location) != nil
 }
 
 // importedDoc is a document of an import.
@@ -300,19 +300,19 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 
 // collect returns the documents of folders that the caller may import.
 func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) (list []*importedDoc, err error) {
-	for _, place := range r.Content.Locations() {
-		path := place.String()
-		if place.Kind.Folder == "" || o.Excludes.Has(path) {
+	for _, location := range r.Content.Locations() {
+		path := location.String()
+		if location.Kind.Folder == "" || o.Excludes.Has(path) {
 			continue
 		}
-		kind := kinds[place.Kind.Folder]
+		kind := kinds[location.Kind.Folder]
 		if kind == nil {
 			p.excludeFile(path)
-			p.warn("unsupported_kind", path, "there are no "+place.Kind.Folder+" here: it was left out")
+			p.warn("unsupported_kind", path, "there are no "+location.Kind.Folder+" here: it was left out")
 			continue
 		}
-		doc := r.Content.Get(place).Copy()
-		doc.Set("slug", place.Slug)
+		doc := r.Content.Get(location).Copy()
+		doc.Set("slug", location.Slug)
 		if kind == document.Import {
 			hidden, err := p.isHiddenApp(ctx, o.Authorizer, path, doc)
 			if err != nil {
@@ -416,11 +416,11 @@ func (c *Content) importRepositories(p *plan, index *document.Map) {
 	if !ok || incoming.Len() == 0 || p.to.Settings == nil {
 		return
 	}
-	kept := document.MapOf()
+	imported := document.MapOf()
 	for id, v := range incoming.All() {
 		repository, ok := v.(*document.Map)
-		one := document.MapOf(document.Pair{Key: "name", Value: "any"}, document.Pair{Key: "repositories", Value: document.MapOf(document.Pair{Key: id, Value: v})})
-		if faults := shape.Check(document.Index, one); !ok || len(faults) > 0 {
+		single := document.MapOf(document.Pair{Key: "name", Value: "any"}, document.Pair{Key: "repositories", Value: document.MapOf(document.Pair{Key: id, Value: v})})
+		if faults := shape.Check(document.Index, single); !ok || len(faults) > 0 {
 			p.warnAt("invalid_repository", "index", shape.Path("repositories", id), "the repository "+document.QuoteShort(id)+" was left out: it is not well-formed")
 			continue
 		}
@@ -428,10 +428,10 @@ func (c *Content) importRepositories(p *plan, index *document.Map) {
 		if dropped {
 			p.warnAt("credentials_dropped", "index", shape.Path("repositories", id), "the credentials of the repository "+id+" were left out: set them again, or refer to secrets")
 		}
-		kept.Set(id, clean)
+		imported.Set(id, clean)
 	}
-	if kept.Len() > 0 {
-		p.to.Settings.Repositories = kept
+	if imported.Len() > 0 {
+		p.to.Settings.Repositories = imported
 	}
 }
 
@@ -445,16 +445,16 @@ func withoutCredentials(repository *document.Map) (clean *document.Map, dropped 
 	repository, config = repository.Copy(), config.Copy()
 	if value, ok := config.Get("auth"); ok {
 		auth, _ := value.(*document.Map)
-		kept := document.MapOf()
+		remaining := document.MapOf()
 		for key, v := range auth.All() {
 			if text, _ := v.(string); workspace.IsSecretReference(text) {
-				kept.Set(key, v)
+				remaining.Set(key, v)
 			} else {
 				dropped = dropped || text != "" && text != workspace.Mask
 			}
 		}
-		if config.Delete("auth"); kept.Len() > 0 {
-			config.Set("auth", kept)
+		if config.Delete("auth"); remaining.Len() > 0 {
+			config.Set("auth", remaining)
 		}
 	}
 	if address, found := withoutUser(config.Text("url")); found {
@@ -511,7 +511,7 @@ func excludesOf(repositories *document.Map) archive.Excludes {
 func (p *plan) dropConflicting() {
 	f := p.newConflictFinder()
 	for _, e := range p.to.Entries {
-		if other, taken := f.names[strings.ToLower(e.Path)]; taken && other != e.Path {
+		if other, used := f.names[strings.ToLower(e.Path)]; used && other != e.Path {
 			f.drop(p, e, archive.ErrDuplicateObject, "slug", "differs from "+other+" in case only")
 		} else {
 			f.claim(p, e)
@@ -532,21 +532,21 @@ type conflictFinder struct {
 	endpoints map[string]string          // the paths that have them
 	entries   map[string]workspace.Entry // by their endpoint, those that are not dropped
 	dropped   map[string]bool            // paths
-	gone      map[string]bool            // paths
+	deleted   map[string]bool            // paths
 	staying   []string                   // paths of dropped entries whose predecessors are not looked at yet
 }
 
 func (p *plan) newConflictFinder() *conflictFinder {
-	f := &conflictFinder{names: map[string]string{}, endpoints: map[string]string{}, entries: map[string]workspace.Entry{}, dropped: map[string]bool{}, gone: map[string]bool{}}
+	f := &conflictFinder{names: map[string]string{}, endpoints: map[string]string{}, entries: map[string]workspace.Entry{}, dropped: map[string]bool{}, deleted: map[string]bool{}}
 	replaced := map[string]bool{}
 	for _, path := range p.to.Deleted {
-		f.gone[path] = true
+		f.deleted[path] = true
 	}
 	for _, e := range p.to.Entries {
 		replaced[e.Path] = true
 	}
 	for path, item := range p.of.Items {
-		if f.gone[path] {
+		if f.deleted[path] {
 			continue
 		}
 		f.names[strings.ToLower(path)] = path
@@ -562,7 +562,7 @@ func (f *conflictFinder) claim(p *plan, e workspace.Entry) {
 	if e.Endpoint == "" {
 		return
 	}
-	if other, taken := f.endpoints[e.Endpoint]; taken {
+	if other, used := f.endpoints[e.Endpoint]; used {
 		f.drop(p, e, "endpoint_in_use", "when.endpoint", "the endpoint "+e.Endpoint+" is that of "+other)
 		return
 	}
@@ -578,12 +578,12 @@ func (f *conflictFinder) drop(p *plan, e workspace.Entry, code, field, message s
 // reclaim returns the endpoint to a document that stays after all.
 func (f *conflictFinder) reclaim(p *plan, path string) {
 	endpoint := p.of.Items[path].Endpoint
-	if endpoint == "" || f.gone[path] {
+	if endpoint == "" || f.deleted[path] {
 		return
 	}
-	claimed, taken := f.entries[endpoint]
+	claimed, exists := f.entries[endpoint]
 	f.endpoints[endpoint] = path
-	if delete(f.entries, endpoint); taken {
+	if delete(f.entries, endpoint); exists {
 		f.drop(p, claimed, "endpoint_in_use", "when.endpoint", "the endpoint "+endpoint+" is that of "+path)
 	}
 }
@@ -663,7 +663,7 @@ func (c *Content) checkDocument(ctx context.Context, p plan, authorizer Authoriz
 	t := Touch{Path: path, After: after, Sent: after != nil && p.sources[path] != ""}
 	var exists bool
 	t.Item, exists = p.of.Items[path]
-	if sure, ok := authorizer.(UnconditionalAuthorizer); ok && sure.MayAlways(t) {
+	if unconditional, ok := authorizer.(UnconditionalAuthorizer); ok && unconditional.MayAlways(t) {
 		return nil
 	}
 	if exists {

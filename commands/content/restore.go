@@ -275,7 +275,7 @@ func (c *Content) Undo(ctx context.Context, workspaceID string, seq uint64, o Re
 		if u.was, err = c.Library.At(ctx, workspaceID, seq-1); err != nil {
 			return plan{}, err
 		}
-		if u.made, err = c.Library.At(ctx, workspaceID, seq); err != nil {
+		if u.changed, err = c.Library.At(ctx, workspaceID, seq); err != nil {
 			return plan{}, err
 		}
 		return c.planUndo(ctx, s, u, o)
@@ -286,9 +286,9 @@ func tokenOf(seq uint64) string { return domain.At(domain.State, seq).Token() }
 
 // undoState is a change with the content before and after it.
 type undoState struct {
-	of        Change
-	token     string
-	was, made map[string]Ref
+	of           Change
+	token        string
+	was, changed map[string]Ref
 }
 
 // findUndoable returns the change at a sequence, or why it cannot be undone.
@@ -348,9 +348,9 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoState, 
 
 // undoDocument restores the document at a path. It must not have changed since.
 func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoState, authorizer Authorizer) error {
-	made, was := u.made[path], u.was[path]
+	changed, was := u.changed[path], u.was[path]
 	now := p.of.Items[path] // the zero Item when there is none
-	if now.Hash != made.Hash || !maps.EqualFunc(now.Sealed, made.Sealed, bytes.Equal) {
+	if now.Hash != changed.Hash || !maps.EqualFunc(now.Sealed, changed.Sealed, bytes.Equal) {
 		return superseded(nil)
 	}
 	if was.Hash == "" {
@@ -359,14 +359,14 @@ func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undo
 		}
 		return nil
 	}
-	stays := func(other string) bool { return u.was[other].Hash != "" || u.made[other].Hash == "" }
+	stays := func(other string) bool { return u.was[other].Hash != "" || u.changed[other].Hash == "" }
 	return c.restoreDocument(ctx, p, path, was, restoreContext{stays: stays, authorizer: authorizer, from: u.renamedFrom(path)})
 }
 
 // renamedFrom returns where the document that was at a path is since the change,
 // if all that the change did was to rename it.
 func (u undoState) renamedFrom(path string) string {
-	if len(u.of.Parts) != 2 || u.was[path].Hash == "" || u.made[path].Hash != "" {
+	if len(u.of.Parts) != 2 || u.was[path].Hash == "" || u.changed[path].Hash != "" {
 		return ""
 	}
 	other := u.of.Parts[0]
@@ -375,7 +375,7 @@ func (u undoState) renamedFrom(path string) string {
 	}
 	folder, _ := workspace.Folder(path)
 	otherFolder, _ := workspace.Folder(other)
-	if folder != otherFolder || u.was[other].Hash != "" || u.made[other].Hash == "" || u.made[other].ID != u.was[path].ID {
+	if folder != otherFolder || u.was[other].Hash != "" || u.changed[other].Hash == "" || u.changed[other].ID != u.was[path].ID {
 		return ""
 	}
 	return other
@@ -387,7 +387,7 @@ func (c *Content) undoSecurity(ctx context.Context, p *plan, u undoState, o Rest
 	if err != nil {
 		return err
 	}
-	if workspace.HashOf(now) != u.made["security"].Hash {
+	if workspace.HashOf(now) != u.changed["security"].Hash {
 		return superseded(nil)
 	}
 	return c.restoreSecurity(ctx, p, u.was["security"], o)
@@ -402,13 +402,13 @@ func (c *Content) undoIndex(ctx context.Context, p *plan, fields []string, u und
 	if err != nil {
 		return err
 	}
-	made, err := c.Library.Document(ctx, p.of.ID, u.made["index"])
+	changed, err := c.Library.Document(ctx, p.of.ID, u.changed["index"])
 	if err != nil {
 		return err
 	}
 	next := p.of.Settings.Index()
 	for _, field := range fields {
-		if !revertField(next, made, was, field) {
+		if !revertField(next, changed, was, field) {
 			return superseded(nil)
 		}
 	}
@@ -417,13 +417,13 @@ func (c *Content) undoIndex(ctx context.Context, p *plan, fields []string, u und
 
 // revertField restores a field of an index, or one block of it. It returns false when the field
 // has changed since.
-func revertField(index, made, was *document.Map, field string) bool {
+func revertField(index, changed, was *document.Map, field string) bool {
 	name, inBlocks := strings.CutPrefix(field, "blocks/")
 	if !inBlocks {
-		return revertKey(index, made, was, field)
+		return revertKey(index, changed, was, field)
 	}
 	blocks := blocksOf(index).Copy()
-	if !revertKey(blocks, blocksOf(made), blocksOf(was), name) {
+	if !revertKey(blocks, blocksOf(changed), blocksOf(was), name) {
 		return false
 	}
 	index.Set("blocks", blocks)
@@ -439,10 +439,10 @@ func blocksOf(index *document.Map) *document.Map {
 	return blocks
 }
 
-func revertKey(doc, made, was *document.Map, key string) bool {
-	now, there := doc.Get(key)
-	after, given := made.Get(key)
-	if there != given || !document.Equal(now, after) {
+func revertKey(doc, changed, was *document.Map, key string) bool {
+	now, exists := doc.Get(key)
+	after, given := changed.Get(key)
+	if exists != given || !document.Equal(now, after) {
 		return false
 	}
 	if before, had := was.Get(key); had {

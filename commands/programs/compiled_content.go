@@ -58,16 +58,16 @@ type documentKey struct{ workspaceID, hash string }
 // compileContent returns the compiled content of a workspace at a revision.
 func (l *Library) compileContent(ctx context.Context, home string, revision uint64) (*compiledContent, error) {
 	key := contentKey{home, revision}
-	if have, ok := l.compiledContents.Get(key); ok {
-		return have, nil
+	if cached, ok := l.compiledContents.Get(key); ok {
+		return cached, nil
 	}
 	done, err := l.compileTurns.Acquire(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if have, ok := l.compiledContents.Get(key); ok {
-		return have, nil // compiled meanwhile by another goroutine
+	if cached, ok := l.compiledContents.Get(key); ok {
+		return cached, nil // compiled meanwhile by another goroutine
 	}
 	refs, err := l.contents.At(ctx, home, revision)
 	if err != nil {
@@ -121,8 +121,8 @@ func (l *Library) addDocument(ctx context.Context, e *compiledContent, path stri
 // compileDocument returns a parsed document from the cache, or parses it.
 func (l *Library) compileDocument(ctx context.Context, home string, ref content.Ref) (*compiledDocument, error) {
 	key := documentKey{home, ref.Hash}
-	if have, ok := l.documents.Get(key); ok {
-		return have, nil
+	if cached, ok := l.documents.Get(key); ok {
+		return cached, nil
 	}
 	doc, err := l.contents.Document(ctx, home, ref)
 	if err != nil {
@@ -158,8 +158,8 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 		return nil, nil //nolint:nilnil // the app is deleted, and that is no error
 	}
 	l, key := p.ProgramSet.library, contentKey{e.workspaceID, e.revision}
-	if have, ok := l.workspaceValues.Get(key); ok {
-		return have.content, nil
+	if cached, ok := l.workspaceValues.Get(key); ok {
+		return cached.content, nil
 	}
 	all, folders := workspaceValue{e.index.Copy(), bytesPerEntry}, map[string]*value.Object{}
 	for _, path := range slices.Sorted(maps.Keys(e.paths)) {

@@ -167,9 +167,9 @@ func (p *Scope) ownConfig(ctx context.Context) (Settings, error) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		merged.Set(key, given[key])
 	}
-	said, _ := value.Walk(p.compiled.index, "config", "value").(*value.Object)
-	for _, key := range said.Keys() {
-		merged.Set(key, said.At(key))
+	own, _ := value.Walk(p.compiled.index, "config", "value").(*value.Object)
+	for _, key := range own.Keys() {
+		merged.Set(key, own.At(key))
 	}
 	secrets, err := p.secrets(ctx)
 	if err != nil {
@@ -347,11 +347,11 @@ func (s *configResolver) resolveText(text string) any {
 		if value.IsUndefined(v) {
 			return found
 		}
-		shown := value.Text(v)
-		if value.IsUndefined(s.limitSize(v, len(shown))) {
+		rendered := value.Text(v)
+		if value.IsUndefined(s.limitSize(v, len(rendered))) {
 			return found
 		}
-		return shown
+		return rendered
 	})
 }
 

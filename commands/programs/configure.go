@@ -80,15 +80,15 @@ func replacesTemplate(config any, op variable.Op) bool {
 
 // changed returns a config after an operation, unless it is too large.
 func (c Configs) changed(config *document.Map, op variable.Op) (*document.Map, error) {
-	have := value.From(config)
-	if replacesTemplate(have, op) {
+	current := value.From(config)
+	if replacesTemplate(current, op) {
 		return nil, automation.Invalid("what stands there in the config is a template, and only the whole of it can be replaced")
 	}
-	next, grown, err := variable.Change(have, op)
+	next, added, err := variable.Change(current, op)
 	if err != nil {
 		return nil, err
 	}
-	if size, limit := variable.Size(next), c.MaxSize(); grown > 0 && size > limit {
+	if size, limit := variable.Size(next), c.MaxSize(); added > 0 && size > limit {
 		return nil, automation.Raise(automation.ContextTooLarge, "the config is larger than it may be",
 			"context", "config", "size", float64(size), "limit", float64(limit))
 	}

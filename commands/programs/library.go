@@ -80,8 +80,8 @@ func New(o Options) (*Library, error) {
 // exist.
 func (l *Library) ProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
 	moment := l.contents.Moment()
-	if have, ok := l.programSets.Get(workspaceID); ok && have.moment.Load() == moment {
-		return have, nil
+	if cached, ok := l.programSets.Get(workspaceID); ok && cached.moment.Load() == moment {
+		return cached, nil
 	}
 	return l.refreshProgramSet(ctx, workspaceID)
 }
@@ -103,14 +103,14 @@ func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*P
 		l.programSets.Drop(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	if have, ok := l.programSets.Get(workspaceID); ok && have.Workspace.equals(w) {
-		same, err := l.areAppsCurrent(have)
+	if cached, ok := l.programSets.Get(workspaceID); ok && cached.Workspace.equals(w) {
+		same, err := l.areAppsCurrent(cached)
 		if err != nil {
 			return nil, err
 		}
 		if same {
-			have.moment.Store(moment)
-			return have, nil
+			cached.moment.Store(moment)
+			return cached, nil
 		}
 	}
 	set, err := l.buildProgramSet(ctx, w)
@@ -223,7 +223,7 @@ func (l *Library) CheckCapacity(ctx context.Context, workspaceID, from string, i
 		return err
 	}
 	next := &compiledContent{workspaceID: now.workspaceID, index: now.index, automations: now.automations, slugs: now.slugs}
-	next.installs = slices.DeleteFunc(slices.Clone(now.installs), func(have install) bool { return have.slug == from })
+	next.installs = slices.DeleteFunc(slices.Clone(now.installs), func(installed install) bool { return installed.slug == from })
 	next.installs = append(next.installs, install{slug: in.Slug, app: in.App.Slug, version: in.App.Version})
 	set, err := l.newProgramSet(ctx, w, next)
 	if err != nil || !set.Truncated {

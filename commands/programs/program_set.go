@@ -185,8 +185,8 @@ func (set *ProgramSet) newInstanceScope(ctx context.Context, parent *Scope, in i
 // instances of a workspace can be renamed.
 func (set *ProgramSet) instanceNamespace(parent *Scope, in install) Namespace {
 	slug := in.slug
-	if kept, ok := set.Workspace.CollectionSlugs[in.app][slug]; ok && parent.Parent == nil {
-		slug = kept
+	if stored, ok := set.Workspace.CollectionSlugs[in.app][slug]; ok && parent.Parent == nil {
+		slug = stored
 	}
 	return Namespace{in.app, slug}.within(parent.Namespace)
 }

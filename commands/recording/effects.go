@@ -65,14 +65,14 @@ func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 		all = append(all, done{r.order[e], e.execution, effect})
 	}
 	slices.SortFunc(all, func(a, b done) int { return a.order - b.order })
-	shown := map[string][]Effect{}
+	effects := map[string][]Effect{}
 	for i, d := range all {
-		if len(shown[d.in]) < maxEffects {
+		if len(effects[d.in]) < maxEffects {
 			d.effect.N = i + 1
-			shown[d.in] = append(shown[d.in], d.effect)
+			effects[d.in] = append(effects[d.in], d.effect)
 		}
 	}
-	return shown
+	return effects
 }
 
 func momentKind(e *entry) string {

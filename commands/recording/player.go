@@ -340,10 +340,10 @@ type observed struct {
 }
 
 // observeBranch adds the chosen branch of conditions.
-func (p *player) observeBranch(x *machine.Execution, at machine.Location, taken string) {
+func (p *player) observeBranch(x *machine.Execution, at machine.Location, branch string) {
 	if p.observes && p.tooMuch == nil {
 		p.countBytes(observedBytes)
-		p.branches = append(p.branches, observed{execution: x.ID, location: at, did: taken})
+		p.branches = append(p.branches, observed{execution: x.ID, location: at, did: branch})
 	}
 }
 
@@ -373,15 +373,15 @@ func (p *player) compareObserved(expected *player) {
 // compareLists compares two lists by position. With bothWays, what only the first one has is a
 // difference, too.
 func (p *player) compareLists(kind string, expected, actual []observed, bothWays bool) {
-	known, taken := map[string][]observed{}, map[string]int{}
+	known, used := map[string][]observed{}, map[string]int{}
 	for _, o := range expected {
 		key := position("", o.execution, o.location.Path, o.location.Iteration)
 		known[key] = append(known[key], o)
 	}
 	for _, o := range actual {
 		key := position("", o.execution, o.location.Path, o.location.Iteration)
-		n := taken[key]
-		taken[key]++
+		n := used[key]
+		used[key]++
 		if n < len(known[key]) {
 			if was := known[key][n]; was.sum != o.sum || !equal(was.did, o.did) {
 				p.addDifference(difference{o.execution, o.location, kind, was.did, o.did})
@@ -396,7 +396,7 @@ func (p *player) compareLists(kind string, expected, actual []observed, bothWays
 	seen := map[string]int{}
 	for _, o := range expected {
 		key := position("", o.execution, o.location.Path, o.location.Iteration)
-		if seen[key]++; seen[key] > taken[key] {
+		if seen[key]++; seen[key] > used[key] {
 			p.addDifference(difference{o.execution, o.location, kind, o.did, value.Undefined})
 		}
 	}

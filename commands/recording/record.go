@@ -146,15 +146,15 @@ func (recordedStream) LiveStream() {}
 
 // inputWithStreams returns an input as it was before it was encoded.
 func inputWithStreams(in *value.Object) *value.Object {
-	made := value.NewObjectSize(in.Len())
+	result := value.NewObjectSize(in.Len())
 	for _, key := range in.Keys() {
 		v := in.At(key)
 		if _, lost := v.(variable.LostStream); lost && key == "$http" {
 			v = machine.HTTP{}
 		}
-		made.Set(key, withStreams(v))
+		result.Set(key, withStreams(v))
 	}
-	return made
+	return result
 }
 
 // withStreams replaces streams that were lost when a value was encoded. It changes the value.

@@ -94,9 +94,9 @@ func (r *Recorder) Turn() {
 }
 
 // Scope records the keys of run that depend on the scope, once.
-func (r *Recorder) Scope(instance string, said func() *value.Object) {
+func (r *Recorder) Scope(instance string, load func() *value.Object) {
 	if r.isActive() && r.once("place\x00"+instance) {
-		r.add(entry{kind: entryScope, name: instance, value: said()})
+		r.add(entry{kind: entryScope, name: instance, value: load()})
 	}
 }
 

@@ -123,17 +123,17 @@ func (p *player) newReport(known *redact.Set, failed error) Report {
 }
 
 func (p *player) executionReport(was *entry) ExecutionReport {
-	shown := ExecutionReport{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
+	report := ExecutionReport{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
 	is, ended := p.ended[was.execution]
 	switch {
 	case !ended:
-		shown.Status, shown.Output = Failed, "different"
+		report.Status, report.Output = Failed, "different"
 	case !equal(was.value, is.output):
-		shown.Status, shown.Output = Different, "different"
+		report.Status, report.Output = Different, "different"
 	case p.differs[was.execution]:
-		shown.Status = Different
+		report.Status = Different
 	}
-	return shown
+	return report
 }
 
 // maxDifferenceBytes is how many bytes of a value a difference shows.

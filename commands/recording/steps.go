@@ -153,27 +153,27 @@ func (t *tracer) truncate(v any, left *int) any {
 	case value.Bytes:
 		return t.truncate(value.Text(v[:min(len(v), maxStepValue)]), left)
 	case []any:
-		made := []any{}
+		result := []any{}
 		for _, item := range v {
 			if *left <= 0 {
-				return append(made, cutMark)
+				return append(result, cutMark)
 			}
 			*left--
-			made = append(made, t.truncate(item, left))
+			result = append(result, t.truncate(item, left))
 		}
-		return made
+		return result
 	case *value.Object:
-		made := &value.Object{}
+		result := &value.Object{}
 		for _, key := range v.Keys() {
 			if *left <= 0 {
-				made.Set(cutMark, true)
+				result.Set(cutMark, true)
 				break
 			}
 			name := t.truncateText(key, max(*left, 0))
 			*left -= len(name)
-			made.Set(name, t.truncate(v.At(key), left))
+			result.Set(name, t.truncate(v.At(key), left))
 		}
-		return made
+		return result
 	case value.Stream:
 		return value.Undefined
 	}
@@ -225,7 +225,7 @@ func (r *Record) Values(known *redact.Set) (input json.RawMessage, outputs map[s
 	secrets.Add(r.secrets...)
 	secrets.Add(r.credentials()...)
 	all = true
-	shown := func(v any) json.RawMessage {
+	render := func(v any) json.RawMessage {
 		if v == value.Undefined {
 			return nil
 		}
@@ -240,12 +240,12 @@ func (r *Record) Values(known *redact.Set) (input json.RawMessage, outputs map[s
 		if ended.failure != nil {
 			continue
 		}
-		if out := shown(ended.value); out != nil {
+		if out := render(ended.value); out != nil {
 			outputs[ended.execution] = out
 		}
 	}
 	if r.Input != nil {
-		input = shown(r.Input)
+		input = render(r.Input)
 	}
 	return input, outputs, all
 }

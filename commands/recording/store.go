@@ -60,14 +60,14 @@ func (s *Store) Put(ctx context.Context, k StoredRecording) error {
 func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionID string, visit func(*Record) error) (found int, err error) {
 	now := s.Now()
 	err = s.Data.Since(ctx, stream(workspaceID, correlationID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
-		kept, err := readStoredRecord(body)
+		record, err := readStoredRecord(body)
 		if err != nil {
 			return err
 		}
-		if !now.Before(kept.expires) || executionID != "" && executionID != kept.executionID {
+		if !now.Before(record.expires) || executionID != "" && executionID != record.executionID {
 			return nil
 		}
-		plain, err := s.Vault.Open(ctx, workspaceID, kept.sealed, purpose(kept.executionID))
+		plain, err := s.Vault.Open(ctx, workspaceID, record.sealed, purpose(record.executionID))
 		if err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionI
 func (s *Store) Sweep(ctx context.Context, workspaceID string, dry bool) (count, bytes uint64, err error) {
 	now := s.Now()
 	return s.Data.Sweep(ctx, workspaceID, kind, dry, func(start []byte) bool {
-		kept, err := readStoredRecord(start)
-		return err == nil && !now.Before(kept.expires)
+		record, err := readStoredRecord(start)
+		return err == nil && !now.Before(record.expires)
 	})
 }
 

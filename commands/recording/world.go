@@ -231,7 +231,7 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 		return nil
 	}
 	view, _ := p.load(entryView, p.view(w.Context))
-	next, grown, err := variable.Change(view.value, w.Op)
+	next, added, err := variable.Change(view.value, w.Op)
 	if err != nil {
 		return err
 	}
@@ -242,8 +242,8 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 		}
 	}
 	view.value = changed
-	view.addedBytes += grown
-	p.countBytes(grown)
+	view.addedBytes += added
+	p.countBytes(added)
 	return nil
 }
 

@@ -136,7 +136,7 @@ func (t *performer) callProgram(r machine.Request) {
 		return
 	}
 	e := &execution{trigger: activity.Trigger{Type: activity.ByAutomation, Value: r.Execution.Program.Slug}, startedAt: t.rt.Now()}
-	enter := func(a machine.Answer) machine.Answer {
+	startCall := func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
 			a.ExecutionID = t.rt.NewID()
 			a.Program = t.executions.add(a.ExecutionID, p, e)
@@ -145,7 +145,7 @@ func (t *performer) callProgram(r machine.Request) {
 	}
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		return value.Undefined, t.throttle(ctx, e, throttle.Executions, 1)
-	}, enter)
+	}, startCall)
 }
 
 // spawnRun starts another automation in a tree of its own, and continues once its start is on
@@ -448,12 +448,12 @@ func (t *performer) callCollections(r machine.Request, function string, params *
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		return t.rt.Effects.Rows.Call(ctx, of, function, params)
 	}, func(a machine.Answer) machine.Answer {
-		made, ok := a.Value.(*value.Object)
+		result, ok := a.Value.(*value.Object)
 		if a.Err == nil && ok && function == "updateSchema" {
 			t.journal.record(t.events.meta(r.Execution), t.events.limit(activity.CollectionUpdated{
-				Collection: t.secrets.set.Text(value.Text(made.At("collection"))), OldCollection: t.secrets.set.Text(value.Text(params.At("oldCollection"))),
+				Collection: t.secrets.set.Text(value.Text(result.At("collection"))), OldCollection: t.secrets.set.Text(value.Text(params.At("oldCollection"))),
 				Schema: cmp.Or(t.secrets.set.Text(value.Text(params.At("schema"))), "default"), AppSlug: scope.App,
-				Properties: t.secrets.redactJSON(made.At("properties")), Indexes: t.secrets.redactJSON(made.At("indexes")), Uniques: t.secrets.redactJSON(made.At("uniques")),
+				Properties: t.secrets.redactJSON(result.At("properties")), Indexes: t.secrets.redactJSON(result.At("indexes")), Uniques: t.secrets.redactJSON(result.At("uniques")),
 			}))
 		}
 		return a

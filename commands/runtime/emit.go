@@ -191,13 +191,13 @@ type emittedEvent struct {
 func (t *performer) holdEmit(r machine.Request, e *emission) (any, error) {
 	ev := t.toRecorded(e)
 	v, err := withoutPosition(ev, t.rt.Effects.Position())
-	held, ok := v.(emittedEvent)
+	emitted, ok := v.(emittedEvent)
 	if err != nil || !ok {
 		return value.Undefined, err
 	}
 	t.heldEmits = append(t.heldEmits, toCommit(ev))
-	t.lastEmitted = t.lastEmitted.Max(held.at)
-	return automation.LocalEvent(r.Execution.Program.Instance, held.event), nil
+	t.lastEmitted = t.lastEmitted.Max(emitted.at)
+	return automation.LocalEvent(r.Execution.Program.Instance, emitted.event), nil
 }
 
 // releaseHeldEmits records the held events when no wait follows.

@@ -37,9 +37,9 @@ func (r *runEvents) meta(x *machine.Execution) domain.Meta {
 		m.SessionID = r.secrets.set.Text(m.SessionID)
 	}
 	if m.HTTP != nil {
-		shown := *m.HTTP
-		shown.Path = r.secrets.redactPath(shown.Path)
-		m.HTTP = &shown
+		redacted := *m.HTTP
+		redacted.Path = r.secrets.redactPath(redacted.Path)
+		m.HTTP = &redacted
 	}
 	return m
 }
@@ -97,14 +97,14 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 	}
 	done.Recorded = r.recording.recordResult(x)
 	id := r.rt.NewID()
-	kept, fits := r.executionPayload(x)
+	stored, fits := r.executionPayload(x)
 	if !fits {
-		kept, done.Truncated = executionPayload{}, true
+		stored, done.Truncated = executionPayload{}, true
 	}
-	kept.Logs = e.log.Redacted(r.secrets.set)
-	done.Logged = len(kept.Logs) > 0
+	stored.Logs = e.log.Redacted(r.secrets.set)
+	done.Logged = len(stored.Logs) > 0
 	if done.Apart = fits || done.Logged; done.Apart {
-		content, _ := json.Marshal(kept) // JSON already, and texts
+		content, _ := json.Marshal(stored) // JSON already, and texts
 		r.journal.addPayload(payload{id, content})
 	}
 	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: r.limit(done)})
@@ -113,29 +113,29 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 
 // executionPayload returns the redacted input and output of an execution; ok is false when
 // they are too long to be stored.
-func (r *runEvents) executionPayload(x *machine.Execution) (kept executionPayload, ok bool) {
+func (r *runEvents) executionPayload(x *machine.Execution) (stored executionPayload, ok bool) {
 	shape, most := r.executions.program(x).Shape, r.settings.MaxExecuted
 	in, out := shape.Recorded(x.Input), shape.RedactedOutput(x.Output)
 	if value.IsUndefined(out) {
 		out = &value.Object{}
 	}
 	if !value.FitsWithin(in, maxRedactFactor*most) || !value.FitsWithin(out, maxRedactFactor*most) {
-		return kept, false
+		return stored, false
 	}
-	kept = executionPayload{Payload: r.secrets.redactJSON(in), Output: r.secrets.redactJSON(out)}
-	return kept, utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) <= most
+	stored = executionPayload{Payload: r.secrets.redactJSON(in), Output: r.secrets.redactJSON(out)}
+	return stored, utf8.RuneCount(stored.Payload)+utf8.RuneCount(stored.Output) <= most
 }
 
 // toFailure returns an error in the form of events, redacted.
 func (r *runEvents) toFailure(err *automation.Error) *activity.Failure {
-	details, shown := map[string]any{}, r.secrets.redactRaised(err)
-	if shown.Details != nil {
-		_ = json.Unmarshal([]byte(value.JSON(shown.Details, "")), &details) // JSON of our own
+	details, redacted := map[string]any{}, r.secrets.redactRaised(err)
+	if redacted.Details != nil {
+		_ = json.Unmarshal([]byte(value.JSON(redacted.Details, "")), &details) // JSON of our own
 	}
 	if err.Document != "" {
 		details["automation"], details["instruction"] = err.Document, err.Instruction
 	}
-	return &activity.Failure{Error: err.Name, Message: shown.Message, Details: details}
+	return &activity.Failure{Error: err.Name, Message: redacted.Message, Details: details}
 }
 
 // recordError records an error event of an execution.

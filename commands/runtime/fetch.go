@@ -58,9 +58,9 @@ func (t *performer) sendFetch(r machine.Request) {
 
 // recordFetchFailed records that a request got an error, or no answer.
 func (t *performer) recordFetchFailed(x *machine.Execution, f *fetch.Failed) {
-	shown, _ := t.secrets.set.Value(f.Value()).(*value.Object)
+	redacted, _ := t.secrets.set.Value(f.Value()).(*value.Object)
 	t.journal.record(t.events.meta(x), t.events.limit(activity.FetchFailed{
-		Request: memberJSON(shown, "request"), Response: memberJSON(shown, "response"), Error: memberJSON(shown, "error"),
+		Request: memberJSON(redacted, "request"), Response: memberJSON(redacted, "response"), Error: memberJSON(redacted, "error"),
 	}))
 }
 

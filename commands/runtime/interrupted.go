@@ -68,8 +68,8 @@ func (r *Runtime) endWaits(ctx context.Context, b BrokenRun, meta domain.Meta) e
 	waits, _ := ParkedWaits(state)
 	for i := 0; i < len(waits) && err == nil; i++ {
 		over := deriveID(waits[i], "over")
-		var there bool
-		if there, err = r.Recorded(ctx, b.WorkspaceID, substituteIDs(over)...); err != nil || there {
+		var exists bool
+		if exists, err = r.Recorded(ctx, b.WorkspaceID, substituteIDs(over)...); err != nil || exists {
 			continue
 		}
 		err = r.appendAgain(ctx, eventstore.Commit{

@@ -305,11 +305,11 @@ func (t *run) recordUnrecorded(s parkedRun) error {
 		}
 	}
 	for _, u := range s.Unrecorded {
-		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), substituteIDs(u.Events[0].ID)...)
+		exists, err := t.rt.Recorded(t.ctx, t.workspaceID(), substituteIDs(u.Events[0].ID)...)
 		if err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			continue
 		}
 		c := eventstore.Commit{Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: u.Source}

@@ -138,11 +138,11 @@ func (s *runSecrets) load(ctx context.Context) error {
 	if !s.start.Meta.Hides || len(s.start.RunSecrets) > 0 {
 		return nil
 	}
-	held, err := s.rt.Contexts.Load(ctx, s.key())
+	stored, err := s.rt.Contexts.Load(ctx, s.key())
 	if err != nil {
 		return err
 	}
-	s.addKnown(held.Keys()...)
+	s.addKnown(stored.Keys()...)
 	s.stored = len(s.own)
 	return nil
 }
@@ -177,13 +177,13 @@ func (s *runSecrets) markStored() {
 
 // redactPath redacts an address, also one with needless percent-encoding.
 func (s *runSecrets) redactPath(text string) string {
-	shown := s.set.Text(text)
-	if plain, err := url.PathUnescape(shown); err == nil && plain != shown {
+	redacted := s.set.Text(text)
+	if plain, err := url.PathUnescape(redacted); err == nil && plain != redacted {
 		if redacted := s.set.Text(plain); redacted != plain {
 			return redacted
 		}
 	}
-	return shown
+	return redacted
 }
 
 // redactTrigger redacts the address of a trigger.
@@ -198,10 +198,10 @@ func (s *runSecrets) redactRaised(err *automation.Error) *automation.Error {
 	if err == nil {
 		return nil
 	}
-	told := *sandbox.Redacted(err, s.set)
-	told.Message = s.set.Text(told.Message)
-	told.Details, _ = s.set.Value(told.Details).(*value.Object)
-	return &told
+	redacted := *sandbox.Redacted(err, s.set)
+	redacted.Message = s.set.Text(redacted.Message)
+	redacted.Details, _ = s.set.Value(redacted.Details).(*value.Object)
+	return &redacted
 }
 
 // redactJSON returns a value as redacted JSON.

@@ -116,14 +116,14 @@ func (t *performer) awaitEvent(r machine.Request, p *pendingWait, options []awai
 		if a.Err != nil {
 			return a
 		}
-		came, ok := a.Value.(*feed.Event)
+		event, ok := a.Value.(*feed.Event)
 		if !ok {
 			t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
 			return machine.Answer{Value: value.Undefined}
 		}
-		t.lastEmitted = t.lastEmitted.Max(came.Seq)
-		t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.secrets.set.Text(came.Type)}}))
-		v, err := value.ParseJSON(string(came.JSON()))
+		t.lastEmitted = t.lastEmitted.Max(event.Seq)
+		t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: event.ID, Type: t.secrets.set.Text(event.Type)}}))
+		v, err := value.ParseJSON(string(event.JSON()))
 		return machine.Answer{Value: automation.LocalEvent(r.Execution.Program.Instance, v), Err: err}
 	})
 }
@@ -157,13 +157,13 @@ func (t *performer) recordWaitEnded(r machine.Request, p *pendingWait, ev domain
 
 // deriveID derives an id from another one. It is always the same for one purpose.
 func deriveID(id, purpose string) string {
-	var made ulid.ULID
+	var derived ulid.ULID
 	if from, err := ulid.ParseStrict(id); err == nil {
-		made = from
+		derived = from
 	}
 	sum := sha256.Sum256([]byte(id + "\x00" + purpose))
-	copy(made[6:], sum[:]) // behind the time
-	return made.String()
+	copy(derived[6:], sum[:]) // behind the time
+	return derived.String()
 }
 
 // workspaceWait returns the parameters of a wait with the names that events have in the
@@ -250,13 +250,13 @@ func (t *performer) awaitMatch(ctx context.Context, p *pendingWait, options []aw
 	for _, o := range options {
 		w.Types = append(w.Types, o.Event)
 	}
-	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
+	event, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
 		return !p.isSubjectOf(e) && slices.ContainsFunc(options, func(o awaitedEvent) bool { return o.matchesName(e) && (o.Matcher == nil || t.matchesFilter(ctx, o, e)) })
 	})
-	if err != nil || came == nil {
+	if err != nil || event == nil {
 		return value.Undefined, err
 	}
-	return came, nil
+	return event, nil
 }
 
 // awaitedEvent is one of the events that a wait is for, with its name in the workspace.
@@ -272,11 +272,11 @@ func (t *performer) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
 	list := automation.OneOf(r.Params)
 	options := make([]awaitedEvent, len(list))
 	for i, item := range list {
-		one, err := automation.ReadAwaited(item)
+		awaited, err := automation.ReadAwaited(item)
 		if err != nil {
 			return nil, automation.Invalid("wait.oneOf[%d].filters: %s", i, err.Error())
 		}
-		o := awaitedEvent{Awaited: one}
+		o := awaitedEvent{Awaited: awaited}
 		o.Event = t.secrets.set.Text(o.Event) // as emit redacts the name
 		if instance := r.Execution.Program.Instance; instance != "" {
 			o.instance = instance

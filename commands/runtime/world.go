@@ -443,7 +443,7 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	if err != nil {
 		return err
 	}
-	next, grown, err := variable.Change(v.value, wr.Op)
+	next, added, err := variable.Change(v.value, wr.Op)
 	if err != nil {
 		return err
 	}
@@ -453,11 +453,11 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 			return automation.Invalid("%s is an object", wr.Context)
 		}
 	}
-	if size := v.size + grown; grown > 0 && size > v.limit {
+	if size := v.size + added; added > 0 && size > v.limit {
 		return automation.Raise(automation.ContextTooLarge, fmt.Sprintf("the context %s would have %d bytes; it may have %d", wr.Context, size, v.limit),
 			"context", wr.Context, "size", float64(size), "limit", float64(v.limit))
 	}
-	v.value, v.size = changed, v.size+grown
+	v.value, v.size = changed, v.size+added
 	write := contexts.Write{Op: wr.Op}
 	if wr.TTL > 0 {
 		write.Until = w.Now().Add(wr.TTL)

@@ -192,14 +192,14 @@ func (s State) apply(d Delta) State {
 		delete(s.Items, path)
 	}
 	for _, e := range entries {
-		kept := s.Items[e.Path].Shares
+		shares := s.Items[e.Path].Shares
 		if e.From != "" {
-			kept = s.Items[e.From].Shares
+			shares = s.Items[e.From].Shares
 			delete(s.Items, e.From)
 		}
 		s.Items[e.Path] = Item{
 			Hash: e.Hash, Revision: s.Changes, ID: e.ID, Public: e.Public,
-			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: kept,
+			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: shares,
 		}
 	}
 	return s

@@ -83,7 +83,7 @@ func setSecrets(s State, c SetSecrets) ([]domain.Event, error) {
 		ev.Deleted = append(ev.Deleted, name)
 	}
 	for name := range s.Secrets {
-		if _, kept := c.Set[name]; c.Others && !kept && !strings.HasPrefix(name, SecretPrefix) {
+		if _, replaced := c.Set[name]; c.Others && !replaced && !strings.HasPrefix(name, SecretPrefix) {
 			ev.Deleted = append(ev.Deleted, name)
 		}
 	}

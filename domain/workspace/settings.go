@@ -329,7 +329,7 @@ func WithoutSecrets(config *document.Map) *document.Map {
 // kept for ever.
 func restoreMasked(before, next *document.Map) (*document.Map, error) {
 	was, _ := before.Get("value")
-	kept, errs := changeSecrets(next, func(path []string, v any) (any, string) {
+	restored, errs := changeSecrets(next, func(path []string, v any) (any, string) {
 		text, isText := v.(string)
 		switch {
 		case v == nil || isText && (text == "" || IsSecretReference(text)):
@@ -342,7 +342,7 @@ func restoreMasked(before, next *document.Map) (*document.Map, error) {
 	if len(errs) > 0 {
 		return nil, domain.Invalid(errs...)
 	}
-	return kept, nil
+	return restored, nil
 }
 
 // changeSecrets returns a config with other values in the fields that its schema

@@ -171,26 +171,26 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if err := (State{}).checkLimits(append(slices.Clone(s.Staged), c.Entries...), nil); c.Stage != "" && err != nil {
 		return nil, err
 	}
-	made := Created{
+	created := Created{
 		Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID),
 		Entries: c.Entries, Stage: c.Stage,
 	}
 	for _, userID := range c.Owners {
-		made.Shares = append(made.Shares, access.OwnedBy(userID))
+		created.Shares = append(created.Shares, access.OwnedBy(userID))
 	}
 	if c.Security != nil {
-		made.Security, made.Source = c.Security.Security, c.Security.Source
-		if err := made.Security.Validate(made.Shares); err != nil {
+		created.Security, created.Source = c.Security.Security, c.Security.Source
+		if err := created.Security.Validate(created.Shares); err != nil {
 			return nil, err
 		}
 	}
-	made.Security.Authentication.ClientID = ClientID(c.ID)
+	created.Security.Authentication.ClientID = ClientID(c.ID)
 	if c.Stage != "" && c.Stage != s.Stage {
 		return nil, superseded()
 	}
-	events := []domain.Event{made}
+	events := []domain.Event{created}
 	if c.From != nil {
-		events = append(events, Duplicated{made.Workspace, *c.From})
+		events = append(events, Duplicated{created.Workspace, *c.From})
 	}
 	if c.Import != nil {
 		c.Import.Workspace = Named{ID: c.ID, Slug: c.Settings.Slug, Name: c.Settings.Name}

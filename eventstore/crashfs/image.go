@@ -43,9 +43,9 @@ func (f *FS) emptyDir(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, taken := range []string{f.mountpoint, f.backing} {
-		if dir == taken || strings.HasPrefix(dir, taken+string(filepath.Separator)) {
-			return "", fmt.Errorf("%s is below %s", dir, taken)
+	for _, used := range []string{f.mountpoint, f.backing} {
+		if dir == used || strings.HasPrefix(dir, used+string(filepath.Separator)) {
+			return "", fmt.Errorf("%s is below %s", dir, used)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -66,9 +66,9 @@ func (f *FS) namesAt(cut Cut) map[uint64]directory {
 	for _, e := range f.base {
 		applyNameChange(dirs, e)
 	}
-	kept := f.keptNames(cut)
+	names := f.keptNames(cut)
 	for _, i := range f.names[:sort.SearchInts(f.names, cut.At)] {
-		if kept(i) {
+		if names(i) {
 			for _, e := range f.log[i].edits {
 				applyNameChange(dirs, e)
 			}
@@ -242,10 +242,10 @@ func resize(data []byte, size int) []byte {
 
 // applyTorn keeps some of the first operations, and perhaps half of the last one.
 func applyTorn(durable []byte, rest []Op, random *rand.Rand) []byte {
-	keep := rest[:random.IntN(len(rest)+1)]
+	written := rest[:random.IntN(len(rest)+1)]
 	data := bytes.Clone(durable)
-	for i, op := range keep {
-		if i == len(keep)-1 && op.Kind == Write && random.IntN(2) == 0 {
+	for i, op := range written {
+		if i == len(written)-1 && op.Kind == Write && random.IntN(2) == 0 {
 			op.Len = random.Int64N(op.Len + 1)
 			op.data = op.data[:op.Len]
 			if op.Len == 0 {
@@ -261,7 +261,7 @@ func applyTorn(durable []byte, rest []Op, random *rand.Rand) []byte {
 func applyShuffled(durable []byte, rest []Op, random *rand.Rand) []byte {
 	moment := func() int { return random.IntN(len(rest) + 1) }
 	longest, size, sizeMoment := len(durable), len(durable), moment()
-	kept := size
+	end := size
 	for i, op := range rest {
 		switch op.Kind {
 		case Write:
@@ -271,7 +271,7 @@ func applyShuffled(durable []byte, rest []Op, random *rand.Rand) []byte {
 		}
 		longest = max(longest, size)
 		if i < sizeMoment {
-			kept = size
+			end = size
 		}
 	}
 	moments := make([]int, (longest+pageSize-1)/pageSize)
@@ -282,12 +282,12 @@ func applyShuffled(durable []byte, rest []Op, random *rand.Rand) []byte {
 	for i, op := range rest {
 		applyPages(data, op, func(page int) bool { return i < moments[page] })
 	}
-	return data[:kept]
+	return data[:end]
 }
 
 // applyPages applies op to those pages of data that are kept. It never changes
 // the length: what a truncation cut off becomes zero.
-func applyPages(data []byte, op Op, kept func(page int) bool) {
+func applyPages(data []byte, op Op, isWritten func(page int) bool) {
 	from, to := int(op.Off), int(op.Off+op.Len)
 	if op.Kind == Truncate {
 		from, to = int(op.Len), len(data)
@@ -296,7 +296,7 @@ func applyPages(data []byte, op Op, kept func(page int) bool) {
 		page := from / pageSize
 		end := min(to, (page+1)*pageSize)
 		switch {
-		case !kept(page):
+		case !isWritten(page):
 		case op.Kind == Truncate:
 			clear(data[from:end])
 		default:

@@ -149,8 +149,8 @@ type Records struct {
 }
 
 // OpenRecords opens the durable bucket name for values that live at most keep.
-func (b *Buckets) OpenRecords(ctx context.Context, name string, keep time.Duration) (*Records, error) {
-	bucket, err := b.Open(ctx, BucketConfig{Name: name, TTL: keep})
+func (b *Buckets) OpenRecords(ctx context.Context, name string, ttl time.Duration) (*Records, error) {
+	bucket, err := b.Open(ctx, BucketConfig{Name: name, TTL: ttl})
 	if err != nil {
 		return nil, err
 	}
@@ -165,14 +165,14 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 		if !errors.Is(err, eventstore.ErrConflict) {
 			return nil, err
 		}
-		kept, revision, err := r.bucket.Get(ctx, key)
+		stored, revision, err := r.bucket.Get(ctx, key)
 		if errors.Is(err, eventstore.ErrNoKey) {
 			continue // it expired between the two
 		}
 		if err != nil {
 			return nil, err
 		}
-		if have, ok := r.unlessExpired(kept); ok {
+		if have, ok := r.unlessExpired(stored); ok {
 			return have, nil
 		}
 		_, err = r.bucket.Update(ctx, key, r.withExpiry(value, ttl), revision)
@@ -191,7 +191,7 @@ func (r *Records) Put(ctx context.Context, key string, value []byte, ttl time.Du
 // Consume returns the value of key and deletes it: one of several callers gets it. ok is false
 // when there is none, or it has expired.
 func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok bool, err error) {
-	kept, revision, err := r.bucket.Get(ctx, key)
+	stored, revision, err := r.bucket.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return nil, false, nil
 	}
@@ -204,20 +204,20 @@ func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok boo
 	if err != nil {
 		return nil, false, err
 	}
-	value, ok = r.unlessExpired(kept)
+	value, ok = r.unlessExpired(stored)
 	return value, ok, nil
 }
 
 // Get returns the value of key; ok is false when there is none, or it has expired.
 func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
-	kept, _, err := r.bucket.Get(ctx, key)
+	stored, _, err := r.bucket.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	value, ok = r.unlessExpired(kept)
+	value, ok = r.unlessExpired(stored)
 	return value, ok, nil
 }
 
@@ -231,10 +231,10 @@ func (r *Records) withExpiry(value []byte, ttl time.Duration) []byte {
 }
 
 // unlessExpired returns the value, unless it has expired.
-func (r *Records) unlessExpired(kept []byte) ([]byte, bool) {
-	if len(kept) < 8 {
+func (r *Records) unlessExpired(stored []byte) ([]byte, bool) {
+	if len(stored) < 8 {
 		return nil, false
 	}
-	until := time.UnixMilli(int64(binary.BigEndian.Uint64(kept)))
-	return kept[8:], r.now().Before(until)
+	until := time.UnixMilli(int64(binary.BigEndian.Uint64(stored)))
+	return stored[8:], r.now().Before(until)
 }

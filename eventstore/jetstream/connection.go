@@ -90,14 +90,14 @@ func redactURLs(addresses []string) string {
 	if len(addresses) == 0 {
 		return "its own pipe"
 	}
-	shown := make([]string, len(addresses))
+	redacted := make([]string, len(addresses))
 	for i, a := range addresses {
-		shown[i] = a
+		redacted[i] = a
 		if u, err := url.Parse(a); err == nil {
-			shown[i] = u.Redacted()
+			redacted[i] = u.Redacted()
 		}
 	}
-	return strings.Join(shown, ", ")
+	return strings.Join(redacted, ", ")
 }
 
 // notifyReconnected ends the consumers of readers, which are gone from the broker.

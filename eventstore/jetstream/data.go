@@ -421,8 +421,8 @@ func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
 	if err != nil {
 		return err
 	}
-	last, there, err := w.readPart(ctx, getRequest{LastFor: parts})
-	if err != nil || there && !w.isExpired(start) {
+	last, exists, err := w.readPart(ctx, getRequest{LastFor: parts})
+	if err != nil || exists && !w.isExpired(start) {
 		return err
 	}
 	return w.erase(ctx, m.seq, parts, (count-1)*maxInline+uint64(len(last)))
@@ -447,8 +447,8 @@ func (w *dataSweep) erase(ctx context.Context, seq uint64, parts string, size ui
 		return err
 	}
 	if err := w.stream.DeleteMsg(ctx, seq); err != nil {
-		_, there, unknown := w.getMessage(ctx, streamData, getRequest{Seq: seq})
-		if there || unknown != nil {
+		_, exists, unknown := w.getMessage(ctx, streamData, getRequest{Seq: seq})
+		if exists || unknown != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, errors.Join(err, unknown))
 		}
 	}

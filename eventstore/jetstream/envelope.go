@@ -99,11 +99,11 @@ func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 // encodeBodies returns the payload of ev and, when it differs, its data.
 func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 	data, err = json.Marshal(ev)
-	shown, ok := ev.(domain.PayloadEvent)
+	withPayload, ok := ev.(domain.PayloadEvent)
 	if err != nil || !ok {
 		return data, nil, err
 	}
-	payload, err = json.Marshal(shown.Payload())
+	payload, err = json.Marshal(withPayload.Payload())
 	return payload, data, err
 }
 
@@ -142,16 +142,16 @@ type storedMessage struct {
 	data   []byte
 }
 
-// batchPlace returns the place of m in its batch; size is 0 when it is in none.
-func (m storedMessage) batchPlace() (batch string, seq, size uint64) {
+// batchPosition returns the place of m in its batch; size is 0 when it is in none.
+func (m storedMessage) batchPosition() (batch string, seq, size uint64) {
 	if len(m.header[headerBatchSize]) == 0 {
 		return "", 0, 0
 	}
-	id, place := headerBatch, headerBatchSeq
+	id, seqHeader := headerBatch, headerBatchSeq
 	if m.inGroup() {
-		id, place = headerGroup, headerGroupSeq
+		id, seqHeader = headerGroup, headerGroupSeq
 	}
-	seq, _ = strconv.ParseUint(m.header.Get(place), 10, 64)
+	seq, _ = strconv.ParseUint(m.header.Get(seqHeader), 10, 64)
 	size, _ = strconv.ParseUint(m.header.Get(headerBatchSize), 10, 64)
 	return m.header.Get(id), seq, size
 }
@@ -260,9 +260,9 @@ func decodeHTTP(to *domain.Meta, value []byte) error {
 
 // decodeRest decodes a member that is rare.
 func decodeRest(to *domain.Meta, key, value []byte) error {
-	one := make([]byte, 0, len(key)+len(value)+5)
-	one = append(append(append(append(one, `{"`...), key...), `":`...), value...)
-	return json.Unmarshal(append(one, '}'), to)
+	member := make([]byte, 0, len(key)+len(value)+5)
+	member = append(append(append(append(member, `{"`...), key...), `":`...), value...)
+	return json.Unmarshal(append(member, '}'), to)
 }
 
 // Most of the time of a replay is spent on decoding envelopes. Their outer object is simple, so it is

@@ -434,7 +434,7 @@ func (b *blockFiles) sync() error {
 	if b.file == nil || !b.dense && b.hasChanged() {
 		return b.scan()
 	}
-	grew := false
+	added := false
 	for {
 		next, err := os.Open(b.path(b.newest + 1))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -448,9 +448,9 @@ func (b *blockFiles) sync() error {
 			break
 		}
 		b.close()
-		b.file, b.newest, grew = next, b.newest+1, true
+		b.file, b.newest, added = next, b.newest+1, true
 	}
-	if grew {
+	if added {
 		return syncDir(b.dir)
 	}
 	return nil

@@ -272,7 +272,7 @@ func (l *Log) voidIncompleteTail(ctx context.Context, log domain.Log) error {
 	if err != nil || !ok {
 		return err
 	}
-	if _, seq, size := last.batchPlace(); seq == size {
+	if _, seq, size := last.batchPosition(); seq == size {
 		return nil
 	}
 	l.conn.opts.Log.Warn("the log ended in an incomplete commit, which is void", "log", log, "last", last.seq)

@@ -64,7 +64,7 @@ func (l *Log) decodeCommitted(ctx context.Context, log domain.Log, m storedMessa
 // or was before a purge, at its place. A group may have been begun twice, so its first message
 // is checked as well.
 func (l *Log) isBatchComplete(ctx context.Context, log domain.Log, m storedMessage) (bool, error) {
-	_, seq, size := m.batchPlace()
+	_, seq, size := m.batchPosition()
 	whole, err := true, error(nil)
 	if seq < size {
 		whole, err = l.hasBatchMember(ctx, log, m, size)
@@ -78,7 +78,7 @@ func (l *Log) isBatchComplete(ctx context.Context, log domain.Log, m storedMessa
 // hasBatchMember reports whether the n-th message of the batch of m is, or was before a purge,
 // at its place.
 func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessage, n uint64) (bool, error) {
-	id, seq, _ := m.batchPlace()
+	id, seq, _ := m.batchPosition()
 	if m.seq+n <= seq {
 		return false, nil // before the log began
 	}
@@ -94,7 +94,7 @@ func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessag
 	if err != nil || !ok {
 		return err == nil, err
 	}
-	foundID, foundSeq, _ := found.batchPlace()
+	foundID, foundSeq, _ := found.batchPosition()
 	return foundID == id && foundSeq == n, nil
 }
 
@@ -383,9 +383,9 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 	if err != nil {
 		return 0, 0, err
 	}
-	id, seq, batchSize := st.batchPlace()
+	id, seq, batchSize := st.batchPosition()
 	if len(r.held) > 0 {
-		if heldID, _, _ := r.held[0].msg.batchPlace(); heldID != id {
+		if heldID, _, _ := r.held[0].msg.batchPosition(); heldID != id {
 			if err := r.resolveHeld(ctx, b); err != nil {
 				return 0, 0, err
 			}

@@ -211,11 +211,11 @@ func like(pattern, text string) bool { return feed.Like(pattern, text) }
 
 // readEvents returns the events at places, in their order. What was erased meanwhile is
 // left out.
-func (f *Feed) readEvents(ctx context.Context, places []location, need Need) ([]*Event, error) {
+func (f *Feed) readEvents(ctx context.Context, locations []location, need Need) ([]*Event, error) {
 	found := map[domain.Log]map[uint64]domain.Recorded{}
 	for _, log := range domain.Logs() {
 		var seqs []uint64
-		for _, p := range places {
+		for _, p := range locations {
 			if p.log == log && p.event == nil {
 				seqs = append(seqs, p.Seq)
 			}
@@ -232,8 +232,8 @@ func (f *Feed) readEvents(ctx context.Context, places []location, need Need) ([]
 			found[log][ev.Seq] = ev
 		}
 	}
-	shown := make([]*Event, 0, len(places))
-	for _, p := range places {
+	events := make([]*Event, 0, len(locations))
+	for _, p := range locations {
 		ev, ok := found[p.log][p.Seq]
 		if p.event != nil {
 			ev, ok = *p.event, true
@@ -245,9 +245,9 @@ func (f *Feed) readEvents(ctx context.Context, places []location, need Need) ([]
 		if err != nil {
 			return nil, err
 		}
-		shown = append(shown, e)
+		events = append(events, e)
 	}
-	return shown, nil
+	return events, nil
 }
 
 // toEvent returns an event as readers see it, without what is kept apart unless they need
@@ -268,11 +268,11 @@ func (f *Feed) toEvent(ctx context.Context, ev domain.Recorded, need Need, at do
 func (f *Feed) payloadOf(ev domain.Recorded) (json.RawMessage, error) {
 	body := ev.Body
 	if _, ok := ev.Data.(domain.Revised); ok {
-		shown, err := domain.PayloadOf(ev, f.revisionAt)
+		payload, err := domain.PayloadOf(ev, f.revisionAt)
 		if err != nil {
 			return nil, err
 		}
-		if body, err = json.Marshal(shown); err != nil {
+		if body, err = json.Marshal(payload); err != nil {
 			return nil, err
 		}
 	}
@@ -301,12 +301,12 @@ func payloadType(ev domain.Recorded) reflect.Type {
 	if known, ok := payloadTypes.Load(of); ok {
 		return known.(reflect.Type)
 	}
-	shown, err := domain.PayloadOf(ev, func(string, uint64) (uint64, error) { return 0, nil })
-	if err != nil || shown == nil {
+	payload, err := domain.PayloadOf(ev, func(string, uint64) (uint64, error) { return 0, nil })
+	if err != nil || payload == nil {
 		return nil
 	}
-	payloadTypes.Store(of, reflect.TypeOf(shown))
-	return reflect.TypeOf(shown)
+	payloadTypes.Store(of, reflect.TypeOf(payload))
+	return reflect.TypeOf(payload)
 }
 
 // revisionAt tells the content revision of a workspace at a sequence.
@@ -319,8 +319,8 @@ func (f *Feed) revisionAt(workspaceID string, seq uint64) (uint64, error) {
 // Logs returns what an execution logged, by the id of the event that says how it ended. It is
 // nil when that was erased.
 func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string) ([]string, error) {
-	apart, kept, err := f.payloads.Get(ctx, workspaceID, eventID)
-	if err != nil || !kept {
+	apart, found, err := f.payloads.Get(ctx, workspaceID, eventID)
+	if err != nil || !found {
 		return nil, err
 	}
 	var body struct {
@@ -340,11 +340,11 @@ func (f *Feed) toExecutedEvent(ctx context.Context, ev domain.Recorded, at domai
 	}
 	delete(fields, "apart")
 	delete(fields, "logged")
-	apart, kept, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID)
+	apart, found, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID)
 	if err != nil {
 		return nil, err
 	}
-	if kept {
+	if found {
 		var bodies map[string]json.RawMessage
 		if err := json.Unmarshal(apart, &bodies); err != nil {
 			return nil, fmt.Errorf("%s %d: what is kept apart does not open: %w", ev.Log, ev.Seq, err)
@@ -358,6 +358,6 @@ func (f *Feed) toExecutedEvent(ctx context.Context, ev domain.Recorded, at domai
 		return nil, err
 	}
 	e := feed.Of(ev, at, payload)
-	e.Stripped = !kept
+	e.Stripped = !found
 	return e, nil
 }

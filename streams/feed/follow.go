@@ -39,10 +39,10 @@ type Following struct {
 
 // Delivery is a run of events, and the position that a reader has come to with them.
 type Delivery struct {
-	Events []*Event
-	At     domain.Position   // in the logs; of all workspaces when those are followed
-	Places []domain.Position // where a reader of all workspaces is with each event; nil for others
-	Live   bool              // they were recorded after the reader had come
+	Events    []*Event
+	At        domain.Position   // in the logs; of all workspaces when those are followed
+	Positions []domain.Position // where a reader of all workspaces is with each event; nil for others
+	Live      bool              // they were recorded after the reader had come
 }
 
 // replayBatch is how many stored events are delivered together.
@@ -171,7 +171,7 @@ func (r *reader) deliverStored(ctx context.Context, until domain.Position) error
 		piece.Events = append(piece.Events, e)
 		piece.At = piece.At.Max(r.position(e))
 		if r.WorkspaceID == "" {
-			piece.Places = append(piece.Places, r.at.Max(piece.At))
+			piece.Positions = append(piece.Positions, r.at.Max(piece.At))
 		}
 		if len(piece.Events) < replayBatch {
 			return true, nil
@@ -215,7 +215,7 @@ func (r *reader) deliverLive(items []item) error {
 		}
 		piece.Events = append(piece.Events, e)
 		if r.WorkspaceID == "" {
-			piece.Places = append(piece.Places, r.at.Max(it.at))
+			piece.Positions = append(piece.Positions, r.at.Max(it.at))
 		}
 		bytes += len(e.Payload) + itemOverhead
 	}

@@ -163,9 +163,9 @@ func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 	}
 	for {
 		h.mu.Lock()
-		there, moved := h.received[i] >= info.Last, h.moved
+		reached, moved := h.received[i] >= info.Last, h.moved
 		h.mu.Unlock()
-		if there {
+		if reached {
 			return
 		}
 		select {
@@ -204,17 +204,17 @@ func (h *hub) publish(ctx context.Context, events []domain.Recorded) {
 // publishEvent hands over one event. Who joins while it is being made ready gets it too:
 // an event has passed only once it is in every topic that there is.
 func (h *hub) publishEvent(ctx context.Context, ev *domain.Recorded) {
-	shown, as := projections.IsVisible(ev.Data), Logged
+	visible, as := projections.IsVisible(ev.Data), Logged
 	var e *Event
 	for {
 		h.mu.Lock()
 		to := h.topicsOf(ev.Stream.Scope)
-		if !shown || to.isEmpty() || e != nil && as <= to.need() {
+		if !visible || to.isEmpty() || e != nil && as <= to.need() {
 			i := indexOf(ev.Log)
 			h.published[i] = max(h.published[i], ev.Seq)
 			if e != nil {
 				h.addItem(to, item{e, h.at()})
-			} else if shown {
+			} else if visible {
 				delete(h.latest, ev.Stream.Scope)
 			}
 			h.mu.Unlock()
@@ -227,7 +227,7 @@ func (h *hub) publishEvent(ctx context.Context, ev *domain.Recorded) {
 			h.feed.log.WarnContext(ctx, "a live event could not be shown; its readers begin again", "log", ev.Log, "seq", ev.Seq, "err", err)
 			h.restartReaders(ev.Stream.Scope)
 			delete(h.latest, ev.Stream.Scope)
-			shown = false
+			visible = false
 		}
 	}
 }
@@ -316,9 +316,9 @@ func (t topics) need() Need {
 }
 
 func (t topics) list() (some []*topic) {
-	for _, one := range []*topic{t.own, t.all, t.logged} {
-		if one != nil {
-			some = append(some, one)
+	for _, candidate := range []*topic{t.own, t.all, t.logged} {
+		if candidate != nil {
+			some = append(some, candidate)
 		}
 	}
 	return some
@@ -445,42 +445,42 @@ func (f *Feed) SendTransient(ev domain.Recorded) error {
 // Recorded returns events of one workspace that were just recorded as their readers
 // will see them, and those that are not kept where the feed is now.
 func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Event, error) {
-	places, err := f.locateRecorded(events)
+	positions, err := f.locateRecorded(events)
 	if err != nil { // they are kept all the same, and whoever waits gets the error
 		f.log.WarnContext(ctx, "what was recorded has no place in the index yet", "err", err)
 		for i, ev := range events {
-			places[i] = domain.At(ev.Log, ev.Seq)
+			positions[i] = domain.At(ev.Log, ev.Seq)
 		}
 	}
-	shown := make([]*Event, len(events))
+	result := make([]*Event, len(events))
 	for i, ev := range events {
-		if shown[i], err = f.toEvent(ctx, ev, Whole, places[i]); err != nil {
+		if result[i], err = f.toEvent(ctx, ev, Whole, positions[i]); err != nil {
 			return nil, err
 		}
 	}
-	return shown, nil
+	return result, nil
 }
 
 // locateRecorded returns where events of one workspace and log that were just recorded are.
 func (f *Feed) locateRecorded(events []domain.Recorded) ([]domain.Position, error) {
-	places := make([]domain.Position, len(events))
-	var kept []int
+	positions := make([]domain.Position, len(events))
+	var indexes []int
 	for i := range events {
-		if places[i] = f.Position(); events[i].Options.Persisted() {
-			kept = append(kept, i)
+		if positions[i] = f.Position(); events[i].Options.Persisted() {
+			indexes = append(indexes, i)
 		}
 	}
-	if len(kept) == 0 {
-		return places, nil
+	if len(indexes) == 0 {
+		return positions, nil
 	}
 	r := f.models.Reader()
 	defer r.Close()
-	return places, fillBesides(kept, func(i int) (uint64, error) {
+	return positions, fillBesides(indexes, func(i int) (uint64, error) {
 		ev := events[i]
 		at, err := positionOf(r, ev.Stream.Scope, ev.Log, projections.FeedEntry{Seq: ev.Seq, At: ev.At})
 		return at.Of(otherOf(ev.Log)), err
 	}, func(i int, beside uint64) {
-		places[i] = domain.At(events[i].Log, events[i].Seq).Max(domain.At(otherOf(events[i].Log), beside))
+		positions[i] = domain.At(events[i].Log, events[i].Seq).Max(domain.At(otherOf(events[i].Log), beside))
 	})
 }
 

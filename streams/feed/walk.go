@@ -68,11 +68,11 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 				return err
 			}
 		}
-		places, more, err := w.next(ctx, size)
+		locations, more, err := w.next(ctx, size)
 		if err != nil {
 			return err
 		}
-		events, err := f.loadEvents(ctx, r, places)
+		events, err := f.loadEvents(ctx, r, locations)
 		if err != nil {
 			return err
 		}
@@ -95,12 +95,12 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 }
 
 // loadEvents returns the events at places as a walk visits them.
-func (f *Feed) loadEvents(ctx context.Context, r Range, places []location) ([]*Event, error) {
+func (f *Feed) loadEvents(ctx context.Context, r Range, locations []location) ([]*Event, error) {
 	if r.Need != Indexed || r.WorkspaceID == "" {
-		return f.readEvents(ctx, places, r.Need)
+		return f.readEvents(ctx, locations, r.Need)
 	}
-	events := make([]*Event, len(places))
-	for i, p := range places {
+	events := make([]*Event, len(locations))
+	for i, p := range locations {
 		source := feed.Source{WorkspaceID: p.workspaceID, Meta: domain.Meta{CorrelationID: p.Correlation}}
 		events[i] = &Event{ID: p.ID, Type: p.Type, At: p.At, Seq: p.at, Log: p.log, Source: source}
 	}
@@ -129,7 +129,7 @@ func (f *Feed) walker(r Range) *walker { return &walker{feed: f, r: r} }
 
 // next returns up to size places of events that may match; more is false when there
 // are no others.
-func (w *walker) next(ctx context.Context, size int) (places []location, more bool, err error) {
+func (w *walker) next(ctx context.Context, size int) (locations []location, more bool, err error) {
 	if w.r.WorkspaceID == "" {
 		return w.nextOfAll(ctx, size)
 	}
@@ -140,17 +140,17 @@ func (w *walker) next(ctx context.Context, size int) (places []location, more bo
 			return nil, false, err
 		}
 	}
-	for seen := 0; len(places) < size && seen < maxIndexEntries; seen++ {
+	for seen := 0; len(locations) < size && seen < maxIndexEntries; seen++ {
 		p, ok, err := w.nextLocation(rd)
 		if err != nil || !ok {
-			return places, false, err
+			return locations, false, err
 		}
 		more = true
 		if w.mayMatch(p.FeedEntry) {
-			places = append(places, p)
+			locations = append(locations, p)
 		}
 	}
-	return places, more, nil
+	return locations, more, nil
 }
 
 // openLanes prepares the lanes.
@@ -441,16 +441,16 @@ func (r *logReader) needsRead() bool { return len(r.queue) == 0 && !r.ended }
 
 // nextOfAll is next for a walk over all workspaces: it reads the logs themselves, one
 // piece of each at a time, so that whoever waits hears in between.
-func (w *walker) nextOfAll(ctx context.Context, size int) (places []location, more bool, err error) {
+func (w *walker) nextOfAll(ctx context.Context, size int) (locations []location, more bool, err error) {
 	if w.logs == nil {
 		if err := w.openLogs(ctx); err != nil {
 			return nil, false, err
 		}
 	}
-	for len(places) < size {
+	for len(locations) < size {
 		for _, r := range w.logs {
-			if r.needsRead() && len(places) > 0 {
-				return places, true, nil
+			if r.needsRead() && len(locations) > 0 {
+				return locations, true, nil
 			}
 			if err := w.readMore(ctx, r); err != nil {
 				return nil, false, err
@@ -464,12 +464,12 @@ func (w *walker) nextOfAll(ctx context.Context, size int) (places []location, mo
 			r = other
 		}
 		if len(r.queue) == 0 {
-			return places, false, nil
+			return locations, false, nil
 		}
-		places = append(places, r.queue[0])
+		locations = append(locations, r.queue[0])
 		r.queue = r.queue[1:]
 	}
-	return places, true, nil
+	return locations, true, nil
 }
 
 func (w *walker) openLogs(ctx context.Context) error {

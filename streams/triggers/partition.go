@@ -99,11 +99,11 @@ func (s *partition) receive(ctx context.Context, d live.Delivery) error {
 		switch {
 		case !s.mayStart(e):
 		case programs.IsAboutApp(e.Type):
-			if err := s.enqueueAppEvent(ctx, e, d.Places[i]); err != nil {
+			if err := s.enqueueAppEvent(ctx, e, d.Positions[i]); err != nil {
 				return err
 			}
 		default:
-			s.enqueue(ctx, e, d.Places[i])
+			s.enqueue(ctx, e, d.Positions[i])
 		}
 	}
 	s.progress.Add(&streams.ProgressMark{At: d.At, Done: true})

@@ -77,7 +77,7 @@ func eventAt(seq uint64) *feed.Event {
 }
 
 func delivered(e *feed.Event) live.Delivery {
-	return live.Delivery{Events: []*feed.Event{e}, Places: []domain.Position{e.Seq}, At: e.Seq}
+	return live.Delivery{Events: []*feed.Event{e}, Positions: []domain.Position{e.Seq}, At: e.Seq}
 }
 
 func TestAShareThatIsGivenUpPassesNothingOver(t *testing.T) {

@@ -215,7 +215,7 @@ func (s *eventStream) write(b feed.Delivery) {
 			continue
 		}
 		if s.global {
-			s.buf = e.FrameAt(s.buf, b.Places[i])
+			s.buf = e.FrameAt(s.buf, b.Positions[i])
 		} else {
 			s.buf = e.Frame(s.buf)
 		}
