@@ -16,7 +16,8 @@ import (
 const (
 	maxAttempts   = 50      // lost races before a command gives up
 	cachedStates  = 4096    // aggregates kept folded
-	snapshotEvery = 200     // events after which a state is snapshotted
+	snapshotEvery = 200     // events after which a state is snapshotted, if it is small
+	snapshotBytes = 1 << 10 // of a snapshot for each event since: a large state is written less often
 	maxSnapshot   = 4 << 20 // bytes; what is larger is folded again after a restart
 	recentIDs     = 32      // ids remembered per aggregate, to know one's own events
 )
@@ -29,6 +30,7 @@ type folded[S any] struct {
 	recent []string // ids of its last events
 	voided []string // ids of its last events that never counted
 	length int      // events folded since the last snapshot
+	size   int      // bytes of the last snapshot
 }
 
 // snapshot is a folded aggregate as it is kept.
@@ -190,7 +192,7 @@ func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamI
 		e.log.Warn("unreadable snapshot ignored", "aggregate", id.String(), "err", err)
 		return agg
 	}
-	return &folded[S]{state: kept.State, seq: seq, recent: kept.Recent, voided: kept.Voided}
+	return &folded[S]{state: kept.State, seq: seq, recent: kept.Recent, voided: kept.Voided, size: len(body)}
 }
 
 // refresh folds the events since agg and stores the result in the cache.
@@ -241,12 +243,13 @@ func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], 
 	return &next, nil
 }
 
-// store stores agg in the cache, and makes a snapshot after many events.
+// store stores agg in the cache, and makes a snapshot after many events: so many that what it
+// costs is shared by them, however large the state is.
 func store[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
-	if e.snapshots != nil && agg.length >= snapshotEvery {
+	if e.snapshots != nil && agg.length >= max(snapshotEvery, agg.size/snapshotBytes) {
 		body, err := json.Marshal(snapshot[S]{agg.state, agg.recent, agg.voided})
 		if err == nil && (len(body) > maxSnapshot || e.snapshots.Put(id, d.Version, agg.seq, body) == nil) {
-			agg.length = 0
+			agg.length, agg.size = 0, len(body)
 		}
 	}
 	e.cache.Update(id, func(old any, _ bool) (any, bool) {

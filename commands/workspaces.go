@@ -291,7 +291,7 @@ func ETag(revision uint64) string { return `"` + strconv.FormatUint(revision, 36
 
 // ItemRevision is the revision of the document at a path, 0 when there is none.
 func ItemRevision(path string) func(workspace.State) uint64 {
-	return func(s workspace.State) uint64 { return s.Items[path].Revision }
+	return func(s workspace.State) uint64 { return s.Items.At(path).Revision }
 }
 
 // Matches refuses a command when the object is not at the revision the caller

@@ -149,8 +149,8 @@ func TestTheManifestIsTheFold(t *testing.T) {
 		for seq, state := range states {
 			require.NoError(rt, h.View(func(r projections.Reader) error {
 				m, err := projections.History{}.ManifestAt(r, h.id, seq)
-				require.Len(rt, m, len(state.Items)+2)
-				for path, item := range state.Items {
+				require.Len(rt, m, state.Items.Len()+2)
+				for path, item := range state.Items.All() {
 					require.Equal(rt, item.Hash, m[path].Hash, path)
 				}
 				return err
@@ -162,7 +162,7 @@ func TestTheManifestIsTheFold(t *testing.T) {
 func someChange(rt *rapid.T, s workspace.State, i int) domain.Event {
 	slug := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "slug")
 	path := "automations/" + slug
-	_, exists := s.Items[path]
+	exists := s.Items.Has(path)
 	e := page(path, fmt.Sprint(i))
 	switch {
 	case exists && rapid.Bool().Draw(rt, "delete"):

@@ -56,7 +56,7 @@ func TestRulesOfTheEnvironmentStayBehind(t *testing.T) {
 // A page that moved goes back with its id; an id that is in use is not used twice.
 func TestAPageComesBackUnderItsID(t *testing.T) {
 	t.Parallel()
-	p := plan{of: workspace.State{Items: map[string]workspace.Item{"pages/start": {ID: "one"}, "pages/other": {ID: "two"}}}}
+	p := plan{of: workspace.State{Items: workspace.NewItems(map[string]workspace.Item{"pages/start": {ID: "one"}, "pages/other": {ID: "two"}})}}
 	goes, stays := func(string) bool { return false }, func(string) bool { return true }
 	id, from := p.pageID(t.Context(), "pages/home", "one", goes)
 	require.Equal(t, []string{"one", "pages/start"}, []string{id, from})

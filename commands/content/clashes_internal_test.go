@@ -16,15 +16,17 @@ import (
 func TestClashesOfManyDocumentsTakeNoTime(t *testing.T) {
 	const many = 5000
 	path := func(i int) string { return fmt.Sprintf("automations/a%d", i) }
-	p := plan{of: workspace.State{Items: map[string]workspace.Item{"automations/other": {Endpoint: "taken"}}}}
+	var p plan
+	items := map[string]workspace.Item{"automations/other": {Endpoint: "taken"}}
 	for i := range many {
-		p.of.Items[path(i)] = workspace.Item{Endpoint: fmt.Sprintf("e%d", i)}
+		items[path(i)] = workspace.Item{Endpoint: fmt.Sprintf("e%d", i)}
 		endpoint := fmt.Sprintf("e%d", i+1)
 		if i == many-1 {
 			endpoint = "taken"
 		}
 		p.put(workspace.Entry{Path: path(i), Hash: "new", Endpoint: endpoint}, nil)
 	}
+	p.of.Items = workspace.NewItems(items)
 	p.put(workspace.Entry{Path: "automations/free", Hash: "new", Endpoint: "free"}, nil)
 	p.put(workspace.Entry{Path: "automations/OTHER", Hash: "new"}, nil)
 	require.Less(t, domaintest.MeasureEffort(t, func() { p.dropConflicting() }), time.Second)
@@ -34,7 +36,7 @@ func TestClashesOfManyDocumentsTakeNoTime(t *testing.T) {
 }
 
 func TestOfTwoWithOneEndpointTheFirstIsKept(t *testing.T) {
-	p := plan{of: workspace.State{Items: map[string]workspace.Item{"automations/b": {Endpoint: "old"}, "automations/gone": {Endpoint: "left"}}}}
+	p := plan{of: workspace.State{Items: workspace.NewItems(map[string]workspace.Item{"automations/b": {Endpoint: "old"}, "automations/gone": {Endpoint: "left"}})}}
 	p.put(workspace.Entry{Path: "automations/a", Hash: "new", Endpoint: "same"}, nil)
 	p.put(workspace.Entry{Path: "automations/b", Hash: "new", Endpoint: "same"}, nil)
 	p.put(workspace.Entry{Path: "automations/c", Hash: "new", Endpoint: "left"}, nil)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"svc/commands"
@@ -37,6 +36,8 @@ type Ref struct {
 // Library finds documents. What it returns is a hint: the log decides. It is
 // filled by the read models.
 type Library interface {
+	// Reach waits until the documents of all changes up to a sequence can be read.
+	Reach(ctx context.Context, seq uint64) error
 	// At returns the content of a workspace after the change at, or before, a
 	// sequence, by path, index and security included.
 	At(ctx context.Context, workspaceID string, seq uint64) (map[string]Ref, error)
@@ -178,7 +179,7 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 		if err != nil {
 			return Saved{}, err
 		}
-		item, exists := now.State.Items[path]
+		item, exists := now.State.Items.Get(path)
 		next := to.Doc.Copy()
 		if next.Text("slug") == "" {
 			next.Set("slug", slug)
@@ -201,7 +202,7 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 			entry.From = path
 		}
 		unmoved := func(s workspace.State) error {
-			if now, ok := s.Items[path]; ok && to.Base != "" && now.Hash != to.Base {
+			if now, ok := s.Items.Get(path); ok && to.Base != "" && now.Hash != to.Base {
 				return ErrMoved
 			}
 			return nil
@@ -230,7 +231,7 @@ func (c *Content) Remove(ctx context.Context, workspaceID, folder, slug, ifMatch
 }
 
 func saved(done commands.Workspace, path string) Saved {
-	return Saved{Path: path, Revision: done.State.Items[path].Revision, Seq: done.Seq, Changed: done.Changed}
+	return Saved{Path: path, Revision: done.State.Items.At(path).Revision, Seq: done.Seq, Changed: done.Changed}
 }
 
 // withWorkspace adds the id to the refusal of a workspace that does not exist.
@@ -302,10 +303,8 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 	}
 	name, _ := doc.Get("name")
 	return slug.FromName(name, func(candidate string) bool {
-		for path := range s.Items {
-			if strings.EqualFold(path, kind.Folder+"/"+candidate) {
-				return true
-			}
+		for range s.Items.LikePath(kind.Folder + "/" + candidate) {
+			return true
 		}
 		return false
 	})
@@ -446,7 +445,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 		return nil, nil, err
 	}
 	kind, path := kinds[folder], folder+"/"+slug
-	item, exists := now.State.Items[path]
+	item, exists := now.State.Items.Get(path)
 	if slug != "" && !exists {
 		_, err := workspace.Decider.Decide(now.State, workspace.Remove{Path: path})
 		return nil, nil, withWorkspace(err, workspaceID)
@@ -554,16 +553,16 @@ func (c *Content) setPublic(ctx context.Context, workspaceID, pageID string, pub
 			return commands.Workspace{}, err
 		}
 		path := now.State.PageOf(pageID)
-		item := now.State.Items[path]
+		item := now.State.Items.At(path)
 		var entry *workspace.Entry
 		if path != "" && item.Public != public {
-			if entry, err = c.pageEntry(ctx, workspaceID, now.Seq, path, public); err != nil {
+			if entry, err = c.pageEntry(ctx, workspaceID, now.Seq, item, public); err != nil {
 				return commands.Workspace{}, err
 			}
 			entry.ID = item.ID
 		}
 		done, err := c.Workspaces.Write(ctx, workspaceID, with(entry), func(s workspace.State) error {
-			if at := s.PageOf(pageID); at != path || s.Items[at].Hash != item.Hash {
+			if at := s.PageOf(pageID); at != path || s.Items.At(at).Hash != item.Hash {
 				return ErrMoved
 			}
 			return nil
@@ -575,13 +574,13 @@ func (c *Content) setPublic(ctx context.Context, workspaceID, pageID string, pub
 	}
 }
 
-// pageEntry returns the entry of a page with, or without, public in it.
-func (c *Content) pageEntry(ctx context.Context, workspaceID string, seq uint64, path string, public bool) (*workspace.Entry, error) {
-	refs, err := c.Library.At(ctx, workspaceID, seq)
-	if err != nil {
+// pageEntry returns the entry of a page with, or without, public in it. seq is that of its
+// workspace.
+func (c *Content) pageEntry(ctx context.Context, workspaceID string, seq uint64, item workspace.Item, public bool) (*workspace.Entry, error) {
+	if err := c.Library.Reach(ctx, seq); err != nil {
 		return nil, err
 	}
-	doc, err := c.Library.Document(ctx, workspaceID, refs[path])
+	doc, err := c.Library.Document(ctx, workspaceID, Ref{Hash: item.Hash})
 	if err != nil {
 		return nil, err
 	}

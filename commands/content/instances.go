@@ -217,14 +217,11 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 		if err != nil {
 			return Saved{}, err
 		}
-		item, exists := now.State.Items[path]
+		item, exists := now.State.Items.Get(path)
 		if !exists {
 			return Saved{}, domain.Refuse(domain.CodeNotFound, "there is no such appInstance").With("resource", "appInstance").With("id", slug)
 		}
 		next, untold, err := c.changeInstance(ctx, now, workspaceID, path, a)
-		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
-			continue
-		}
 		if err != nil {
 			return Saved{}, err
 		}
@@ -244,18 +241,15 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 // changeInstance returns the changed instance, and the paths of its config that events must not
 // contain.
 func (c *Content) changeInstance(ctx context.Context, now commands.Workspace, workspaceID, path string, a Amendment) (*document.Map, workspace.HiddenPaths, error) {
-	refs, err := c.Library.At(ctx, workspaceID, now.Seq)
+	if err := c.Library.Reach(ctx, now.Seq); err != nil {
+		return nil, nil, err
+	}
+	item := now.State.Items.At(path)
+	before, err := c.Library.Document(ctx, workspaceID, Ref{Hash: item.Hash})
 	if err != nil {
 		return nil, nil, err
 	}
-	if refs[path].Hash != now.State.Items[path].Hash {
-		return nil, nil, ErrMoved // the read model is behind the log
-	}
-	before, err := c.Library.Document(ctx, workspaceID, refs[path])
-	if err != nil {
-		return nil, nil, err
-	}
-	masked := Masked(before, refs[path].Sealed, nil)
+	masked := Masked(before, item.Sealed, nil)
 	next, err := a.Change(masked)
 	if err == nil {
 		err = c.checkConfig(ctx, masked, next)
@@ -273,14 +267,14 @@ func (c *Content) changeInstance(ctx context.Context, now commands.Workspace, wo
 	if err := c.checkCapacity(ctx, workspaceID, slug, before, next); err != nil {
 		return nil, nil, err
 	}
-	next = restoreMasked(next, before, refs[path].Sealed)
+	next = restoreMasked(next, before, item.Sealed)
 	was, _ := before.Get("config")
 	config, _ := next.Get("config")
 	var more workspace.HiddenPaths
 	if a.HiddenPaths != nil {
 		more = a.HiddenPaths(config)
 	}
-	return next, now.State.Items[path].HiddenPaths.Remaining(was, config, more), nil
+	return next, item.HiddenPaths.Remaining(was, config, more), nil
 }
 
 func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, next *document.Map, untold workspace.HiddenPaths, before workspace.Item, ifMatch string) (Saved, error) {
@@ -292,7 +286,7 @@ func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, nex
 		entry.From = path
 	}
 	unmoved := func(s workspace.State) error {
-		if s.Items[path].Revision != before.Revision {
+		if s.Items.At(path).Revision != before.Revision {
 			return ErrMoved
 		}
 		return nil

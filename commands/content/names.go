@@ -2,6 +2,7 @@ package content
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -40,7 +41,10 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 // nameChecker knows which names exist after an import.
 type nameChecker struct {
 	p          *plan
-	callable   []string // instructions, automations, and app instances with a dot behind them
+	imported   map[string]bool // paths
+	deleted    map[string]bool // paths
+	builtIn    []string        // names of instructions
+	callable   []string        // see allCallable; nil: not listed yet
 	instances  map[string][]string
 	emitted    []string // nil: not all documents that emit are known
 	emitsLike  []string
@@ -77,37 +81,24 @@ func declaredSecrets(s workspace.Settings) (refs []automation.Reference) {
 }
 
 func (c *Content) newNameChecker(p *plan, list []*importedDoc, r *archive.Reading) *nameChecker {
-	n := &nameChecker{p: p, settings: p.of.Settings, callable: automation.Instructions(), instances: map[string][]string{}, secrets: map[string]bool{}, reported: map[string]bool{}}
+	n := &nameChecker{p: p, settings: p.of.Settings, builtIn: automation.Instructions(), imported: map[string]bool{}, deleted: map[string]bool{}, instances: map[string][]string{}, secrets: map[string]bool{}, reported: map[string]bool{}}
 	if p.to.Settings != nil {
 		n.settings = *p.to.Settings
 	}
-	paths := maps.Clone(p.of.Items)
-	if paths == nil {
-		paths = map[string]workspace.Item{}
-	}
 	for _, path := range p.deleted {
-		delete(paths, path)
+		n.deleted[path] = true
 	}
 	// An app is started by events of those who install it, and what is here already may
 	// emit anything.
 	n.isComplete = p.of.Revision == 0 && (r.Import == nil || r.Import.AppSlug == "")
 	for _, b := range list {
-		paths[b.path] = workspace.Item{}
+		n.imported[b.path] = true
 		n.emitted, n.emitsLike = append(n.emitted, b.review.Emits...), append(n.emitsLike, b.review.EmitsLike...)
 		if _, slug := workspace.Folder(b.path); b.app != nil && b.app.Calls != nil {
 			config, _ := b.doc.Get("config")
 			n.instances[slug] = b.app.Calls(config)
 		}
 	}
-	for path := range paths {
-		switch folder, slug := workspace.Folder(path); folder {
-		case "automations":
-			n.callable = append(n.callable, slug)
-		case "imports":
-			n.callable = append(n.callable, slug+".")
-		}
-	}
-	slices.Sort(n.callable)
 	for name := range p.of.Secrets {
 		n.secrets[name] = true
 	}
@@ -129,7 +120,7 @@ func (n *nameChecker) check(path string, r automation.Review) {
 		offered, known := n.instances[instance]
 		switch {
 		case !ofInstance && !n.isCallable(ref.Name), ofInstance && !n.isCallable(instance+"."):
-			n.warn("call", path, ref, review.NoAutomation(ref.Name)+nearest.DidYouMean(ref.Name, slices.Values(n.callable)))
+			n.warn("call", path, ref, review.NoAutomation(ref.Name)+nearest.DidYouMean(ref.Name, n.allCallable()))
 		case ofInstance && known && !slices.Contains(offered, name):
 			n.warn("call", path, ref, review.NotOffered(instance, name)+nearest.DidYouMean(name, slices.Values(offered)))
 		}
@@ -146,9 +137,46 @@ func (n *nameChecker) check(path string, r automation.Review) {
 	}
 }
 
+// isCallable reports whether a name is that of an instruction or an automation, or that of an app
+// instance with a dot behind it.
 func (n *nameChecker) isCallable(name string) bool {
-	_, found := slices.BinarySearch(n.callable, name)
-	return found
+	if instance, ok := strings.CutSuffix(name, "."); ok {
+		return n.exists("imports/" + instance)
+	}
+	return n.exists("automations/"+name) || slices.Contains(n.builtIn, name)
+}
+
+// exists reports whether there is a document at a path after the import.
+func (n *nameChecker) exists(path string) bool {
+	return n.imported[path] || n.p.of.Items.Has(path) && !n.deleted[path]
+}
+
+// allCallable returns all names that can be called, in order. They are listed once something calls
+// a name that does not exist.
+func (n *nameChecker) allCallable() iter.Seq[string] {
+	if n.callable != nil {
+		return slices.Values(n.callable)
+	}
+	names := slices.Clone(n.builtIn)
+	add := func(path string) {
+		switch folder, slug := workspace.Folder(path); folder {
+		case "automations":
+			names = append(names, slug)
+		case "imports":
+			names = append(names, slug+".")
+		}
+	}
+	for path := range n.imported {
+		add(path)
+	}
+	for path := range n.p.of.Items.Paths() {
+		if !n.imported[path] && !n.deleted[path] {
+			add(path)
+		}
+	}
+	slices.Sort(names)
+	n.callable = names
+	return slices.Values(names)
 }
 
 func (n *nameChecker) isEmitted(name string) bool {

@@ -38,7 +38,6 @@ type plan struct {
 	foreign    string                       // the slug of the source, when it is not free here
 	restricted bool                         // something was not changed because the caller may not
 	docs       map[string]*document.Map     // of the entries
-	apps       map[string]bool              // with instances in the workspace; nil: not read yet
 }
 
 // ErrMoved says that the content changed since a plan or a document was made of it.
@@ -88,7 +87,7 @@ func (p *plan) item(code, path, field, message string) archive.Item {
 // put adds a document to what changes, unless it is there already. doc is what
 // the entry was made of.
 func (p *plan) put(e workspace.Entry, doc *document.Map) {
-	before, exists := p.of.Items[e.Path]
+	before, exists := p.of.Items.Get(e.Path)
 	if exists {
 		e.ID, e.HiddenPaths = before.ID, e.HiddenPaths.Union(before.HiddenPaths)
 		if before.Hash == e.Hash && maps.EqualFunc(before.Sealed, e.Sealed, bytes.Equal) {
@@ -190,7 +189,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 		return p, err
 	}
 	if o.Prune {
-		for _, path := range slices.Sorted(maps.Keys(s.Items)) {
+		for path := range s.Items.Paths() {
 			if !hasDocument(r, path) && !slices.Contains(r.Failed, path) && !o.Excludes.Has(path) {
 				p.drop(path)
 			}
@@ -289,7 +288,7 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 			}
 			p.warnAt("invalid_automation", b.path, f.Field, fmt.Sprintf("%s: %s", f.Field, f.Message))
 		}
-		if _, exists := p.of.Items[b.path]; b.kind == document.Page && !exists {
+		if b.kind == document.Page && !p.of.Items.Has(b.path) {
 			b.entry.ID = commands.NewID(ctx, 7)
 		}
 		b.entry.Sealed = b.sealed
@@ -353,7 +352,7 @@ func (c *Content) prepareImported(b *importedDoc) (err error) {
 // planInstance is installable for an import: a missing app is only a warning.
 func (c *Content) planInstance(ctx context.Context, p *plan, b *importedDoc) error {
 	path, doc := b.path, b.doc
-	before, exists := p.of.Items[path]
+	before, exists := p.of.Items.Get(path)
 	app, found, err := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion"))
 	if err != nil {
 		return err
@@ -511,7 +510,7 @@ func excludesOf(repositories *document.Map) archive.Excludes {
 func (p *plan) dropConflicting() {
 	f := p.newConflictFinder()
 	for _, e := range p.to.Entries {
-		if other, used := f.names[strings.ToLower(e.Path)]; used && other != e.Path {
+		if other, found := f.findSimilar(p, e.Path); found {
 			f.drop(p, e, archive.ErrDuplicateObject, "slug", "differs from "+other+" in case only")
 		} else {
 			f.claim(p, e)
@@ -528,33 +527,51 @@ func (p *plan) dropConflicting() {
 
 // conflictFinder finds the conflicts of a plan.
 type conflictFinder struct {
-	names     map[string]string          // paths that stay, by their lower case
-	endpoints map[string]string          // the paths that have them
+	endpoints map[string]string          // the paths that got them
 	entries   map[string]workspace.Entry // by their endpoint, those that are not dropped
 	dropped   map[string]bool            // paths
 	deleted   map[string]bool            // paths
+	replaced  map[string]bool            // paths
 	staying   []string                   // paths of dropped entries whose predecessors are not looked at yet
 }
 
 func (p *plan) newConflictFinder() *conflictFinder {
-	f := &conflictFinder{names: map[string]string{}, endpoints: map[string]string{}, entries: map[string]workspace.Entry{}, dropped: map[string]bool{}, deleted: map[string]bool{}}
-	replaced := map[string]bool{}
+	f := &conflictFinder{
+		endpoints: map[string]string{}, entries: map[string]workspace.Entry{}, dropped: map[string]bool{}, deleted: map[string]bool{}, replaced: map[string]bool{},
+	}
 	for _, path := range p.to.Deleted {
 		f.deleted[path] = true
 	}
 	for _, e := range p.to.Entries {
-		replaced[e.Path] = true
-	}
-	for path, item := range p.of.Items {
-		if f.deleted[path] {
-			continue
-		}
-		f.names[strings.ToLower(path)] = path
-		if item.Endpoint != "" && !replaced[path] {
-			f.endpoints[item.Endpoint] = path
-		}
+		f.replaced[e.Path] = true
 	}
 	return f
+}
+
+// findSimilar returns the path of a document that stays and differs from a path in case only.
+func (f *conflictFinder) findSimilar(p *plan, path string) (other string, found bool) {
+	if p.of.Items.Has(path) && !f.deleted[path] {
+		return "", false
+	}
+	for other := range p.of.Items.LikePath(path) {
+		if other != path && !f.deleted[other] {
+			return other, true
+		}
+	}
+	return "", false
+}
+
+// holderOf returns the path of the document that has an endpoint.
+func (f *conflictFinder) holderOf(p *plan, endpoint string) (path string, found bool) {
+	if path, found = f.endpoints[endpoint]; found {
+		return path, true
+	}
+	for path := range p.of.Items.WithEndpoint(endpoint) {
+		if !f.deleted[path] && !f.replaced[path] {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // claim claims the endpoint of an entry, or drops the entry.
@@ -562,7 +579,7 @@ func (f *conflictFinder) claim(p *plan, e workspace.Entry) {
 	if e.Endpoint == "" {
 		return
 	}
-	if other, used := f.endpoints[e.Endpoint]; used {
+	if other, used := f.holderOf(p, e.Endpoint); used {
 		f.drop(p, e, "endpoint_in_use", "when.endpoint", "the endpoint "+e.Endpoint+" is that of "+other)
 		return
 	}
@@ -577,7 +594,7 @@ func (f *conflictFinder) drop(p *plan, e workspace.Entry, code, field, message s
 
 // reclaim returns the endpoint to a document that stays after all.
 func (f *conflictFinder) reclaim(p *plan, path string) {
-	endpoint := p.of.Items[path].Endpoint
+	endpoint := p.of.Items.At(path).Endpoint
 	if endpoint == "" || f.deleted[path] {
 		return
 	}
@@ -631,8 +648,8 @@ func (c *Content) checkPlan(ctx context.Context, p plan, authorizer Authorizer) 
 	if authorizer == nil {
 		return nil
 	}
-	if len(p.of.Items) > 0 { // the read model must have the state of the plan
-		if _, err := c.Library.At(ctx, p.of.ID, math.MaxUint64); err != nil {
+	if !p.of.Items.IsZero() { // the read model must have the state of the plan
+		if err := c.Library.Reach(ctx, math.MaxUint64); err != nil {
 			return err
 		}
 	}
@@ -662,7 +679,7 @@ func (c *Content) checkPlan(ctx context.Context, p plan, authorizer Authorizer) 
 func (c *Content) checkDocument(ctx context.Context, p plan, authorizer Authorizer, path string, after *document.Map) error {
 	t := Touch{Path: path, After: after, Sent: after != nil && p.sources[path] != ""}
 	var exists bool
-	t.Item, exists = p.of.Items[path]
+	t.Item, exists = p.of.Items.Get(path)
 	if unconditional, ok := authorizer.(UnconditionalAuthorizer); ok && unconditional.MayAlways(t) {
 		return nil
 	}
@@ -678,7 +695,7 @@ func (c *Content) checkDocument(ctx context.Context, p plan, authorizer Authoriz
 // preservePublic returns a page with its current value of public, when the caller may not change
 // that. from is the current path of the page.
 func (p *plan) preservePublic(authorizer Authorizer, path, from string, doc *document.Map) (*document.Map, error) {
-	before := p.of.Items[from]
+	before := p.of.Items.At(from)
 	wanted, _ := boolOf(doc, "public")
 	if authorizer == nil || wanted == before.Public {
 		return doc, nil
@@ -715,13 +732,10 @@ func (p *plan) isHiddenApp(ctx context.Context, authorizer Authorizer, path stri
 
 // usesApp reports whether the workspace has an instance of an app.
 func (p *plan) usesApp(app string) bool {
-	if p.apps == nil {
-		p.apps = map[string]bool{}
-		for _, item := range p.of.Items {
-			p.apps[item.App] = true
-		}
+	for range p.of.Items.WithApp(app) {
+		return true
 	}
-	return p.apps[app]
+	return false
 }
 
 // How many bytes one event has: of documents in folders, and of the index with the security

@@ -129,7 +129,7 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 			return p, err
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(s.Items)) {
+	for path := range s.Items.Paths() {
 		if !stays(path) {
 			p.drop(path)
 		}
@@ -205,7 +205,7 @@ type restoreContext struct {
 
 // restoreDocument restores a document, unless it is unchanged. Its body is stored already.
 func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref Ref, r restoreContext) error {
-	before, exists := p.of.Items[path]
+	before, exists := p.of.Items.Get(path)
 	if exists && before.Hash == ref.Hash && maps.EqualFunc(before.Sealed, ref.Sealed, bytes.Equal) {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 // pageID returns the id of a restored page: that of the page which is there now, else the one
 // it had. When the page is at another path now, it moves back from there, with its shares.
 func (p *plan) pageID(ctx context.Context, path, had string, stays func(string) bool) (id, from string) {
-	if before, exists := p.of.Items[path]; exists {
+	if before, exists := p.of.Items.Get(path); exists {
 		return before.ID, ""
 	}
 	now := p.of.PageOf(had)
@@ -349,7 +349,7 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoState, 
 // undoDocument restores the document at a path. It must not have changed since.
 func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoState, authorizer Authorizer) error {
 	changed, was := u.changed[path], u.was[path]
-	now := p.of.Items[path] // the zero Item when there is none
+	now := p.of.Items.At(path) // the zero Item when there is none
 	if now.Hash != changed.Hash || !maps.EqualFunc(now.Sealed, changed.Sealed, bytes.Equal) {
 		return superseded(nil)
 	}

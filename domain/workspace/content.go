@@ -89,10 +89,10 @@ func (Remove) workspaceCommand() {}
 func save(s State, c Save) ([]domain.Event, error) {
 	path := c.Entry.Path
 	folder, _ := Folder(path)
-	before, exists := s.Items[path]
+	before, exists := s.Items.Get(path)
 	if c.Entry.From != "" && c.Entry.From != path {
 		var found bool
-		if before, found = s.Items[c.Entry.From]; !found {
+		if before, found = s.Items.Get(c.Entry.From); !found {
 			return nil, documentNotFound(c.Entry.From)
 		}
 	} else {
@@ -125,15 +125,17 @@ func save(s State, c Save) ([]domain.Event, error) {
 // checkFree refuses an entry that would clash with another document: by a slug that
 // some file systems take for the same, or by its endpoint.
 func (s State) checkFree(e Entry) error {
-	folder, _ := Folder(e.Path)
-	for path, item := range s.Items {
-		if path == e.Path || path == e.From {
-			continue
-		}
-		if strings.EqualFold(path, e.Path) {
+	isOther := func(path string) bool { return path != e.Path && path != e.From }
+	for path := range s.Items.LikePath(e.Path) {
+		if isOther(path) {
 			return alreadyUsedError("slug", slugOf(e.Path)).With("message", "differs from "+slugOf(path)+" in case only")
 		}
-		if folder == "automations" && e.Endpoint != "" && item.Endpoint == e.Endpoint {
+	}
+	if folder, _ := Folder(e.Path); folder != "automations" || e.Endpoint == "" {
+		return nil
+	}
+	for path := range s.Items.WithEndpoint(e.Endpoint) {
+		if isOther(path) {
 			return alreadyUsedError("when.endpoint", e.Endpoint).With("usedBy", slugOf(path))
 		}
 	}
@@ -141,7 +143,7 @@ func (s State) checkFree(e Entry) error {
 }
 
 func remove(s State, c Remove) ([]domain.Event, error) {
-	if _, ok := s.Items[c.Path]; !ok {
+	if !s.Items.Has(c.Path) {
 		return nil, documentNotFound(c.Path)
 	}
 	return []domain.Event{removed(c.Path)}, nil
@@ -183,24 +185,20 @@ func (s State) apply(d Delta) State {
 	if len(entries) == 0 && len(d.Deleted) == 0 {
 		return s
 	}
-	s.Items = maps.Clone(s.Items)
-	if s.Items == nil {
-		s.Items = make(map[string]Item, len(entries))
-	}
 	s.Changes++
 	for _, path := range d.Deleted {
-		delete(s.Items, path)
+		s.Items = s.Items.Delete(path)
 	}
 	for _, e := range entries {
-		shares := s.Items[e.Path].Shares
+		shares := s.Items.At(e.Path).Shares
 		if e.From != "" {
-			shares = s.Items[e.From].Shares
-			delete(s.Items, e.From)
+			shares = s.Items.At(e.From).Shares
+			s.Items = s.Items.Delete(e.From)
 		}
-		s.Items[e.Path] = Item{
+		s.Items = s.Items.Set(e.Path, Item{
 			Hash: e.Hash, Revision: s.Changes, ID: e.ID, Public: e.Public,
 			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: shares,
-		}
+		})
 	}
 	return s
 }
@@ -655,10 +653,8 @@ func (i Item) SharesOf() []access.Share {
 
 // PageOf returns the path of the page with an id, "" when there is none.
 func (s State) PageOf(id string) string {
-	for path, item := range s.Items {
-		if item.ID == id && id != "" {
-			return path
-		}
+	for path := range s.Items.WithID(id) {
+		return path
 	}
 	return ""
 }
@@ -678,7 +674,7 @@ func sharePage(s State, c SharePage) ([]domain.Event, error) {
 	if c.Share.Target.Public && !domain.Same(c.Share, Everyone()) {
 		return nil, domain.Invalid(domain.FieldError{Field: "permissions.policies", Message: "a page is shared with everyone for reading, and for nothing else"})
 	}
-	before := s.Items[path].SharesOf()
+	before := s.Items.At(path).SharesOf()
 	if i := indexOf(before, c.Share.Target.String()); i >= 0 && domain.Same(before[i], c.Share) {
 		return nil, nil
 	}
@@ -690,7 +686,7 @@ func unsharePage(s State, c UnsharePage) ([]domain.Event, error) {
 	if path == "" {
 		return nil, pageNotFound(c.PageID)
 	}
-	before := s.Items[path].SharesOf()
+	before := s.Items.At(path).SharesOf()
 	i := indexOf(before, c.Target)
 	if i < 0 {
 		return nil, notShared(c.Target)
@@ -704,10 +700,9 @@ func pageNotFound(id string) error {
 
 // withShares returns s with other shares of a page.
 func (s State) withShares(path string, shares []access.Share) State {
-	item := s.Items[path]
+	item := s.Items.At(path)
 	item.Shares = shares
-	s.Items = maps.Clone(s.Items)
-	s.Items[path] = item
+	s.Items = s.Items.Set(path, item)
 	return s
 }
 
@@ -715,12 +710,12 @@ func (s State) pageShared(e PageShared) State {
 	if e.Target.Public {
 		return s
 	}
-	return s.withShares(e.Path, access.PutShare(s.Items[e.Path].Shares, access.Share{Target: e.Target, Permissions: e.Permissions}))
+	return s.withShares(e.Path, access.PutShare(s.Items.At(e.Path).Shares, access.Share{Target: e.Target, Permissions: e.Permissions}))
 }
 
 func (s State) pageUnshared(e PageUnshared) State {
 	if e.Target.Public {
 		return s
 	}
-	return s.withShares(e.Path, access.DropShare(s.Items[e.Path].Shares, e.Target.String()))
+	return s.withShares(e.Path, access.DropShare(s.Items.At(e.Path).Shares, e.Target.String()))
 }

@@ -111,8 +111,8 @@ func fold(events ...domain.Event) workspace.State {
 func TestRevisionsAreNeverUsedAgain(t *testing.T) {
 	first := fold(append(owned(), workspace.AutomationCreated{Entry: entry("automations/a", "1")})...)
 	again := workspace.Decider.Fold(first, workspace.AutomationDeleted{Slug: "a"}, workspace.AutomationCreated{Entry: entry("automations/a", "1")})
-	require.Greater(t, again.Items["automations/a"].Revision, first.Items["automations/a"].Revision)
-	require.Len(t, first.Items, 1, "a state is never changed, only replaced")
+	require.Greater(t, again.Items.At("automations/a").Revision, first.Items.At("automations/a").Revision)
+	require.Equal(t, 1, first.Items.Len(), "a state is never changed, only replaced")
 }
 
 func TestARenamedPageKeepsItsShares(t *testing.T) {
@@ -124,8 +124,8 @@ func TestARenamedPageKeepsItsShares(t *testing.T) {
 	s := fold(append(owned(), workspace.PageCreated{Entry: home},
 		workspace.PageShared{SubjectID: "page001", Path: "pages/home", Target: bob.Target, Permissions: bob.Permissions},
 		workspace.PageUpdated{Entry: moved})...)
-	require.Equal(t, []access.Share{bob}, s.Items["pages/start"].SharesOf())
-	require.NotContains(t, s.Items, "pages/home")
+	require.Equal(t, []access.Share{bob}, s.Items.At("pages/start").SharesOf())
+	require.False(t, s.Items.Has("pages/home"))
 	require.Equal(t, "pages/start", s.PageOf("page001"))
 }
 
@@ -144,7 +144,7 @@ func TestSharingAPageWithEveryoneIsContent(t *testing.T) {
 	_, content := workspace.DeltaOf(then)
 	require.True(t, content)
 	s := fold(append(given, then)...)
-	require.True(t, s.Items["pages/home"].Public)
+	require.True(t, s.Items.At("pages/home").Public)
 	scenario{
 		Given: append(given, then), When: workspace.Save{Entry: entry("pages/home", "x")}, Refuse: domain.CodeConflict,
 	}.Check(t, workspace.Decider)
@@ -332,9 +332,9 @@ func TestWhatIsStagedShowsWhenItIsTakenUp(t *testing.T) {
 		workspace.Staged{Name: "s", Entries: []workspace.Entry{entry("automations/a", "1")}},
 		workspace.Staged{Name: "s", Entries: []workspace.Entry{entry("automations/b", "2")}})
 	s := fold(staged...)
-	require.Empty(t, s.Items)
+	require.True(t, s.Items.IsZero())
 	s = fold(append(staged, workspace.Imported{Switch: workspace.Switch{Stage: "s"}})...)
-	require.Len(t, s.Items, 2)
+	require.Equal(t, 2, s.Items.Len())
 	require.Empty(t, s.Staged)
 	scenario{
 		Given: staged, When: workspace.Replace{Switch: workspace.Switch{Stage: "old"}, Import: &workspace.Import{}}, Refuse: domain.CodeConflict,

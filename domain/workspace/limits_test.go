@@ -3,6 +3,7 @@ package workspace_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,10 +38,7 @@ func TestWhatOneStepMayChange(t *testing.T) {
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(replace(empty, many("imports", workspace.MaxInstances+1, 30), nil)))
 
 	full := fold(append(owned(), workspace.Imported{Switch: workspace.Switch{Entries: many("pages", workspace.MaxDocuments, 125)}})...)
-	var all []string
-	for path := range full.Items {
-		all = append(all, path)
-	}
+	all := slices.Collect(full.Items.Paths())
 	require.NoError(t, replace(full, many("automations", workspace.MaxDocuments, 30), all), "all others in place of them")
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(replace(full, many("automations", workspace.MaxDocuments, 125), all)))
 	_, err := workspace.Decider.Decide(full, workspace.Save{Entry: entry("pages/one-more", "x"), Create: true})

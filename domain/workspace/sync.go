@@ -269,7 +269,7 @@ func (s State) RevisionOf(path string) uint64 {
 	case "security":
 		return s.SecurityRevision
 	}
-	return s.Items[path].Revision
+	return s.Items.At(path).Revision
 }
 
 // checkLockEpoch refuses an operation whose lock was taken away.

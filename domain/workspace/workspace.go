@@ -29,7 +29,7 @@ type State struct {
 	SecuritySource *document.Map   `json:"securitySource,omitempty"`
 	Shares         []access.Share  `json:"shares,omitempty"` // one for each target
 
-	Items   map[string]Item   `json:"items,omitempty"`   // the content, by path
+	Items   Items             `json:"items,omitzero"`    // the content, by path
 	Secrets map[string]Secret `json:"secrets,omitempty"` // by name
 	Stage   string            `json:"stage,omitempty"`   // name of what is put down
 	Staged  []Entry           `json:"staged,omitempty"`
@@ -414,14 +414,10 @@ func isInstance(path string) bool { return strings.HasPrefix(path, "imports/") }
 
 // checkLimits refuses content that would be more than a workspace holds.
 func (s State) checkLimits(entries []Entry, deleted []string) error {
-	documents, instances := len(s.Items), 0
-	for path := range s.Items {
-		if isInstance(path) {
-			instances++
-		}
-	}
-	weight := 0
+	documents, instances, weight := s.Items.Len(), s.Items.instances, 0
+	gone := make(map[string]bool, len(deleted))
 	for _, path := range deleted {
+		gone[path] = true
 		weight += len(path) + 60
 		documents--
 		if isInstance(path) {
@@ -430,7 +426,7 @@ func (s State) checkLimits(entries []Entry, deleted []string) error {
 	}
 	for _, e := range entries {
 		weight += 2*len(e.Path) + 120
-		if _, known := s.Items[e.Path]; known && !slices.Contains(deleted, e.Path) || e.From != "" {
+		if s.Items.Has(e.Path) && !gone[e.Path] || e.From != "" {
 			continue
 		}
 		documents++

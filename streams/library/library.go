@@ -57,9 +57,9 @@ func New(models *projections.Models, log Log, blobs Blobs) (*Library, error) {
 // need as long on a busy machine.
 const maxWait = 30 * time.Second
 
-// reach waits until the read models contain what the State log had at seq. A sequence that
-// the log has not reached yet is not waited for.
-func (l *Library) reach(ctx context.Context, seq uint64) error {
+// Reach implements content.Library: it waits until the read models contain what the State log had
+// at seq. A sequence that the log has not reached yet is not waited for.
+func (l *Library) Reach(ctx context.Context, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if err := l.models.Reach(ctx, domain.At(domain.State, min(seq, l.log.Known().State))); err != nil {
@@ -70,14 +70,14 @@ func (l *Library) reach(ctx context.Context, seq uint64) error {
 
 // ReachKnown waits until the read models contain everything of the State log that this
 // node knows of.
-func (l *Library) ReachKnown(ctx context.Context) error { return l.reach(ctx, l.log.Known().State) }
+func (l *Library) ReachKnown(ctx context.Context) error { return l.Reach(ctx, l.log.Known().State) }
 
 // At implements content.Library.
 func (l *Library) At(ctx context.Context, workspaceID string, seq uint64) (map[string]content.Ref, error) {
 	if app.IsBuiltInHome(workspaceID) {
 		return l.builtIn.At(ctx, workspaceID, seq)
 	}
-	if err := l.reach(ctx, seq); err != nil {
+	if err := l.Reach(ctx, seq); err != nil {
 		return nil, err
 	}
 	r := l.models.Reader()
@@ -166,7 +166,7 @@ func (l *Library) AppOf(ctx context.Context, workspaceID string) (slug, name str
 
 // ContentRevision implements apps.Revisions.
 func (l *Library) ContentRevision(ctx context.Context, workspaceID string, since uint64) (uint64, error) {
-	if err := l.reach(ctx, since); err != nil {
+	if err := l.Reach(ctx, since); err != nil {
 		return 0, err
 	}
 	rec, ok, err := l.models.Workspace(workspaceID)
@@ -178,7 +178,7 @@ func (l *Library) ContentRevision(ctx context.Context, workspaceID string, since
 
 // Revision implements versioning.Revisions.
 func (l *Library) Revision(ctx context.Context, workspaceID string, seq uint64) (uint64, error) {
-	if err := l.reach(ctx, seq); err != nil {
+	if err := l.Reach(ctx, seq); err != nil {
 		return 0, err
 	}
 	r := l.models.Reader()
@@ -192,7 +192,7 @@ func (l *Library) Revision(ctx context.Context, workspaceID string, seq uint64) 
 
 // RolledBack implements versioning.Revisions.
 func (l *Library) RolledBack(ctx context.Context, workspaceID string, seq uint64, paths []string) (back []string, err error) {
-	if err := l.reach(ctx, seq); err != nil {
+	if err := l.Reach(ctx, seq); err != nil {
 		return nil, err
 	}
 	r := l.models.Reader()

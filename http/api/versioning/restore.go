@@ -134,8 +134,7 @@ func (in restoreRequest) moment(h *Handlers, r *http.Request) (seq uint64, from 
 // awaitLog waits until the read model has what the log has: a write may be about
 // the one before it.
 func (h *Handlers) awaitLog(r *http.Request) error {
-	_, err := h.Library.At(r.Context(), handler.WorkspaceID(r), math.MaxUint64)
-	return err
+	return h.Library.Reach(r.Context(), math.MaxUint64)
 }
 
 // UndoChange handles POST /v2/workspaces/{workspaceId}/undo.

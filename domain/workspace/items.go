@@ -1,0 +1,162 @@
+package workspace
+
+import (
+	"encoding/json"
+	"iter"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"svc/domain/persistent"
+)
+
+// Items are the documents of a workspace by path, as decisions know them, in the order of their
+// paths. They never change: a change returns others, which share all but the changed document.
+// What decisions ask besides is indexed, so that no decision looks at all documents.
+type Items struct {
+	byPath persistent.Map[Item]
+	// names has a key for each name that a document has: nameKey, then the path.
+	names     persistent.Map[struct{}]
+	instances int // how many of them are app instances
+}
+
+// Kinds of names of documents.
+const (
+	foldedName   = 'f' // the path, for those that differ in case only
+	endpointName = 'e' // the path that an automation answers
+	pageName     = 'i' // the id of a page
+	appName      = 'a' // the app of an instance
+)
+
+// NewItems returns the Items of a map.
+func NewItems(byPath map[string]Item) Items {
+	s := Items{byPath: persistent.Collect(byPath)}
+	names := map[string]struct{}{}
+	for path, item := range byPath {
+		for _, name := range namesOf(path, item) {
+			names[name] = struct{}{}
+		}
+		if isInstance(path) {
+			s.instances++
+		}
+	}
+	s.names = persistent.Collect(names)
+	return s
+}
+
+// namesOf returns the keys of the names of a document.
+func namesOf(path string, item Item) []string {
+	names := []string{nameKey(foldedName, foldCase(path)) + path}
+	for kind, name := range map[rune]string{endpointName: item.Endpoint, pageName: item.ID, appName: item.App} {
+		if name != "" {
+			names = append(names, nameKey(kind, name)+path)
+		}
+	}
+	return names
+}
+
+// nameKey returns what the keys of a name begin with. No other name begins the same.
+func nameKey(kind rune, name string) string {
+	return string(kind) + strconv.Itoa(len(name)) + ":" + name
+}
+
+// foldCase returns the same text for all texts that strings.EqualFold takes for equal.
+func foldCase(text string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, text)
+}
+
+// Len returns how many documents there are.
+func (s Items) Len() int { return s.byPath.Len() }
+
+// IsZero reports whether there are none.
+func (s Items) IsZero() bool { return s.byPath.IsZero() }
+
+// At returns the document at a path, the zero Item when there is none.
+func (s Items) At(path string) Item { return s.byPath.At(path) }
+
+// Get returns the document at a path, and whether there is one.
+func (s Items) Get(path string) (Item, bool) { return s.byPath.Get(path) }
+
+// Has reports whether there is a document at a path.
+func (s Items) Has(path string) bool { return s.byPath.Has(path) }
+
+// All visits all documents in the order of their paths. Imports and restorations of everything
+// need it, and no change of one document.
+func (s Items) All() iter.Seq2[string, Item] { return s.byPath.All() }
+
+// Paths visits the paths of all documents in their order.
+func (s Items) Paths() iter.Seq[string] { return s.byPath.Keys() }
+
+// LikePath visits the paths that differ from a path in case only, and the path itself if there is
+// a document.
+func (s Items) LikePath(path string) iter.Seq[string] { return s.named(foldedName, foldCase(path)) }
+
+// WithEndpoint visits the paths of the automations that answer an endpoint.
+func (s Items) WithEndpoint(endpoint string) iter.Seq[string] {
+	return s.named(endpointName, endpoint)
+}
+
+// WithApp visits the paths of the instances of an app.
+func (s Items) WithApp(app string) iter.Seq[string] { return s.named(appName, app) }
+
+// WithID visits the paths of the pages with an id.
+func (s Items) WithID(id string) iter.Seq[string] { return s.named(pageName, id) }
+
+func (s Items) named(kind rune, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		prefix := nameKey(kind, name)
+		for key := range s.names.Prefix(prefix) {
+			if !yield(key[len(prefix):]) {
+				return
+			}
+		}
+	}
+}
+
+// Set returns s with another document at a path.
+func (s Items) Set(path string, item Item) Items {
+	if was, ok := s.byPath.Get(path); !ok || was.Endpoint != item.Endpoint || was.ID != item.ID || was.App != item.App {
+		s = s.Delete(path)
+		for _, name := range namesOf(path, item) {
+			s.names = s.names.Set(name, struct{}{})
+		}
+		if isInstance(path) {
+			s.instances++
+		}
+	}
+	s.byPath = s.byPath.Set(path, item)
+	return s
+}
+
+// Delete returns s without the document at a path.
+func (s Items) Delete(path string) Items {
+	item, ok := s.byPath.Get(path)
+	if !ok {
+		return s
+	}
+	s.byPath = s.byPath.Delete(path)
+	for _, name := range namesOf(path, item) {
+		s.names = s.names.Delete(name)
+	}
+	if isInstance(path) {
+		s.instances--
+	}
+	return s
+}
+
+// MarshalJSON implements json.Marshaler: the same as of a map.
+func (s Items) MarshalJSON() ([]byte, error) { return json.Marshal(s.byPath) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Items) UnmarshalJSON(body []byte) error {
+	var byPath map[string]Item
+	err := json.Unmarshal(body, &byPath)
+	*s = NewItems(byPath)
+	return err
+}
