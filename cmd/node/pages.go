@@ -37,7 +37,7 @@ func (n *Node) openPages(ctx context.Context) error {
 type pageSignIn struct{ n *Node }
 
 // AuthorizeURL implements pages.SignIn.
-func (p pageSignIn) AuthorizeURL() string { return p.n.config().HTTP.Issuer() + "/oidc/authorize" }
+func (p pageSignIn) AuthorizeURL() string { return p.n.config().HTTP.Issuer() + "/oidc/auth" }
 
 // Redeem implements pages.SignIn. The visitor gets a session of their own: that of the provider stays with it.
 func (p pageSignIn) Redeem(ctx context.Context, r pages.Redemption) (accounts.LoginResult, error) {

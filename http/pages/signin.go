@@ -45,7 +45,8 @@ type pendingSignIn struct {
 	Cookie      string `json:"k"` // what the browser must show that began it
 }
 
-const signInCookie = "svc-signin"
+// signInCookie is not that of the sign-in page of the provider, which may be on the same host.
+const signInCookie = "svc-pages-signin"
 
 // randomText returns 256 random bits.
 func randomText() string {

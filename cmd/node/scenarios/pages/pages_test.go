@@ -430,7 +430,7 @@ func TestSigningIn(t *testing.T) {
 	require.Equal(t, http.StatusFound, asked.StatusCode)
 	to, err := url.Parse(asked.Header.Get("Location"))
 	require.NoError(t, err)
-	require.Equal(t, "/oidc/authorize", to.Path)
+	require.Equal(t, "/oidc/auth", to.Path)
 	require.Equal(t, "workspace-"+s.ID, to.Query().Get("client_id"))
 	require.Equal(t, "S256", to.Query().Get("code_challenge_method"))
 	require.True(t, strings.HasSuffix(to.Query().Get("redirect_uri"), "/pages/shop/_svc/callback"))
