@@ -99,7 +99,7 @@ func element(c config, root root, key string, allowed ...string) (open, end temp
 	return template.HTML("<" + tag + attributes + ">"), template.HTML("</" + tag + ">") //nolint:gosec // the tag is one of a list, the rest is escaped
 }
 
-var flowElements = []string{"section", "article", "aside", "span", "p", "ul", "ol", "main", "nav", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"}
+var flowElements = []string{"section", "article", "aside", "span", "p", "ul", "ol", "nav", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"}
 
 func showRichText(c config, root root) template.HTML {
 	open, end := element(c, root, "tag", "section", "article", "aside", "span", "blockquote")

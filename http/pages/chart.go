@@ -10,17 +10,18 @@ import (
 	"svc/domain/value"
 )
 
-// Size of a chart, in units of its view box.
+// Limits of a chart.
 const (
-	chartWidth, chartHeight            = 600.0, 320.0
-	chartLeft, chartBottom, chartTop   = 64.0, 40.0, 12.0
-	maxSeries, maxPoints, maxTickLabel = 8, 500, 14
+	maxSeries, maxPoints = 8, 500
+	maxTickLabel         = 14 // characters
+	tickLabelRoom        = 72 // characters that all labels below a wide chart may have
 )
 
 // series is one column of the data of a chart.
 type series struct {
 	Index  int
 	Name   string
+	Share  string // of the whole, in a pie
 	values []float64
 }
 
@@ -70,10 +71,11 @@ func showChart(c config, root root) template.HTML {
 		legend = nil
 	}
 	label := orElse(title, c.texts.Chart)
-	return c.execute("Charts", map[string]any{"Root": root, "Title": title, "Label": label, "Headings": headings, "Rows": table, "SVG": plot.svg(label), "Legend": legend})
+	return c.execute("Charts", map[string]any{"Root": root, "Title": title, "Label": label, "Headings": headings, "Rows": table, "Plot": plot.html(label), "Legend": legend, "Texts": c.texts})
 }
 
-// chart draws series as SVG. Colours come from the style sheet, by class.
+// chart draws series as SVG, stretched over the whole width in units of a hundredth. Texts stand beside it, so that they
+// have the same size at every width. Colours come from the style sheet, by class.
 type chart struct {
 	kind     string
 	labels   []string
@@ -88,24 +90,30 @@ func (c chart) legend() []series {
 	if c.kind != "pie" {
 		return c.series
 	}
-	var parts []series
+	total, parts := c.total(), []series(nil)
 	for i, label := range c.labels {
-		parts = append(parts, series{Index: i % maxSeries, Name: label})
+		part := series{Index: i % maxSeries, Name: label}
+		if n := c.partOf(i); n > 0 {
+			part.Share = page.FormatNumber(math.Round(n/total*100), c.language, 0) + " %"
+		}
+		parts = append(parts, part)
 	}
 	return parts
 }
 
-func (c chart) svg(label string) template.HTML {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" preserveAspectRatio="xMidYMid meet">`, chartWidth, chartHeight, template.HTMLEscapeString(label))
-	if len(c.labels) > 0 && len(c.series) > 0 {
-		if c.kind == "pie" {
-			c.drawPie(&b)
-		} else {
-			c.drawAxes(&b)
-		}
+// html returns the drawing; "" when there is nothing to draw.
+func (c chart) html(label string) template.HTML {
+	if len(c.labels) == 0 || len(c.series) == 0 || c.kind == "pie" && c.total() == 0 {
+		return ""
 	}
-	b.WriteString("</svg>")
+	var b strings.Builder
+	fmt.Fprintf(&b, `<div class="svc-plot svc-plot-%s" role="img" aria-label="%s">`, c.kind, template.HTMLEscapeString(label))
+	if c.kind == "pie" {
+		c.drawPie(&b)
+	} else {
+		c.drawAxes(&b)
+	}
+	b.WriteString("</div>")
 	return template.HTML(b.String()) //nolint:gosec // numbers, and text that is escaped
 }
 
@@ -155,51 +163,75 @@ func (c chart) drawAxes(b *strings.Builder) {
 	low, high := c.limits()
 	step := tickStep(high - low)
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step
-	width, height := chartWidth-chartLeft-8, chartHeight-chartBottom-chartTop
-	y := func(n float64) float64 { return chartTop + height*(1-(min(max(n, low), high)-low)/(high-low)) }
-	for i := 0; i <= 12 && low+float64(i)*step <= high+step/2; i++ {
-		n := low + float64(i)*step
-		fmt.Fprintf(b, `<line class="svc-grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, chartLeft, chartWidth-8, y(n), y(n))
-		text := page.FormatNumber(n, c.language, -1)
+	ticks := min(max(int(math.Round((high-low)/step)), 1), 12)
+	y := func(n float64) float64 { return 100 * (1 - (min(max(n, low), high)-low)/(high-low)) }
+	b.WriteString(`<div class="svc-axis-y">`)
+	for i := ticks; i >= 0; i-- {
+		text := page.FormatNumber(low+float64(i)*step, c.language, -1)
 		if c.unit != "" {
 			text += " " + c.unit
 		}
-		fmt.Fprintf(b, `<text class="svc-tick" x="%g" y="%.1f" text-anchor="end">%s</text>`, chartLeft-6, y(n)+4, template.HTMLEscapeString(text))
+		fmt.Fprintf(b, `<span>%s</span>`, template.HTMLEscapeString(text))
 	}
-	slot := width / float64(len(c.labels))
-	every := max(1, int(math.Ceil(64/slot)))
-	for i, label := range c.labels {
-		if i%every != 0 {
-			continue
-		}
+	b.WriteString(`</div><svg class="svc-drawing" viewBox="0 0 100 100" preserveAspectRatio="none">`)
+	for i := range ticks + 1 {
+		at := y(low + float64(i)*step)
+		fmt.Fprintf(b, `<path class="svc-grid" d="M0 %.2fH100"/>`, at)
+	}
+	slot := 100 / float64(len(c.labels))
+	if c.kind == "column" {
+		c.drawColumns(b, slot, y)
+	} else {
+		c.drawLines(b, slot, y)
+	}
+	b.WriteString(`</svg>`)
+	c.drawLabels(b, slot)
+}
+
+// drawLabels draws as many labels as have room. On narrow screens every second one is left out.
+func (c chart) drawLabels(b *strings.Builder, slot float64) {
+	longest := 1
+	for _, label := range c.labels {
+		longest = max(longest, min(maxTickLabel, len([]rune(label))+1))
+	}
+	every := max(1, int(math.Ceil(float64(len(c.labels)*longest)/tickLabelRoom)))
+	b.WriteString(`<svg class="svc-axis-x">`)
+	for i, shown := 0, 0; i < len(c.labels); i, shown = i+every, shown+1 {
+		label := c.labels[i]
 		if runes := []rune(label); len(runes) > maxTickLabel {
 			label = string(runes[:maxTickLabel-1]) + "…"
 		}
-		fmt.Fprintf(b, `<text class="svc-tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, chartLeft+slot*(float64(i)+0.5), chartHeight-chartBottom+18, template.HTMLEscapeString(label))
+		class := ""
+		if shown%2 == 1 {
+			class = ` class="svc-second"`
+		}
+		fmt.Fprintf(b, `<text%s x="%.2f%%" y="1.2em" text-anchor="middle">%s</text>`, class, slot*(float64(i)+0.5), template.HTMLEscapeString(label))
 	}
-	if c.kind == "column" {
-		c.drawColumns(b, slot, y)
-		return
-	}
+	b.WriteString(`</svg>`)
+}
+
+func (c chart) drawLines(b *strings.Builder, slot float64, y func(float64) float64) {
 	sums := make([]float64, len(c.labels))
 	for _, s := range c.series {
-		var points []string
+		var line, dots strings.Builder
+		move, points := "M", 0
 		for i, n := range s.values {
 			if math.IsNaN(n) || math.IsInf(n, 0) {
+				move = "M" // a gap
 				continue
 			}
 			if c.stacked {
 				sums[i] += n
 				n = sums[i]
 			}
-			points = append(points, fmt.Sprintf("%.1f,%.1f", chartLeft+slot*(float64(i)+0.5), y(n)))
+			fmt.Fprintf(&line, "%s%.2f %.2f", move, slot*(float64(i)+0.5), y(n))
+			fmt.Fprintf(&dots, "M%.2f %.2fh0", slot*(float64(i)+0.5), y(n))
+			move = "L"
+			points++
 		}
-		fmt.Fprintf(b, `<polyline class="svc-line svc-series-%d" points="%s"/>`, s.Index, strings.Join(points, " "))
-		if len(points) <= 60 {
-			for _, p := range points {
-				x, y, _ := strings.Cut(p, ",")
-				fmt.Fprintf(b, `<circle class="svc-dot svc-series-%d" cx="%s" cy="%s" r="3"/>`, s.Index, x, y)
-			}
+		fmt.Fprintf(b, `<path class="svc-line svc-series-%d" d="%s"/>`, s.Index, line.String())
+		if points <= 60 {
+			fmt.Fprintf(b, `<path class="svc-dots svc-series-%d" d="%s"/>`, s.Index, dots.String())
 		}
 	}
 }
@@ -209,7 +241,7 @@ func (c chart) drawColumns(b *strings.Builder, slot float64, y func(float64) flo
 	if c.stacked {
 		bars = 1
 	}
-	width := slot * 0.8 / float64(bars)
+	width := slot * 0.7 / float64(bars)
 	for i := range c.labels {
 		up, down := 0.0, 0.0
 		for j, s := range c.series {
@@ -217,7 +249,7 @@ func (c chart) drawColumns(b *strings.Builder, slot float64, y func(float64) flo
 			if math.IsNaN(n) || math.IsInf(n, 0) {
 				continue
 			}
-			x, from, to := chartLeft+slot*(float64(i)+0.1), 0.0, n
+			x, from, to := slot*(float64(i)+0.15), 0.0, n
 			switch {
 			case !c.stacked:
 				x += width * float64(j)
@@ -229,40 +261,44 @@ func (c chart) drawColumns(b *strings.Builder, slot float64, y func(float64) flo
 				down = to
 			}
 			top, bottom := y(max(from, to)), y(min(from, to))
-			fmt.Fprintf(b, `<rect class="svc-bar svc-series-%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, s.Index, x, top, width, max(0, bottom-top))
+			fmt.Fprintf(b, `<rect class="svc-bar svc-series-%d" x="%.2f" y="%.2f" width="%.2f" height="%.2f"/>`, s.Index, x, top, width, max(0, bottom-top))
 		}
 	}
 }
 
+// partOf is the size of a part of a pie; 0 for what a pie cannot show.
+func (c chart) partOf(i int) float64 {
+	if len(c.series) == 0 || math.IsInf(c.series[0].values[i], 0) || math.IsNaN(c.series[0].values[i]) {
+		return 0
+	}
+	return max(0, c.series[0].values[i])
+}
+
+func (c chart) total() (sum float64) {
+	for i := range c.labels {
+		sum += c.partOf(i)
+	}
+	return sum
+}
+
 func (c chart) drawPie(b *strings.Builder) {
-	values := c.series[0].values
-	total := 0.0
-	for _, n := range values {
-		if n > 0 && !math.IsInf(n, 0) {
-			total += n
+	total, angle := c.total(), -math.Pi/2
+	b.WriteString(`<svg viewBox="-50 -50 100 100">`)
+	for i := range c.labels {
+		share := c.partOf(i) / total
+		switch {
+		case share == 0:
+		case share > 0.9999:
+			fmt.Fprintf(b, `<circle class="svc-slice svc-series-%d" r="48"/>`, i%maxSeries)
+		default:
+			end, large := angle+2*math.Pi*share, 0
+			if share > 0.5 {
+				large = 1
+			}
+			fmt.Fprintf(b, `<path class="svc-slice svc-series-%d" d="M0 0L%.2f %.2fA48 48 0 %d 1 %.2f %.2fZ"/>`,
+				i%maxSeries, 48*math.Cos(angle), 48*math.Sin(angle), large, 48*math.Cos(end), 48*math.Sin(end))
+			angle = end
 		}
 	}
-	if total == 0 {
-		return
-	}
-	cx, cy, r := chartWidth/2, chartHeight/2, chartHeight/2-12
-	angle := -math.Pi / 2
-	for i, n := range values {
-		if n <= 0 || math.IsNaN(n) || math.IsInf(n, 0) {
-			continue
-		}
-		share := n / total
-		if share > 0.9999 {
-			fmt.Fprintf(b, `<circle class="svc-slice svc-series-%d" cx="%g" cy="%g" r="%g"/>`, i%maxSeries, cx, cy, r)
-			return
-		}
-		end := angle + 2*math.Pi*share
-		large := 0
-		if share > 0.5 {
-			large = 1
-		}
-		fmt.Fprintf(b, `<path class="svc-slice svc-series-%d" d="M%g %g L%.2f %.2f A%g %g 0 %d 1 %.2f %.2f Z"/>`,
-			i%maxSeries, cx, cy, cx+r*math.Cos(angle), cy+r*math.Sin(angle), r, r, large, cx+r*math.Cos(end), cy+r*math.Sin(end))
-		angle = end
-	}
+	b.WriteString(`</svg>`)
 }

@@ -21,7 +21,6 @@ type documentData struct {
 	Main                                                              template.HTML
 
 	page, seq string
-	extra     template.HTML // after the blocks
 }
 
 // newRendering returns a rendering of a view for the visitor.
@@ -92,7 +91,7 @@ func (v *visit) canonical(f found) string {
 
 // main renders the blocks of a page with the element around them.
 func (r *rendering) main(pageID, seq string) template.HTML {
-	blocks := r.blocks(r.tree.Blocks)
+	blocks := append(r.blocks(r.tree.Blocks), r.extra)
 	c := config{r, &page.Block{}, r.tree.Config}
 	r.listen(c, "updateOn", "update")
 	r.listen(c, "notifyOn", "notify")
@@ -123,7 +122,7 @@ func sortedWords(text string) []string {
 
 // document renders the whole page.
 func (r *rendering) document(d documentData) []byte {
-	d.Main = r.main(d.page, d.seq) + d.extra
+	d.Main = r.main(d.page, d.seq)
 	if r.inert {
 		d.Script = ""
 	}
@@ -159,14 +158,17 @@ func (p *Pages) builtInError(r *http.Request, v *visit, status int) gateway.Cont
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		title, text = t.Busy, t.BusyText
 	}
-	blocks := []any{value.NewObject("slug", "Header", "title", title), value.NewObject("slug", "RichText", "content", text, "markdown", false)}
+	blocks := []any{value.NewObject("slug", "Hero", "title", title, "lead", text)}
 	base, own := "", false
 	h := http.Header{}
 	if v != nil {
 		base, own = v.place.site.base, v.place.ownHost
 		h = v.pageHeader()
-		if status == http.StatusUnauthorized {
+		switch status {
+		case http.StatusUnauthorized:
 			blocks = append(blocks, value.NewObject("slug", "Signin", "redirect", r.URL.RequestURI()))
+		case http.StatusNotFound:
+			blocks = append(blocks, value.NewObject("slug", "Button", "type", "internal", "value", "index", "text", t.Home))
 		}
 	} else {
 		h.Set("Content-Security-Policy", policy)

@@ -33,11 +33,14 @@ type field struct {
 
 // option is a value to choose as it is shown.
 type option struct {
-	Type, Value, Label string
-	Selected           bool
+	Type, Value, Label  string
+	Selected, AutoFocus bool
 }
 
 func showForm(c config, root root) template.HTML {
+	if c.inner != nil {
+		return c.showError(root, "a form cannot be inside of a form")
+	}
 	form := page.FormFields(c.at("schema"))
 	state := c.forms[c.block.Path]
 	values, _ := c.at("values").(*value.Object)
@@ -48,16 +51,17 @@ func showForm(c config, root root) template.HTML {
 	}
 	show := formView{config: c, state: state}
 	var fields []field
+	var inner []action
+	c.inner = &inner
 	for _, f := range form.Fields {
 		fields = append(fields, show.field(f, f.Name, values.At(f.Name)))
 	}
-	if c.isSet("autoFocus") && len(state.faults) == 0 {
-		for i := range fields {
-			if !slices.Contains([]string{"group", "choices", "checkbox", "file", "block", "select", "textarea"}, fields[i].Control) {
-				fields[i].AutoFocus = true
-				break
-			}
-		}
+	c.inner = nil
+	switch {
+	case len(state.faults) > 0:
+		focusFirst(fields, true)
+	case c.isSet("autoFocus"):
+		focusFirst(fields, false)
 	}
 	submit := hookOf(c, c.at("onSubmit"))
 	submit.form, submit.disabled = form, c.isSet("disabledSubmit")
@@ -76,9 +80,31 @@ func showForm(c config, root root) template.HTML {
 	return c.execute("Form", map[string]any{
 		"Root": root, "Title": c.heading(2), "Label": orElse(title, c.texts.Submit), "Collapsed": c.isSet("collapsed"), "Faulty": len(state.faults) > 0,
 		"Base": c.site.base, "View": c.viewID, "Block": c.block.Path, "On": "onSubmit", "Confirm": nil, "OnChange": onChange, "Delay": delay,
-		"Fields": fields, "HideSubmit": c.isSet("hideSubmit"), "Disabled": submit.disabled || submit.event == "" || c.inert,
+		"Fields": fields, "Inner": inner, "HideSubmit": c.isSet("hideSubmit"), "Disabled": submit.disabled || submit.event == "" || c.inert,
 		"Submit": orElse(c.text("submitLabel"), c.texts.Submit), "Buttons": c.actions("buttons"), "Texts": c.texts,
 	})
+}
+
+// focusFirst gives the focus to the first field, or to the first one with a fault, and reports whether there is one.
+func focusFirst(fields []field, faulty bool) bool {
+	for i := range fields {
+		f := &fields[i]
+		inside := faulty && f.Fault == ""
+		switch {
+		case f.Control == "group":
+			if focusFirst(f.Fields, inside) {
+				return true
+			}
+		case inside || f.Control == "block":
+		case f.Control == "choices" && len(f.Options) > 0:
+			f.Options[0].AutoFocus = true
+			return true
+		default:
+			f.AutoFocus = true
+			return true
+		}
+	}
+	return false
 }
 
 // formView shows the fields of a form.

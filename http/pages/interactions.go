@@ -443,7 +443,7 @@ func (l *liveView) confirmPage(in interaction, h hook) any {
 	t := textsOf(l.view.Language)
 	back := l.place.site.path(l.record.Slug)
 	doc := page.Compile("", "", value.NewObject("name", h.confirm.Label, "blocks", []any{
-		value.NewObject("slug", "Header", "title", h.confirm.Label),
+		value.NewObject("slug", "Hero", "title", h.confirm.Label),
 	}))
 	view := &page.View{Document: doc, Language: l.view.Language, Query: value.NewObject(), Now: l.Now()}
 	tree := view.Expand()
@@ -453,8 +453,7 @@ func (l *liveView) confirmPage(in interaction, h hook) any {
 	d.Script = ""
 	yes := action{Type: "event", Text: h.confirm.Yes, Class: "svc-btn svc-btn-primary", Base: l.place.site.base, View: l.id, Block: in.block, On: in.on, Texts: t}
 	no := action{Type: "link", Text: h.confirm.No, Class: "svc-btn svc-btn-secondary", Href: back, Texts: t}
-	extra := out.execute("Buttons", map[string]any{"Root": root{Path: "1", Name: "Buttons", Class: "svc-buttons"}, "Actions": []action{yes, no}})
-	d.extra = extra
+	out.extra = out.execute("Buttons", map[string]any{"Root": root{Path: "1", Name: "Buttons", Class: "svc-buttons"}, "Actions": []action{yes, no}})
 	html := out.document(d)
 	return l.htmlAnswer(html, http.StatusOK, f, false, l.view.Language)
 }

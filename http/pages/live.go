@@ -50,6 +50,9 @@ func (p *Pages) follow(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if live != nil && from != "" && live.record.Seq == "" {
+		live = nil // the browser shows a state whose record is gone
+	}
 	leave, err := p.feeds.enter(v.caller.SessionID)
 	if err != nil {
 		return nil, err

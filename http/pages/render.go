@@ -18,7 +18,11 @@ import (
 //go:embed blocks.html
 var blockTemplates string
 
-var templates = template.Must(template.New("pages").Parse(blockTemplates))
+// templates allow the schemes of the contract in links and images; by itself html/template drops tel: and data:.
+var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
+	"link":  func(target string) template.URL { return template.URL(externalLink(target)) }, //nolint:gosec // it is checked
+	"image": func(target string) template.URL { return template.URL(imageURL(target)) },     //nolint:gosec // it is checked
+}).Parse(blockTemplates))
 
 // rendering turns a view into HTML. It also collects what the page listens to, and which events its visitor may emit.
 type rendering struct {
@@ -32,6 +36,8 @@ type rendering struct {
 	inert    bool // a preview: nothing can be done in it
 
 	forms     map[string]*formState // what was entered in forms that are shown again, by block
+	inner     *[]action             // of the form whose fields are being rendered; nil outside of forms
+	extra     template.HTML         // after the blocks
 	hooks     map[string]map[string]hook
 	listeners []listener
 	problems  []page.Problem
@@ -129,12 +135,18 @@ func (r *rendering) block(b *page.Block) template.HTML {
 func (r *rendering) showKind(c config, data root) (out template.HTML) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			r.problems = append(r.problems, page.Problem{Code: "DisplayBlockError", Message: fmt.Sprintf("the block could not be shown: %v", fault), Path: c.block.Path, Kind: c.block.Name})
-			data.Class = "svc-block-error"
-			out = r.execute("error", map[string]any{"Root": data, "Text": r.texts.BlockError})
+			r.inner = nil
+			out = c.showError(data, fmt.Sprintf("the block could not be shown: %v", fault))
 		}
 	}()
 	return showBlock(c, data)
+}
+
+// showError shows that a block cannot be shown, and reports why.
+func (c config) showError(data root, why string) template.HTML {
+	c.problems = append(c.problems, page.Problem{Code: "DisplayBlockError", Message: why, Path: c.block.Path, Kind: c.block.Name})
+	data.Class = "svc-block-error"
+	return c.execute("error", map[string]any{"Root": data, "Text": c.texts.BlockError})
 }
 
 // execute renders a template.
@@ -298,6 +310,8 @@ type action struct {
 	HTML                          template.HTML
 	NewTab, Disabled, Loading     bool
 	Current                       string
+	AfterGap                      bool   // numbers are left out before it
+	FormID                        string // of the form that a button in a form sends; "": it has one around it
 	Base, View, Block, On, Accept string
 	Script                        string
 	Confirm                       *confirmation
@@ -324,6 +338,10 @@ func (c config) action(on, class string) action {
 	case kind == "event" && target != "":
 		a.Type = "event"
 		c.addHook(c.block, on, hook{event: page.EventName(c.block.Instance, target), payload: objectOf(c.at("payload")), disabled: a.Disabled, confirm: a.Confirm})
+		if c.inner != nil {
+			a.FormID = identifier("e-" + c.block.Path + "-" + on)
+			*c.inner = append(*c.inner, a)
+		}
 	case kind == "upload" && target != "":
 		a.Type, a.Accept = "upload", c.text("accept")
 		c.addHook(c.block, on, hook{event: page.EventName(c.block.Instance, target), payload: objectOf(c.at("payload")), disabled: a.Disabled, uploads: true})

@@ -22,6 +22,7 @@ const (
 // column is a column of a table as it is shown.
 type column struct {
 	Label   string
+	Number  bool   // its cells are numbers
 	Sorted  string // ascending or descending; "" when the rows are not sorted by it
 	Sort    *action
 	key     string
@@ -69,10 +70,13 @@ func showTable(c config, root root) template.HTML {
 			bulk = append(bulk, bulkAction{on, orElse(item.text("label"), c.texts.Send)})
 		}
 	}
-	data["Bulk"] = bulk
+	data["Bulk"], data["BulkID"] = bulk, identifier("bulk-"+c.block.Path)
 	var shown []row
 	for i, entry := range rows {
 		shown = append(shown, c.row(entry, first+i, columns))
+	}
+	for i := range columns {
+		columns[i].Number = len(shown) > 0 && !slices.ContainsFunc(shown, func(r row) bool { return !r.Cells[i].Number })
 	}
 	data["Rows"] = shown
 	data["ColumnCount"] = max(1, len(columns)) + min(1, len(bulk))
@@ -183,6 +187,7 @@ func (c config) pageLinks(now, count int, link func(n int) action) (links []acti
 			continue
 		}
 		a := link(n)
+		a.AfterGap = n != 1 && n == now-2 && n > 2 || n == count && n > now+3
 		if n == now {
 			a.Current = "page"
 		}

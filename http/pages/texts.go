@@ -8,10 +8,10 @@ import (
 
 // texts are the texts of the platform on pages, in one language.
 type texts struct {
-	Skip, MainMenu, Breadcrumbs, Pages, Close, Send, Submit, Signin, Signup, Loading, Select, NoRows, FormFaults, Menu, Yes, No, Sure     string
-	LeftOut, BlockError, NotFound, NotFoundText, Forbidden, ForbiddenText, SigninText, Busy, BusyText, Failed, FailedText, Previous, Next string
-	Ascending, Descending, SelectRow, Chart, Table, Home, Back                                                                            string
-	rules                                                                                                                                 map[string]string
+	Skip, MainMenu, Breadcrumbs, Pages, Close, Send, Submit, Signin, Signup, Loading, Select, NoRows, FormFaults, Menu, Yes, No, Sure string
+	LeftOut, BlockError, NotFound, NotFoundText, Forbidden, ForbiddenText, SigninText, Busy, BusyText, Failed, FailedText             string
+	SelectRow, Chart, Table, Home, Offline                                                                                            string
+	rules                                                                                                                             map[string]string
 }
 
 // textsByLanguage has the languages that the platform speaks on pages.
@@ -24,8 +24,7 @@ var textsByLanguage = map[string]*texts{
 		NotFoundText: "There is no page at this address. It may have moved, or the address has a typing error.", Forbidden: "No access",
 		ForbiddenText: "Your account may not see this page. Ask its owner to share it with you.", SigninText: "Please sign in to see this page.",
 		Busy: "Please try again in a moment", BusyText: "The service has too much to do just now.", Failed: "Something went wrong",
-		FailedText: "The page could not be shown. Please try again later.", Previous: "Previous", Next: "Next", Ascending: "sorted ascending",
-		Descending: "sorted descending", SelectRow: "Select row #", Chart: "Chart", Table: "Table", Home: "Home page", Back: "Back",
+		FailedText: "The page could not be shown. Please try again later.", SelectRow: "Select row #", Chart: "Chart", Table: "Table", Home: "Home page", Offline: "The page cannot reach its server. What you entered is kept: please try again.",
 		rules: map[string]string{
 			"required": "This field is required.", "type": "This is no #.", "min": "The smallest value is #.", "max": "The largest value is #.",
 			"minLength": "At least # characters.", "maxLength": "At most # characters.", "pattern": "This does not have the expected form.",
@@ -41,8 +40,7 @@ var textsByLanguage = map[string]*texts{
 		NotFoundText: "Il n’y a pas de page à cette adresse. Elle a peut-être été déplacée, ou l’adresse contient une faute de frappe.", Forbidden: "Accès refusé",
 		ForbiddenText: "Votre compte n’a pas accès à cette page. Demandez à son propriétaire de la partager avec vous.", SigninText: "Connectez-vous pour voir cette page.",
 		Busy: "Veuillez réessayer dans un instant", BusyText: "Le service est surchargé pour le moment.", Failed: "Une erreur est survenue",
-		FailedText: "La page n’a pas pu être affichée. Veuillez réessayer plus tard.", Previous: "Précédent", Next: "Suivant", Ascending: "tri croissant",
-		Descending: "tri décroissant", SelectRow: "Sélectionner la ligne #", Chart: "Graphique", Table: "Tableau", Home: "Page d’accueil", Back: "Retour",
+		FailedText: "La page n’a pas pu être affichée. Veuillez réessayer plus tard.", SelectRow: "Sélectionner la ligne #", Chart: "Graphique", Table: "Tableau", Home: "Page d’accueil", Offline: "La page ne peut pas joindre son serveur. Votre saisie est conservée : veuillez réessayer.",
 		rules: map[string]string{
 			"required": "Ce champ est obligatoire.", "type": "Ceci n’est pas un #.", "min": "La valeur minimale est #.", "max": "La valeur maximale est #.",
 			"minLength": "Au moins # caractères.", "maxLength": "Au plus # caractères.", "pattern": "Le format n’est pas celui attendu.",

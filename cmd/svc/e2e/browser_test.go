@@ -52,7 +52,7 @@ func openBrowser(t *testing.T) context.Context {
 	browser.netLog = filepath.Join(dir, "netlog.json")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.UserDataDir(filepath.Join(dir, "profile")), chromedp.Flag("log-net-log", browser.netLog),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost"),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost , EXCLUDE *.localhost"),
 		chromedp.Flag("allow-pre-commit-input", true), // else keys are dropped until the first frame is drawn, which a busy machine does late
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", false), chromedp.Flag("lang", "en-US"))
 	allocated, release := chromedp.NewExecAllocator(context.Background(), options...)
@@ -183,6 +183,9 @@ func (b *tab) watch() {
 func (b *tab) noteRequest(e network.EventRequestWillBeSent) {
 	address := e.Request.URL
 	path, ours := strings.CutPrefix(address, b.s.base)
+	if !ours {
+		path, ours = b.s.onOwnHost(address)
+	}
 	switch {
 	case ours:
 		b.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func requestsElsewhere(file string) (addresses []string, err error) {
 }
 
 func isLocal(address string) bool {
+	if u, err := url.Parse(address); err == nil && strings.HasSuffix(u.Hostname(), ".localhost") {
+		return true
+	}
 	for _, prefix := range []string{"http://127.0.0.1:", "http://localhost:", "data:", "blob:", "about:"} {
 		if strings.HasPrefix(address, prefix) {
 			return true

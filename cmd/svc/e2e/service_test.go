@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,16 @@ func newService(dir, base string, env ...string) (*service, error) {
 		"DISABLE_RATE_LIMIT=yes", "EGRESS_ALLOW_PRIVATE=yes", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "JWKS_ALG=ES256", "JWKS_KTY=EC",
 	}, env...)
 	return s, nil
+}
+
+// onOwnHost returns the path of an address on a sub-domain of localhost, where pages are, and whether it is one of this
+// service.
+func (s *service) onOwnHost(address string) (path string, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || !strings.HasSuffix(u.Hostname(), ".localhost") || !strings.HasSuffix(s.base, ":"+u.Port()) {
+		return "", false
+	}
+	return u.RequestURI(), true
 }
 
 func freePort(t *testing.T) int {

@@ -12,7 +12,7 @@ const data = () => main.dataset
 
 interface Refusal {
   message?: string
-  details?: { errors?: { field: string; message: string }[] }
+  details?: { resource?: string; errors?: { field: string; message: string }[] }
 }
 
 async function emit(block: string, on: string, values: Record<string, unknown> = {}): Promise<boolean> {
@@ -24,28 +24,44 @@ async function emit(block: string, on: string, values: Record<string, unknown> =
   return response.ok
 }
 
-async function sendForm(form: HTMLFormElement, button?: HTMLElement | null): Promise<void> {
+const busy = new WeakSet<HTMLFormElement>()
+
+// postForm posts a form as it is now, and returns why it is refused.
+async function postForm(form: HTMLFormElement, button?: HTMLElement | null): Promise<Refusal | undefined> {
   const body = new FormData(form, button)
   body.set('svc:socket', socket)
   body.delete('svc:ask')
-  const buttons = [...form.querySelectorAll<HTMLButtonElement>('button[type=submit]')].filter((b) => !b.disabled)
-  buttons.forEach((b) => (b.disabled = true))
+  const response = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } })
+  return response.ok ? undefined : ((await response.json().catch(() => ({ message: response.statusText }))) as Refusal)
+}
+
+// sendForm sends a form, once at a time. Its submit buttons are disabled meanwhile, and give the focus back.
+async function sendForm(form: HTMLFormElement, button?: HTMLElement | null): Promise<void> {
+  if (busy.has(form)) return
+  busy.add(form)
+  const buttons = form.matches('.svc-form-fields') ? [...form.querySelectorAll<HTMLButtonElement>('button[type=submit]:enabled')] : []
+  const focused = buttons.find((b) => b === document.activeElement)
   form.setAttribute('aria-busy', 'true')
   showFaults(form, [])
   try {
-    const response = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } })
-    if (!response.ok) {
-      const refusal = (await response.json().catch(() => ({}))) as Refusal
+    const sending = postForm(form, button)
+    buttons.forEach((b) => (b.disabled = true))
+    let refusal = await sending
+    if (refusal?.details?.resource === 'view' && (await reload())) refusal = await postForm(form, button)
+    if (refusal) {
       const faults = refusal.details?.errors ?? []
       showFaults(form, faults)
-      if (faults.length === 0) toast({ type: 'error', content: refusal.message ?? response.statusText, duration: 8000 })
+      if (faults.length === 0) toast({ type: 'error', content: refusal.message, duration: 8000 })
     }
   } catch {
-    toast({ type: 'error', content: navigator.onLine ? 'The page could not reach its server.' : 'You are offline.', duration: 8000 })
+    toast({ type: 'error', content: toasts.dataset.offline, duration: 8000 })
   } finally {
     form.removeAttribute('aria-busy')
-    const delay = Number(form.dataset.delay ?? 0)
-    setTimeout(() => buttons.forEach((b) => (b.disabled = false)), delay)
+    setTimeout(() => {
+      busy.delete(form)
+      buttons.forEach((b) => (b.disabled = false))
+      if (document.activeElement === document.body) focused?.focus()
+    }, Number(form.dataset.delay ?? 0))
   }
 }
 
@@ -188,6 +204,8 @@ function openModal(modal: HTMLElement): void {
     if (modal.dataset.close) void emit(modal.dataset.block ?? '', modal.dataset.close)
   }
   dialog.showModal()
+  void dialog.offsetHeight // what was just opened takes no focus before it is laid out
+  dialog.querySelector<HTMLElement>('[autofocus], input:not([type=hidden]), select, textarea, .svc-close')?.focus()
 }
 
 function closeModal(modal: HTMLElement): void {
@@ -246,6 +264,10 @@ function enhanceTabs(root: HTMLElement): void {
 }
 
 function enhance(root: ParentNode): void {
+  root.querySelectorAll('[data-modal] > details > summary').forEach((summary) => {
+    summary.setAttribute('role', 'button')
+    summary.setAttribute('aria-haspopup', 'dialog')
+  })
   root.querySelectorAll<HTMLElement>('[data-tabs]').forEach(enhanceTabs)
   if (root instanceof HTMLElement && root.matches('[data-tabs]')) enhanceTabs(root)
   root.querySelectorAll<HTMLElement>('[data-modal] > details[open]').forEach((d) => openModal(d.parentElement as HTMLElement))
@@ -262,11 +284,11 @@ interface Toast {
 }
 
 function toast(t: Toast): void {
-  const old = t.key ? document.querySelector(`.svc-toast[data-key="${CSS.escape(t.key)}"]`) : null
+  const old = t.key ? document.querySelector(`.svc-message[data-key="${CSS.escape(t.key)}"]`) : null
   old?.remove()
   if (t.closed) return
   const element = document.createElement('div')
-  element.className = `svc-toast svc-toast-${t.type ?? 'info'}`
+  element.className = `svc-message svc-message-${t.type ?? 'info'}`
   if (t.key) element.dataset.key = t.key
   const text = document.createElement('p')
   text.textContent = t.content ?? ''
@@ -278,7 +300,11 @@ function toast(t: Toast): void {
   close.onclick = () => element.remove()
   element.append(text, close)
   ;(t.type === 'error' ? alerts : toasts).append(element)
-  setTimeout(() => element.remove(), t.duration ?? 5000)
+  const expire = (): void => {
+    if (element.matches(':hover, :focus-within')) setTimeout(expire, 1000) // it is being read
+    else element.remove()
+  }
+  setTimeout(expire, t.duration ?? 5000)
 }
 
 // Patches: the new HTML is put over the old elements, which stay with their focus, caret, scroll and input.
@@ -304,22 +330,32 @@ function morph(old: Element, next: Element): void {
 
 const keyOf = (node: Node): string => {
   if (!(node instanceof Element)) return `#${node.nodeType}`
-  return `${node.tagName} ${node.getAttribute('data-block') ?? node.id} ${node.getAttribute('name') ?? ''}`
+  return `${node.tagName} ${node.getAttribute('data-block') ?? node.getAttribute('data-key') ?? node.id} ${node.getAttribute('name') ?? ''}`
 }
 
+// isOurs reports whether the script has put a node into the page.
+const isOurs = (node: Node | null): node is HTMLElement => node instanceof HTMLElement && (node.hasAttribute('data-js') || node.classList.contains('svc-fault'))
+
 function morphChildren(old: Element, next: Element): void {
-  const present = [...old.childNodes].filter((n) => !(n instanceof HTMLElement && (n.hasAttribute('data-js') || n.classList.contains('svc-fault'))))
+  const present = [...old.childNodes].filter((n) => !isOurs(n))
   let position: Node | null = old.firstChild
   const skip = (): void => {
-    while (position instanceof HTMLElement && (position.hasAttribute('data-js') || position.classList.contains('svc-fault'))) position = position.nextSibling
+    while (isOurs(position)) position = position.nextSibling
   }
   for (const child of [...next.childNodes]) {
     skip()
-    const index = present.findIndex((n) => keyOf(n) === keyOf(child))
+    const key = keyOf(child)
+    const index = present.findIndex((n) => keyOf(n) === key)
     const match = index >= 0 ? present.splice(index, 1)[0] : undefined
     if (!match) {
       old.insertBefore(child, position)
       continue
+    }
+    // An element that is moved loses the focus: what is in front of it is moved behind it instead.
+    while (match !== position && position && match.contains(document.activeElement)) {
+      const before: Node = position
+      position = before.nextSibling
+      if (!isOurs(before)) old.append(before)
     }
     if (match === position) position = position.nextSibling
     else old.insertBefore(match, position)
@@ -340,9 +376,9 @@ function patch(block: string, html: string): void {
     enhance(next)
     return
   }
-  const { seq, view } = main.dataset
+  const { seq, view, connected } = main.dataset
   morph(old, next)
-  if (block === '') Object.assign(main.dataset, { ...(seq ? { seq } : {}), ...(view ? { view } : {}) })
+  if (block === '') for (const [name, text] of Object.entries({ seq, view, connected })) if (text !== undefined) main.dataset[name] = text
   enhance(old)
 }
 
@@ -378,14 +414,24 @@ function redirect(r: Redirect): void {
   else location.replace(url)
 }
 
-async function reload(): Promise<void> {
-  const response = await fetch(location.href, { headers: { accept: 'text/html' } })
-  const text = await response.text()
-  const next = new DOMParser().parseFromString(text, 'text/html').getElementById('svc-page')
-  if (!next) return
+// reload gets a new view of the page, and keeps what was typed. It reports whether there is one.
+async function reload(): Promise<boolean> {
+  source?.close()
+  const response = await fetch(location.href, { headers: { accept: 'text/html' } }).catch(() => undefined)
+  const page = response?.ok ? new DOMParser().parseFromString(await response.text(), 'text/html') : undefined
+  const next = page?.getElementById('svc-page')
+  if (!page || !next) {
+    retry()
+    return false
+  }
+  page.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]').forEach((sheet) => {
+    if (!document.querySelector(`link[href="${CSS.escape(sheet.getAttribute('href') ?? '')}"]`)) document.head.append(document.importNode(sheet))
+  })
   morph(main, next)
   enhance(main)
+  begun = false
   follow()
+  return true
 }
 
 function notify(n: { title: string; body: string; icon: string }): void {
@@ -397,7 +443,16 @@ function notify(n: { title: string; body: string; icon: string }): void {
 }
 
 let source: EventSource | undefined
-let begun = false
+let begun = false // onInit was sent for this view
+let failures = 0 // of the feed, one after the other
+let waitingToRetry = 0
+
+// retry opens the feed again after a while. When that does not help, the view may be another session's by now.
+function retry(): void {
+  failures++
+  clearTimeout(waitingToRetry)
+  waitingToRetry = window.setTimeout(() => void (failures > 2 ? reload() : follow()), Math.min(60_000, 500 * 2 ** failures) * (0.5 + Math.random() / 2))
+}
 
 function follow(): void {
   source?.close()
@@ -408,8 +463,9 @@ function follow(): void {
   source = new EventSource(`${base}/_svc/feed?${query}`)
   const on = (name: string, take: (frame: never) => void): void =>
     source!.addEventListener(name, (event) => {
-      take(JSON.parse((event as MessageEvent<string>).data) as never)
-      if ((event as MessageEvent).lastEventId) main.dataset.seq = (event as MessageEvent).lastEventId
+      if (!(event instanceof MessageEvent)) return // that the feed is open is called open as well
+      take(JSON.parse(event.data as string) as never)
+      if (event.lastEventId) main.dataset.seq = event.lastEventId
     })
   on('patch', (f: { block: string; html: string }) => patch(f.block, f.html))
   on('toast', toast)
@@ -417,11 +473,10 @@ function follow(): void {
   on('open', (f: { block: string }) => modalAt(f.block, openModal))
   on('close', (f: { block: string }) => modalAt(f.block, closeModal))
   on('redirect', redirect)
-  on('reload', () => {
-    source?.close()
-    void reload()
-  })
-  source.onopen = () => {
+  on('reload', () => void reload())
+  source.onopen = (event) => {
+    if (event instanceof MessageEvent) return
+    failures = 0
     main.dataset.connected = ''
     if (begun) return
     begun = true
@@ -431,7 +486,7 @@ function follow(): void {
   }
   source.onerror = () => {
     delete main.dataset.connected
-    if (source?.readyState === EventSource.CLOSED) setTimeout(follow, 5000)
+    if (source?.readyState === EventSource.CLOSED) retry()
   }
 }
 
@@ -442,7 +497,6 @@ function modalAt(block: string, act: (modal: HTMLElement) => void): void {
 
 document.documentElement.classList.add('svc-js')
 enhance(main)
-document.querySelector<HTMLElement>('[data-focus]')?.focus()
 follow()
 addEventListener('pagehide', () => source?.close())
 addEventListener('pageshow', (event) => {
