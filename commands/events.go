@@ -31,7 +31,7 @@ type Emission = activity.Emission
 // recorded, and refuses the whole batch with an error. An event with persist: false is
 // kept nowhere.
 func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, may ...func(domain.Recorded) error) ([]domain.Recorded, error) {
-	batch, err := activity.Terms{Limit: e.Limit()}.Settle(batch)
+	batch, err := activity.Terms{Limit: e.Limit()}.Normalise(batch)
 	if err != nil {
 		return nil, err
 	}

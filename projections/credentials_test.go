@@ -81,7 +81,7 @@ func TestTheKeyRingIsWhatItsEventsFold(t *testing.T) {
 	var last uint64
 	for _, cmd := range []keyring.Command{
 		keyring.Start{Signing: signing, Next: publicKey("b"), Now: noon},
-		keyring.Rotate{Signing: signing.KID, New: publicKey("c"), Now: noon.Add(time.Hour), Keep: time.Hour},
+		keyring.Rotate{Signing: signing.KID, New: publicKey("c"), Now: noon.Add(time.Hour), VerifyFor: time.Hour},
 		keyring.Revoke{KID: publicKey("b").KID, New: publicKey("d"), Now: noon.Add(2 * time.Hour)},
 	} {
 		events, err := keyring.Decider.Decide(want, cmd)

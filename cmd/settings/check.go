@@ -90,14 +90,14 @@ func (a *assembler) checkBroker() {
 	}
 }
 
-// checkCluster holds what only more than one node needs.
+// checkCluster checks the settings that only a cluster needs.
 func (a *assembler) checkCluster() {
 	b := a.Config.Broker
 	if nodes := 1 + len(b.ClusterRoutes); b.Embedded {
 		a.requireThat(b.StreamReplicas <= nodes, fmt.Sprintf("at most the number of nodes (%d)", nodes),
 			"STREAM_REPLICAS", "NATS_CLUSTER_ROUTES", "NATS_CLUSTER_LISTEN", "NATS_EMBEDDED")
 	}
-	if slices.ContainsFunc(b.ClusterRoutes, leavesHost) {
+	if slices.ContainsFunc(b.ClusterRoutes, isRemoteURL) {
 		for _, name := range []string{"NATS_CLUSTER_TLS_CERT_FILE", "NATS_CLUSTER_TLS_KEY_FILE", "NATS_CLUSTER_TLS_CA_FILE"} {
 			a.requireThat(a.isGiven(name), "a path, as NATS_CLUSTER_ROUTES leave the host", name)
 		}
@@ -109,7 +109,7 @@ func (a *assembler) checkCluster() {
 	}
 }
 
-func leavesHost(route URL) bool {
+func isRemoteURL(route URL) bool {
 	u, err := url.Parse(route.Reveal())
 	if err != nil || u.Hostname() == "localhost" {
 		return err != nil
@@ -142,7 +142,7 @@ func (a *assembler) checkStartupImport() {
 	a.requireThat(b.StartupRepo == "" || exists, "the id of a platform repository: "+listRepositoryIDs(b.Repositories), repository)
 }
 
-// listRepositoryIDs lists the ids of the repositories there are.
+// listRepositoryIDs lists the ids of the repositories.
 func listRepositoryIDs(repos map[string]PlatformRepository) string {
 	if len(repos) == 0 {
 		return "none is configured"

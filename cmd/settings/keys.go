@@ -51,8 +51,7 @@ func masterKeys(p *[]MasterKey) value {
 	return bind(p, "JSON", expect, parseMasterKeys)
 }
 
-// parseMasterKeys reads and judges SECRETS_MASTER_KEYS. Its errors name a key by
-// its kid and never hold the key.
+// parseMasterKeys parses and checks SECRETS_MASTER_KEYS. Its errors name a key by its kid and never contain the key.
 func parseMasterKeys(text string) ([]MasterKey, error) {
 	var wire []wireKey
 	if decodeJSON(text, &wire) != nil {
@@ -104,9 +103,8 @@ func internalKey(p *Secret) value {
 	return bind(p, "text", expect, parseInternalKey)
 }
 
-// parseInternalKey judges INTERNAL_API_KEY as it is and, when it is hex, as the
-// bytes it stands for: hex has few distinct characters by nature, and hides
-// patterns.
+// parseInternalKey checks INTERNAL_API_KEY as it is and, when it is hex, the decoded bytes: hex has few distinct
+// characters, and hides patterns.
 func parseInternalKey(text string) (Secret, error) {
 	if len(text) < apiKeyMinLength || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", errBad
@@ -132,7 +130,7 @@ var (
 	errFewBytes = fmt.Errorf("the key has fewer than %d distinct bytes; take a random one", minDistinct)
 )
 
-// checkStrength refuses what no random source would give.
+// checkStrength refuses a key that is clearly not random.
 func checkStrength(key []byte) error {
 	if hasPattern(key) {
 		return errPattern
@@ -171,7 +169,7 @@ func newMasterKeys(raw []byte) string {
 	return string(text)
 }
 
-// KeyFile is a key that lies in the data directory instead of being given.
+// KeyFile is a key in the data directory, instead of one from the settings.
 // Losing the file loses what the key protects, so each start says where it is.
 type KeyFile struct {
 	Setting string // SECRETS_MASTER_KEYS or INTERNAL_API_KEY
@@ -185,7 +183,7 @@ type keySpec struct {
 	make          func(raw []byte) string
 }
 
-// generatedKeys is the list of keys that a single node makes for itself.
+// generatedKeys lists the keys that a single node generates.
 func generatedKeys() []keySpec {
 	return []keySpec{
 		{"SECRETS_MASTER_KEYS", "master-keys.json", newMasterKeys},
@@ -193,10 +191,9 @@ func generatedKeys() []keySpec {
 	}
 }
 
-// EnsureKeys fills in the keys that were not given: from DATA_DIR/keys, or
-// freshly drawn from random and kept there. It refuses key files that others
-// can read or own, and refuses to generate for a cluster or an external broker.
-// It returns every key that lies in the data directory, new or not.
+// EnsureKeys fills in the keys that were not given: from DATA_DIR/keys, or new ones from random, which are stored
+// there. It refuses key files that others can read or own, and refuses to generate for a cluster or an external
+// broker. It returns every key that lies in the data directory, new or not.
 //
 // It changes loaded, and so must run before loaded is shared.
 func EnsureKeys(loaded *Loaded, random io.Reader) ([]KeyFile, error) {
@@ -231,7 +228,7 @@ func (s keyStore) ensure(loaded *Loaded, random io.Reader) ([]KeyFile, error) {
 	return files, nil
 }
 
-// create draws a key, judges it like a given one, and keeps it.
+// create generates a key, checks it like a given one, and stores it.
 func (s keyStore) create(path string, spec keySpec, random io.Reader) (string, error) {
 	raw := make([]byte, masterKeyBytes)
 	if _, err := io.ReadFull(random, raw); err != nil {
@@ -259,7 +256,7 @@ func (l *Loaded) setGenerated(name, text string) error {
 	return fmt.Errorf("%s is not a setting", name)
 }
 
-// keyStore keeps keys in files that only one user may read.
+// keyStore stores keys in files that only one user may read.
 type keyStore struct {
 	dir string
 	uid int
@@ -298,7 +295,7 @@ func (s keyStore) read(path string) (string, error) {
 	return strings.TrimSuffix(string(content), "\n"), err
 }
 
-// checkDir judges the directory; os.ErrNotExist when there is none.
+// checkDir checks the directory; os.ErrNotExist when there is none.
 func (s keyStore) checkDir() error {
 	info, err := os.Lstat(s.dir)
 	if err != nil {
@@ -310,7 +307,7 @@ func (s keyStore) checkDir() error {
 	return s.checkPrivate(s.dir, info, keyDirMode)
 }
 
-// checkPrivate demands that only our user owns and reaches path.
+// checkPrivate refuses a path that another user owns or can access.
 func (s keyStore) checkPrivate(path string, info os.FileInfo, mode os.FileMode) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != s.uid {
 		return fmt.Errorf("%s is owned by user %d, not by %d that runs svc; fix it with: chown %d %s", path, stat.Uid, s.uid, s.uid, path)
@@ -321,7 +318,7 @@ func (s keyStore) checkPrivate(path string, info os.FileInfo, mode os.FileMode) 
 	return nil
 }
 
-// write keeps text in a new file at path: complete and on disk, or not there.
+// write stores text in a new file at path, atomically and synced.
 func (s keyStore) write(path, text string) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -330,7 +327,7 @@ func (s keyStore) write(path, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // gone already after the rename
+	defer os.Remove(temp.Name()) // already renamed on success
 	_, err = temp.WriteString(text + "\n")
 	if err == nil {
 		err = temp.Sync()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Live holds the settings in force. Readers call Get each time they need a live
+// Live has the current settings. Readers call Get each time they need a live
 // setting; SIGHUP calls Reload.
 type Live struct {
 	current atomic.Pointer[Loaded]
@@ -21,12 +21,12 @@ func NewLive(loaded *Loaded) *Live {
 	return l
 }
 
-// Get returns the settings in force. They are never changed, only replaced.
+// Get returns the current settings. They are never changed, only replaced.
 func (l *Live) Get() *Loaded { return l.current.Load() }
 
-// Reload reads src and puts its live settings in force, all or none: with any
+// Reload reads src and applies its live settings, all or none: with any
 // fault nothing changes. It returns the live settings that changed, and the
-// others that differ from those in force and so wait for a restart.
+// others that differ from the current ones and need a restart.
 func (l *Live) Reload(src Source) (changed, needRestart []string, err error) {
 	l.reload.Lock()
 	defer l.reload.Unlock()
@@ -45,7 +45,7 @@ func (l *Live) Reload(src Source) (changed, needRestart []string, err error) {
 	return changed, needRestart, nil
 }
 
-// merge takes the live values of fresh and the others of old.
+// merge returns the live values of fresh and the other values of old.
 func merge(old, fresh *Loaded) map[string]given {
 	values := map[string]given{}
 	for name, v := range old.given {

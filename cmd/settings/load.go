@@ -19,7 +19,7 @@ import (
 // Loaded is a valid set of settings. It is not changed once it is in use.
 type Loaded struct {
 	Config   Config
-	Warnings []string // names that look like ours but are not
+	Warnings []string // unknown names that look like settings
 
 	rows    []Setting // bound to Config
 	given   map[string]given
@@ -53,8 +53,7 @@ type assembler struct {
 	faults Faults
 }
 
-// assemble parses values into a new Loaded and checks it. Faults already known
-// keep the checks from complaining about the same names again.
+// assemble parses values into a new Loaded and checks it. Names in known faults are not checked again.
 func assemble(values map[string]given, w loadContext, known Faults) (*Loaded, Faults) {
 	loaded := &Loaded{given: values, derived: map[string]string{}, context: w}
 	loaded.rows = table(&loaded.Config)
@@ -119,7 +118,7 @@ func (a *assembler) setDerived(row Setting, d *defaults) {
 	}
 }
 
-// describeFault joins the expectation with what the parser had to add.
+// describeFault joins the expectation with the message of the parser.
 func describeFault(expect string, err error) string {
 	if own, ok := errors.AsType[expected](err); ok {
 		return string(own)
@@ -146,7 +145,7 @@ func (a *assembler) hasFault(names ...string) bool {
 // Format implements fmt.Formatter: a Loaded never prints what it holds.
 func (l Loaded) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "settings") }
 
-// defaults is what a derived default may look at: the settings above it, and
+// defaults is what a derived default may read: the settings above it, and
 // those that were given.
 type defaults struct {
 	cfg      *Config
@@ -169,7 +168,7 @@ func defaultNodeName(d *defaults) string {
 	return d.hostname
 }
 
-// defaultAPIURL speaks HTTPS when the listener does.
+// defaultAPIURL is an HTTPS URL when the listener uses TLS.
 func defaultAPIURL(d *defaults) string { return ownURL(d.cfg.HTTP, "localhost") }
 
 // defaultInternalURL is where this node can reach itself: localhost, unless it
@@ -269,17 +268,17 @@ func (f Faults) orNil() error {
 	return f
 }
 
-const longestShown = 100
+const maxQuoted = 100
 
-// quote keeps a given value on one line of bearable length.
+// quote returns a given value on one line, truncated.
 func quote(text string) string {
-	if runes := []rune(text); len(runes) > longestShown {
-		text = string(runes[:longestShown]) + "…"
+	if runes := []rune(text); len(runes) > maxQuoted {
+		text = string(runes[:maxQuoted]) + "…"
 	}
 	return strconv.Quote(text)
 }
 
-// ourPrefixes are the beginnings that only our names have. General ones (GIT_,
+// ourPrefixes are prefixes that only settings of svc have. General ones (GIT_,
 // HTTP_, OTEL_, NODE_, LOG_) are left out: other programs use them too.
 var ourPrefixes = []string{
 	"ACCESS_TOKENS_", "ADDITIONAL_GLOBAL_", "AGENTS_", "APP_CONFIG_", "BADGER_", "BROKER_EMIT_", "BULK_",
@@ -290,7 +289,7 @@ var ourPrefixes = []string{
 	"WORKSPACES_", "WORKSPACE_",
 }
 
-// warnUnknown warns about unknown variables that were probably meant for us.
+// warnUnknown warns about unknown variables that are probably misspelt settings.
 func (g *collector) warnUnknown() []string {
 	var warnings []string
 	for _, variable := range g.unknown {

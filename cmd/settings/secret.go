@@ -62,8 +62,7 @@ func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 // LogValue implements slog.LogValuer.
 func (u URL) LogValue() slog.Value { return slog.StringValue(u.String()) }
 
-// maskKey shows the last four characters of an API key that is long enough to
-// spare them.
+// maskKey shows the last four characters of an API key that is long enough.
 func maskKey(text string) string {
 	if len(text) < 16 {
 		return mask
@@ -73,8 +72,8 @@ func maskKey(text string) string {
 
 var userInfo = regexp.MustCompile(`(?s)://.*@`)
 
-// redactURLs hides the user part of each URL of a comma-separated list. A text
-// that is no such list loses everything before its last @.
+// redactURLs hides the user part of each URL of a comma-separated list. Of any other text everything before its last
+// @ is removed.
 func redactURLs(text string) string {
 	items := strings.Split(text, ",")
 	for i, item := range items {

@@ -16,7 +16,7 @@ import (
 // Origin says where a value came from.
 type Origin string
 
-// The origins, strongest first; a generated key stands in for a missing one.
+// The origins, strongest first; a generated key replaces a missing one.
 const (
 	OriginEnv        Origin = "env"
 	OriginFile       Origin = "file"
@@ -25,7 +25,7 @@ const (
 	OriginDefault    Origin = "default"
 )
 
-// Source is the world that settings are read from.
+// Source is where settings are read from.
 type Source struct {
 	Environ  []string                          // as os.Environ returns it
 	Hostname string                            // default of NODE_NAME
@@ -55,7 +55,7 @@ const (
 	envFile       = ".env"
 )
 
-// given is a value that someone set.
+// given is a value that was set.
 type given struct {
 	name     string // of the setting
 	row      int    // in the table
@@ -65,7 +65,7 @@ type given struct {
 	origin   Origin
 }
 
-// collector finds out what was given, by whom, and what is not ours.
+// collector collects the given values with their origin, and unknown variables.
 type collector struct {
 	src       Source
 	names     index
@@ -141,7 +141,7 @@ func (g *collector) find(variable, text string, origin Origin) (given, bool) {
 	base, isFile := strings.CutSuffix(variable, fileSuffix)
 	name, row, ok := g.names.find(base)
 	if _, above := g.values[name]; isFile && ok && above {
-		return given{}, false // a stronger layer decides; its file does not matter
+		return given{}, false // a stronger layer has the value; the file is not read
 	}
 	if isFile && ok {
 		return g.readFile(given{name: name, row: row, written: text, variable: variable, origin: OriginFile})

@@ -283,7 +283,7 @@ type Broker struct {
 	EmitExecutedMaxLen int // characters
 }
 
-// Single reports whether this node stands alone: its own broker, no cluster.
+// Single reports whether there is only this node: an embedded broker, no cluster.
 func (b Broker) Single() bool {
 	return b.Embedded && b.ClusterListen == "" && len(b.ClusterRoutes) == 0
 }

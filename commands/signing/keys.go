@@ -227,7 +227,7 @@ func (k *Keys) ring(ctx context.Context) (keyring.State, error) {
 
 func (k *Keys) rotate(ctx context.Context, before keyring.State) (after keyring.State, changed bool, err error) {
 	return k.change(ctx, before, 1, func(fresh []keyring.JWK) keyring.Command {
-		return keyring.Rotate{Signing: before.Signing().JWK.KID, New: fresh[0], Now: k.now(), Keep: k.o.MaxAge}
+		return keyring.Rotate{Signing: before.Signing().JWK.KID, New: fresh[0], Now: k.now(), VerifyFor: k.o.MaxAge}
 	})
 }
 

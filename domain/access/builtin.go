@@ -32,7 +32,7 @@ var builtIn = []struct {
 		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
-	{who: itself, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},
+	{who: actingWorkspace, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},
 	{who: secret, priority: 1500, everywhere: true, rule: Rule{
 		Action: Word(manage), Subject: Word("secrets"), Inverted: new(true),
 		Conditions: map[string]any{"name": map[string]any{"$regex": reserved}},
@@ -49,12 +49,12 @@ var builtIn = []struct {
 // builtInOrigin begins the origin of built-in rules.
 const builtInOrigin = "builtIn:"
 
-// Whom built-in rules bind besides roles.
+// The groups of callers, besides roles, that built-in rules apply to.
 const (
-	everyone = "everyone"
-	itself   = "workspace" // one that acts by itself
-	secret   = "secret"    // denies all but super admins
-	internal = "internal"  // denies super admins too
+	everyone        = "everyone"
+	actingWorkspace = "workspace" // one that acts by itself
+	secret          = "secret"    // denies all but super admins
+	internal        = "internal"  // denies super admins too
 )
 
 // readEvents is the right to read events with these values: name, value, ….
@@ -83,7 +83,7 @@ func builtInFor(workspaceID string) map[string][]*rule {
 				p.scope = nil
 			}
 			own := row.who != everyone && !row.rule.denies()
-			all[row.who] = append(all[row.who], newRule(p, Ground{row.rule, builtInOrigin + row.who}, own, when, needs))
+			all[row.who] = append(all[row.who], newRule(p, MatchedRule{row.rule, builtInOrigin + row.who}, own, when, needs))
 		}
 	}
 	return all
@@ -126,7 +126,7 @@ var vocabulary = []subject{
 	{name: "collections", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 }
 
-// Subjects lists what rights can be about, without "all".
+// Subjects lists the subjects of rights, without "all".
 func Subjects() []string {
 	names := make([]string, len(vocabulary))
 	for i, s := range vocabulary {
@@ -135,8 +135,7 @@ func Subjects() []string {
 	return names
 }
 
-// Actions lists what can be done to a subject, without "manage"; nil for an
-// unknown one.
+// Actions lists the actions on a subject, without "manage"; nil for an unknown subject.
 func Actions(subject string) []string {
 	if i := subjectIndex(subject); i >= 0 {
 		return slices.Clone(vocabulary[i].actions)

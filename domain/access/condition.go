@@ -64,15 +64,15 @@ func (c *compiler) object(at string, m map[string]any, depth int) match.Conditio
 		if c.values--; c.values < 0 {
 			return nil
 		}
-		here, path := at+"."+shorten(key, maxPath), strings.Split(shorten(key, maxPath), ".")
+		fieldPath, path := at+"."+shorten(key, maxPath), strings.Split(shorten(key, maxPath), ".")
 		var found match.Condition
 		switch {
 		case len(key) > maxPath || slices.Contains(path, ""):
-			c.fault(here, "must be the name of a field, with dots for fields within fields")
+			c.fault(fieldPath, "must be the name of a field, with dots for fields within fields")
 		case strings.HasPrefix(key, "$"):
-			found = c.joined(here, key, m[key], depth)
+			found = c.joined(fieldPath, key, m[key], depth)
 		default:
-			found = c.field(here, path, m[key], depth)
+			found = c.field(fieldPath, path, m[key], depth)
 		}
 		for i := range found {
 			found[i].Key = key
@@ -268,7 +268,7 @@ func (e *evaluation) Spend(steps int) bool {
 	return e.left >= 0
 }
 
-// canSpend takes steps if so many are left, and one for asking.
+// canSpend spends steps if so many are left, and one step for the check.
 func (e *evaluation) canSpend(steps int) bool {
 	e.left--
 	if steps > e.left {
@@ -278,12 +278,12 @@ func (e *evaluation) canSpend(steps int) bool {
 	return true
 }
 
-// holds evaluates a condition on an object.
-func (e *evaluation) holds(c match.Condition, v any) match.Result {
+// matches evaluates a condition on an object.
+func (e *evaluation) matches(c match.Condition, v any) match.Result {
 	if len(c) == 0 {
 		return match.Yes
 	}
-	return e.matcher.Holds(c, v)
+	return e.matcher.Matches(c, v)
 }
 
 // Compare implements match.Comparer.
@@ -391,7 +391,7 @@ func (b *binding) equal(v, operand any) bool {
 	}
 }
 
-// A placeholder is a placeholder in an operand: what the caller puts there.
+// placeholder is an attribute of the caller that an operand refers to.
 type placeholder uint8
 
 const (
@@ -419,7 +419,7 @@ var (
 	blanks             = strings.NewReplacer(" ", "", "\t", "", "\n", "", "\r", "")
 )
 
-// text is a string with placeholders: its parts are strings and holes.
+// text is a string with placeholders: its parts are strings and placeholders.
 type text []any
 
 // value copies an operand, with placeholders where it has placeholders.
@@ -456,7 +456,7 @@ func (c *compiler) value(at string, v any, depth int) any {
 	return n
 }
 
-// text returns s, or what it is once its placeholders are holes.
+// text returns s, or its parts when it has placeholders.
 func (c *compiler) text(s string) any {
 	found := placeholderPattern.FindAllStringIndex(s, -1)
 	if found == nil {
@@ -524,14 +524,13 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// binding is what a caller puts into the holes.
+// binding has the values of a caller for the placeholders.
 type binding struct {
 	values [placeholderCount]any
 	filled placeholders
 }
 
-// newBinding returns the values of p. Having no topics is a list, as long as there is
-// a user to have them.
+// newBinding returns the values of p. A user without topics has an empty list of them.
 func newBinding(p *Principal) (b binding) {
 	set := func(h placeholder, value any, known bool) {
 		if known {
@@ -549,7 +548,7 @@ func newBinding(p *Principal) (b binding) {
 	return b
 }
 
-// fill returns an operand without a placeholder at its surface.
+// fill returns an operand with the value of the caller if the operand is a placeholder.
 func (b *binding) fill(arg any) any {
 	switch arg := arg.(type) {
 	case placeholder:
@@ -694,7 +693,7 @@ func (r *Rights) DecideForAll(action, subject string, known PartialObject) (allo
 		if !m.appliesTo(q) {
 			continue
 		}
-		found := e.holds(m.when, q.object)
+		found := e.matches(m.when, q.object)
 		if len(m.Fields) > 0 {
 			found = min(found, match.Unknown)
 		}
@@ -710,8 +709,7 @@ func (r *Rights) DecideForAll(action, subject string, known PartialObject) (allo
 	return false, !allowsSome && !vocabulary[q.subject].rests
 }
 
-// Bounds of what may be written. They keep the cost of a document, not only its
-// length, in proportion.
+// The limits of a security document. They limit what evaluating it costs, not only its length.
 const (
 	maxRules   = 500
 	maxRoles   = 100

@@ -8,12 +8,12 @@ import (
 	"svc/domain/match"
 )
 
-// Decision is the answer to "may they", and why.
+// Decision says whether something is allowed, and why.
 type Decision struct {
-	Allowed bool     `json:"allowed"`
-	Rule    *Rule    `json:"rule,omitempty"` // the one that decided
-	Origin  string   `json:"origin"`         // where it comes from; "none" when no rule matched
-	Rules   []Ground `json:"rules"`          // all that matched; the last one decided
+	Allowed bool          `json:"allowed"`
+	Rule    *Rule         `json:"rule,omitempty"` // the one that decided
+	Origin  string        `json:"origin"`         // where it comes from; "none" when no rule matched
+	Rules   []MatchedRule `json:"rules"`          // all that matched; the last one decided
 }
 
 // question is one action on one object.
@@ -24,7 +24,7 @@ type question struct {
 	field   string // of an update; "" for the object as such
 }
 
-// newQuestion looks the words up. A question with an unknown word has no action, which
+// newQuestion resolves the names of an action and a subject. A question with an unknown word has no action, which
 // no rule matches.
 func (r *Rights) newQuestion(action, subject string, o Object) question {
 	q := question{subject: subjectIndex(subject), object: o}
@@ -70,12 +70,12 @@ func (r *Rights) May(action, subject string, o Object, fields ...string) Decisio
 	e := r.newEvaluation()
 	defer e.release()
 	q := r.decisiveQuestion(r.newQuestion(action, subject, o), fields, e)
-	d := Decision{Origin: "none", Rules: []Ground{}}
+	d := Decision{Origin: "none", Rules: []MatchedRule{}}
 	r.eachMatch(q, e, func(m *rule) bool {
 		if len(d.Rules) == 0 {
 			d.Allowed, d.Rule, d.Origin = !m.denies, &m.Rule, m.Origin
 		}
-		d.Rules = append(d.Rules, m.Ground)
+		d.Rules = append(d.Rules, m.MatchedRule)
 		return true
 	})
 	slices.Reverse(d.Rules)
@@ -99,7 +99,7 @@ func (r *Rights) decisiveQuestion(q question, fields []string, e *evaluation) qu
 	return q
 }
 
-// Check is Allows as an error: nil, or the refusal that the caller is shown.
+// Check is Allows as an error: nil, or the refusal for the caller.
 func (r *Rights) Check(action, subject string, o Object, fields ...string) error {
 	if r.Allows(action, subject, o, fields...) {
 		return nil
@@ -182,7 +182,7 @@ func (m *rule) matches(q question, s *evaluation) bool {
 	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].actionsOf("update") && !m.coversField(q.field) {
 		return false
 	}
-	switch s.holds(m.when, q.object) {
+	switch s.matches(m.when, q.object) {
 	case match.Yes:
 		return true
 	case match.Unknown:
@@ -261,8 +261,8 @@ func (r *Rights) Could(action, subject string) bool {
 	return r.could(q, false)
 }
 
-// could looks for a rule that allows and is not overruled for all objects. With
-// own, only rules count that bind the caller in particular.
+// could looks for a rule that allows and is not overruled for all objects. With own, only rules count that apply to
+// the caller in particular, not to everyone.
 func (r *Rights) could(q question, own bool) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
@@ -321,10 +321,9 @@ type Need struct {
 	Any  []string
 }
 
-// Needs returns what objects must say so that the caller may do this to them at all:
-// everything of one of the alternatives. Who searches many objects leaves the others
-// out without looking at them. bounded is false when there is a rule that allows
-// objects whatever they say.
+// Needs returns the texts that an object must have so that the caller may do this to it at all: everything of one of
+// the alternatives. A search skips all other objects without reading them. bounded is false when there is a rule that
+// allows all objects, whatever is in them.
 func (r *Rights) Needs(action, subject string) (alternatives [][]Need, bounded bool) {
 	q := r.newQuestion(action, subject, nil)
 	if q.action == 0 || vocabulary[q.subject].rests {

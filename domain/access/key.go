@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// KeyGrant is one line of what an API key is asked to hold.
+// KeyGrant is one right that is requested for an API key.
 type KeyGrant struct {
 	Action     Words          `json:"action"`
 	Subject    Words          `json:"subject"`
 	Conditions map[string]any `json:"conditions,omitzero"`
 }
 
-// KeyRule is what an API key holds on one subject, as it is stored and shown:
+// KeyRule is the right of an API key on one subject, as it is stored and shown:
 // with the conditions that keep it in its workspace.
 type KeyRule struct {
 	Action     []string       `json:"action"`
@@ -21,7 +21,7 @@ type KeyRule struct {
 	Conditions map[string]any `json:"conditions"`
 }
 
-// maxKeyRules is how many lines a key may be asked to hold.
+// maxKeyRules is the highest number of rights in a request for a key.
 const maxKeyRules = 100
 
 // ScopeKey returns the rules of an API key for what was asked: one per subject
@@ -52,28 +52,28 @@ func ScopeKey(workspaceID string, grants []KeyGrant) ([]KeyRule, error) {
 // the same.
 func (p part) keyRule(g KeyGrant) KeyRule {
 	row := &vocabulary[p.subject]
-	kept := KeyRule{Subject: row.name, Conditions: p.conditions(g.Conditions)}
+	stored := KeyRule{Subject: row.name, Conditions: p.conditions(g.Conditions)}
 	for _, word := range g.Action.All() {
-		if actions := row.actionsOf(word); actions != 0 && actions&^p.actions == 0 && !slices.Contains(kept.Action, word) {
-			kept.Action = append(kept.Action, word)
+		if actions := row.actionsOf(word); actions != 0 && actions&^p.actions == 0 && !slices.Contains(stored.Action, word) {
+			stored.Action = append(stored.Action, word)
 		}
 	}
-	if row.unionOf(kept.Action) != p.actions {
-		kept.Action = row.names(p.actions)
+	if row.unionOf(stored.Action) != p.actions {
+		stored.Action = row.names(p.actions)
 	}
-	return kept
+	return stored
 }
 
 // mergeKeyRule adds a rule to the one of the same subject and conditions. Those seen
 // are known by their text: comparing each with each would cost too much.
 func mergeKeyRule(rules []KeyRule, seen map[string]int, add KeyRule) []KeyRule {
 	written, err := json.Marshal(add.Conditions)
-	if err != nil { // no text, no other of that text
+	if err != nil { // without a text it equals no other one
 		return append(rules, add)
 	}
 	name := add.Subject + string(written)
-	i, there := seen[name]
-	if !there {
+	i, exists := seen[name]
+	if !exists {
 		seen[name] = len(rules)
 		return append(rules, add)
 	}
@@ -85,19 +85,19 @@ func mergeKeyRule(rules []KeyRule, seen map[string]int, add KeyRule) []KeyRule {
 	return rules
 }
 
-// Key is an API key made ready. It never changes and may be shared.
+// Key is a compiled API key. It never changes and may be shared.
 type Key struct {
 	workspaceID string
 	rules       []*rule
 }
 
-// bound returns the rules of the key that bind who showed it.
+// bound returns the rules of the key that apply to the caller who sent it.
 func (k *Key) bound(r *Rights) []*rule {
 	return slices.DeleteFunc(slices.Clone(k.rules), func(m *rule) bool { return m.needs&^r.bound.filled != 0 })
 }
 
-// CompileKey makes the stored rules of an API key ready. Wherever the rules
-// come from, they end at the key's workspace.
+// CompileKey compiles the stored rules of an API key. Wherever the rules come from, they are limited to the key's
+// workspace.
 func CompileKey(id, workspaceID string, rules []KeyRule) (*Key, error) {
 	c, key := newCompiler(), &Key{workspaceID: workspaceID}
 	for i, r := range rules {
@@ -107,9 +107,9 @@ func CompileKey(id, workspaceID string, rules []KeyRule) (*Key, error) {
 		if len(c.faults) > 0 {
 			return nil, c.err()
 		}
-		shown := Rule{Action: List(r.Action...), Subject: Word(r.Subject), Conditions: r.Conditions}
+		listed := Rule{Action: List(r.Action...), Subject: Word(r.Subject), Conditions: r.Conditions}
 		for _, p := range parts(workspaceID, r.Action, []string{r.Subject}) {
-			key.rules = append(key.rules, newRule(p, Ground{shown, "apiKey:" + id}, true, when, needs))
+			key.rules = append(key.rules, newRule(p, MatchedRule{listed, "apiKey:" + id}, true, when, needs))
 		}
 	}
 	return key, nil

@@ -42,54 +42,54 @@ import (
 	"svc/domain/match"
 )
 
-// Policy is a security document made ready: its rules and the built-in ones,
+// Policy is a compiled security document: its rules and the built-in ones,
 // for the workspace it belongs to. It never changes and may be shared.
 type Policy struct {
 	workspaceID string
 	roles       map[string]Role
 	bits        map[string]int // of each role in a roleSet
-	given       []givenRole
+	given       []automaticRole
 	rules       []*rule // of the document, in the order in which they count
 	builtIn     map[string][]*rule
 }
 
-// givenRole is a role that users of a provider have automatically.
-type givenRole struct {
+// automaticRole is a role that users of a provider have automatically.
+type automaticRole struct {
 	role, provider string
 	when           match.Condition
 	needs          placeholders
 }
 
-// rule is one part of a rule, ready to be matched.
+// rule is one part of a rule, compiled.
 type rule struct {
 	part
-	Ground
+	MatchedRule
 
-	holders roleSet // whom it binds, unless everyone
-	denies  bool
-	own     bool // binds its holders in particular, not everyone
-	whole   bool // matches every object in its scope
-	when    match.Condition
-	needs   placeholders
+	roles  roleSet // whose callers it applies to; empty: everyone
+	denies bool
+	own    bool // applies to callers with one of its roles, not to everyone
+	whole  bool // matches every object in its scope
+	when   match.Condition
+	needs  placeholders
 }
 
-// newRule makes one part of a rule ready.
-func newRule(p part, g Ground, own bool, when match.Condition, needs placeholders) *rule {
-	made := &rule{part: p, Ground: g, denies: g.denies(), own: own, needs: needs}
+// newRule returns the compiled form of one part of a rule.
+func newRule(p part, g MatchedRule, own bool, when match.Condition, needs placeholders) *rule {
+	made := &rule{part: p, MatchedRule: g, denies: g.denies(), own: own, needs: needs}
 	var more bool
 	made.when, more = p.withScope(when)
 	made.whole = !more
 	return made
 }
 
-// Ground is a rule that matched, and where it comes from: authorizations.rules[i],
+// MatchedRule is a rule that matched, and where it comes from: authorizations.rules[i],
 // builtIn:{who}, share:{target}, apiKey:{id}.
-type Ground struct {
+type MatchedRule struct {
 	Rule
 	Origin string `json:"origin"`
 }
 
-// Compile checks a security document and makes it ready. It refuses one that
+// Compile checks and compiles a security document. It refuses one that
 // the API does not allow, naming every field at fault.
 func Compile(workspaceID string, doc Security) (*Policy, error) {
 	c := newCompiler()
@@ -186,7 +186,7 @@ func (s roleSet) intersects(other roleSet) bool {
 }
 
 // role checks a role and compiles who has it automatically.
-func (c *compiler) role(name string, r Role) []givenRole {
+func (c *compiler) role(name string, r Role) []automaticRole {
 	at := "authorizations.roles." + name
 	if !isName(name) || isReserved(name) {
 		c.fault(at, "must be a name of 1 to %d visible characters, and neither owner nor superadmin", maxName)
@@ -199,15 +199,15 @@ func (c *compiler) role(name string, r Role) []givenRole {
 		c.fault(at+".auth", "must not be more than %d", maxRoles)
 		return nil
 	}
-	var given []givenRole
+	var given []automaticRole
 	for _, provider := range slices.Sorted(maps.Keys(r.Auth)) {
-		here, conditions := at+".auth."+provider, r.Auth[provider].Conditions
+		authPath, conditions := at+".auth."+provider, r.Auth[provider].Conditions
 		if !isName(provider) || isReserved(provider) || provider == apiKeyProvider && len(conditions) > 0 {
-			c.fault(here, "must be the slug of a provider, or apiKey without conditions")
+			c.fault(authPath, "must be the slug of a provider, or apiKey without conditions")
 			continue
 		}
-		when, needs := c.conditions(here+".conditions", conditions)
-		given = append(given, givenRole{name, provider, when, needs})
+		when, needs := c.conditions(authPath+".conditions", conditions)
+		given = append(given, automaticRole{name, provider, when, needs})
 	}
 	return given
 }
@@ -223,7 +223,7 @@ func (c *compiler) rule(p *Policy, index int, r Rule) []*rule {
 	c.limits(at, r)
 	when, needs := c.conditions(at+".conditions", r.Conditions)
 	if len(c.faults) > 0 {
-		return nil // what cannot be stored need not be made ready
+		return nil // what cannot be stored need not be compiled
 	}
 	priority := 100 + index
 	if r.Priority != nil {
@@ -233,8 +233,8 @@ func (c *compiler) rule(p *Policy, index int, r Rule) []*rule {
 	var all []*rule
 	holders := p.roleSetOf(r.Role.All())
 	for _, part := range parts(p.workspaceID, r.Action.All(), r.Subject.All()) {
-		made := newRule(part, Ground{r, at}, !r.Role.IsZero(), when, needs)
-		made.holders = holders
+		made := newRule(part, MatchedRule{r, at}, !r.Role.IsZero(), when, needs)
+		made.roles = holders
 		all = append(all, made)
 	}
 	return all
@@ -331,12 +331,12 @@ type Role struct {
 	Auth        map[string]RoleAuth `json:"auth,omitzero"`
 }
 
-// RoleAuth are the conditions on {authData: …} of a user of the provider.
+// RoleAuth has the conditions on {authData: …} of a user of the provider.
 type RoleAuth struct {
 	Conditions map[string]any `json:"conditions,omitzero"`
 }
 
-// Rule allows actions on subjects to those who hold one of its roles, or to
+// Rule allows actions on subjects to those who have one of its roles, or to
 // everyone when it names none; Inverted, it denies them.
 type Rule struct {
 	Action     Words          `json:"action"`
@@ -349,7 +349,7 @@ type Rule struct {
 	Priority   *int           `json:"priority,omitempty"` // nil: 100 + index
 }
 
-// denies reports whether the rule takes away.
+// denies reports whether the rule denies.
 func (r Rule) denies() bool { return r.Inverted != nil && *r.Inverted }
 
 // Words is one word or a list of them; JSON shows it as it was given.

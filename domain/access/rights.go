@@ -7,7 +7,7 @@ import (
 	"svc/domain/match"
 )
 
-// Principal is who asks. The zero Principal is a caller without a credential.
+// Principal is the caller whose rights are checked. The zero Principal is a caller without a credential.
 type Principal struct {
 	UserID    string
 	SessionID string
@@ -25,8 +25,8 @@ type Principal struct {
 	// automations that they may execute. Their API key is not delegated: it was sent.
 	Lent   bool
 	LentTo string
-	// Joined, when set, is asked for Topics each time that a rule needs them: rights
-	// that are kept for a while then know what was joined meanwhile.
+	// Joined, when set, is asked for Topics each time that a rule needs them: cached rights see the topics that were
+	// joined since.
 	Joined func() []string
 }
 
@@ -39,7 +39,7 @@ type Workspace struct {
 	Self Object
 }
 
-// Rights are the rules of one workspace that bind one caller, in the order in
+// Rights are the rules of one workspace that apply to one caller, in the order in
 // which they count. They are made for one request and may be used concurrently.
 type Rights struct {
 	workspace *Workspace
@@ -47,7 +47,7 @@ type Rights struct {
 	bound     binding
 	self      workspaceObject
 	roles     []string
-	doubted   []string // roles of which it would take too many steps to tell
+	undecided []string // roles that could not be decided within the budget
 	rules     []*rule
 }
 
@@ -72,24 +72,24 @@ func (s *workspaceObject) Field(name string) (any, bool) {
 func (w *Workspace) For(p Principal) *Rights {
 	r := &Rights{workspace: w, who: &p, bound: newBinding(&p)}
 	r.self = workspaceObject{id: w.Policy.workspaceID, rest: w.Self}
-	r.roles, r.doubted = r.heldRoles()
+	r.roles, r.undecided = r.rolesOf()
 	r.rules = r.collect()
 	return r
 }
 
-// outside is the policy of no workspace.
-var outside = sync.OnceValue(func() *Policy {
+// outsidePolicy is the policy outside of any workspace.
+var outsidePolicy = sync.OnceValue(func() *Policy {
 	return &Policy{builtIn: builtInFor("")}
 })
 
 // OutsideRights returns the rights of a caller outside of any workspace, and in one
 // that does not exist: to create workspaces, to read apps.
 func OutsideRights(p Principal) *Rights {
-	return (&Workspace{Policy: outside()}).For(p)
+	return (&Workspace{Policy: outsidePolicy()}).For(p)
 }
 
-// nowhere is the policy of an empty workspace without members.
-var nowhere = sync.OnceValue(func() *Policy {
+// emptyPolicy is the policy of an empty workspace without members.
+var emptyPolicy = sync.OnceValue(func() *Policy {
 	const id = "-" // no workspace has it
 	return &Policy{workspaceID: id, builtIn: builtInFor(id)}
 })
@@ -97,12 +97,12 @@ var nowhere = sync.OnceValue(func() *Policy {
 // EveryoneRights returns the rights that a caller has in any workspace, whether it exists
 // or not: those of everyone. It has no objects.
 func EveryoneRights(p Principal) *Rights {
-	return (&Workspace{Policy: nowhere()}).For(p)
+	return (&Workspace{Policy: emptyPolicy()}).For(p)
 }
 
-// heldRoles lists the caller's roles in the workspace: by shares, automatically, by the
+// rolesOf lists the caller's roles in the workspace: by shares, automatically, by the
 // fetch of an automation; and those that are unknown. All of it is one decision.
-func (r *Rights) heldRoles() (roles, doubted []string) {
+func (r *Rights) rolesOf() (roles, undecided []string) {
 	policy, e := r.workspace.Policy, r.newEvaluation()
 	defer e.release()
 	add := func(role string) {
@@ -115,18 +115,18 @@ func (r *Rights) heldRoles() (roles, doubted []string) {
 	}
 	for i := range policy.given {
 		g := &policy.given[i]
-		switch g.holdsFor(r, e) {
+		switch g.appliesTo(r, e) {
 		case match.Yes:
 			add(g.role)
 		case match.Unknown:
-			doubted = append(doubted, g.role)
+			undecided = append(undecided, g.role)
 		}
 	}
-	return roles, doubted
+	return roles, undecided
 }
 
-// holdsFor reports whether the caller has the role automatically.
-func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
+// appliesTo reports whether the caller has the role automatically.
+func (g *automaticRole) appliesTo(r *Rights, s *evaluation) match.Result {
 	if g.provider == apiKeyProvider {
 		return match.Is(r.who.KeyRole == g.role)
 	}
@@ -134,7 +134,7 @@ func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
 	if !ok || g.needs&^r.bound.filled != 0 {
 		return match.No
 	}
-	return s.holds(g.when, Fields{"authData": data})
+	return s.matches(g.when, Fields{"authData": data})
 }
 
 // collect returns the rules that apply to the caller. They need no sorting: first those
@@ -143,9 +143,9 @@ func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
 func (r *Rights) collect() []*rule {
 	policy := r.workspace.Policy
 	all := make([]*rule, 0, len(policy.rules)+24)
-	has := func(role string) bool { return slices.Contains(r.roles, role) }
-	held := policy.roleSetOf(r.roles)
-	thinkable := policy.roleSetOf(slices.Concat(r.roles, r.doubted))
+	hasRole := func(role string) bool { return slices.Contains(r.roles, role) }
+	roles := policy.roleSetOf(r.roles)
+	thinkable := policy.roleSetOf(slices.Concat(r.roles, r.undecided))
 	add := func(binds bool, rules ...*rule) {
 		for _, m := range rules {
 			if !binds || m.needs&^r.bound.filled != 0 {
@@ -157,7 +157,7 @@ func (r *Rights) collect() []*rule {
 		}
 	}
 	add(true, policy.builtIn[everyone]...)
-	add(has(editor), policy.builtIn[editor]...)
+	add(hasRole(editor), policy.builtIn[editor]...)
 	for _, s := range r.workspace.Shares {
 		if granted := s.rule(0, r); granted != nil {
 			add(true, granted)
@@ -167,10 +167,10 @@ func (r *Rights) collect() []*rule {
 		all = append(all, key.bound(r)...)
 	}
 	for _, m := range policy.rules {
-		add(!m.own || m.holders.intersects(held) || m.denies && m.holders.intersects(thinkable), m)
+		add(!m.own || m.roles.intersects(roles) || m.denies && m.roles.intersects(thinkable), m)
 	}
-	add(has(owner), policy.builtIn[owner]...)
-	add(r.who.Workspace != "" && r.who.Workspace == policy.workspaceID, policy.builtIn[itself]...)
+	add(hasRole(owner), policy.builtIn[owner]...)
+	add(r.who.Workspace != "" && r.who.Workspace == policy.workspaceID, policy.builtIn[actingWorkspace]...)
 	add(true, policy.builtIn[secret]...)
 	add(r.who.Super, policy.builtIn[superadmin]...)
 	add(true, policy.builtIn[internal]...)

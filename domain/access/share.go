@@ -141,8 +141,8 @@ func (s Share) rule(at int, r *Rights) *rule {
 	if p.actions == 0 {
 		return nil
 	}
-	shown := Rule{Action: List(row.names(p.actions)...), Subject: Word(row.name)}
-	return newRule(p, Ground{shown, "share:" + s.Target.String()}, !s.Target.Public, nil, 0)
+	listed := Rule{Action: List(row.names(p.actions)...), Subject: Word(row.name)}
+	return newRule(p, MatchedRule{listed, "share:" + s.Target.String()}, !s.Target.Public, nil, 0)
 }
 
 // Shared is an object with a sharing list of its own: a page.
@@ -182,7 +182,7 @@ func (r *Rights) CheckShare(s Share) error {
 	case r.isOwner():
 		return nil
 	case s.Permissions.Role == owner:
-		return notHeldError(refusal, manage, vocabulary[0].name)
+		return missingRightError(refusal, manage, vocabulary[0].name)
 	}
 	return r.checkClaims(refusal, append(r.policyClaims(s), r.roleClaims(s.Permissions.Role)...))
 }
@@ -194,7 +194,7 @@ func (r *Rights) CheckUnshare(present Share) error {
 	if present.Permissions.Role != owner || self || r.isOwner() {
 		return nil
 	}
-	return notHeldError("only owners change what an owner has", manage, vocabulary[0].name)
+	return missingRightError("only owners change what an owner has", manage, vocabulary[0].name)
 }
 
 // isOwner reports whether the caller is an owner or a super admin.
@@ -262,24 +262,24 @@ func (r *Rights) checkClaims(refusal string, claims []claim) error {
 	for _, asked := range claims {
 		row := &vocabulary[subjectIndex(asked.Subject)]
 		for _, action := range row.names(row.unionOf(asked.Action)) {
-			if q := r.newQuestion(action, row.name, r.anyObject(row.name)); !r.holdsClaim(q, asked, e) {
-				return notHeldError(refusal, action, row.name)
+			if q := r.newQuestion(action, row.name, r.anyObject(row.name)); !r.hasClaim(q, asked, e) {
+				return missingRightError(refusal, action, row.name)
 			}
 		}
 	}
 	return nil
 }
 
-// notHeldError refuses to grant a right.
-func notHeldError(refusal, action, subject string) error {
+// missingRightError refuses to grant a right.
+func missingRightError(refusal, action, subject string) error {
 	return domain.Refuse(domain.CodePermissionDenied, "%s: %s %s", refusal, action, subject).
 		With("action", action).With("subject", subject)
 }
 
-// holdsClaim reports whether the caller has the right on all objects that meet the claim's
+// hasClaim reports whether the caller has the right on all objects that meet the claim's
 // conditions. A denial for everyone also applies to the new holder, if its priority is
 // above that of the claim.
-func (r *Rights) holdsClaim(q question, asked claim, s *evaluation) bool {
+func (r *Rights) hasClaim(q question, asked claim, s *evaluation) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
 		if !m.appliesTo(q) {
@@ -312,7 +312,7 @@ func (m *rule) priority() int {
 func (m *rule) impliedBy(conditions map[string]any, s *evaluation) bool {
 	for key, want := range m.Conditions {
 		_, scoped := m.scope[key]
-		if given, there := conditions[key]; !scoped && (!there || !s.equalOperands(given, want)) {
+		if given, exists := conditions[key]; !scoped && (!exists || !s.equalOperands(given, want)) {
 			return false
 		}
 	}

@@ -94,18 +94,18 @@ type Terms struct {
 
 var eventType = regexp.MustCompile(automation.EventName)
 
-// Settle returns a batch as it is recorded, its payloads compact. It refuses all of it
+// Normalise returns a batch as it is recorded, its payloads compact. It refuses all of it
 // when one event is not acceptable.
-func (t Terms) Settle(batch []Emission) ([]Emission, error) {
+func (t Terms) Normalise(batch []Emission) ([]Emission, error) {
 	if len(batch) == 0 || len(batch) > MaxEmissions {
 		return nil, domain.Invalid(domain.FieldError{Field: "events", Message: fmt.Sprintf("must be 1 to %d events", MaxEmissions)})
 	}
-	settled := make([]Emission, len(batch))
+	normalised := make([]Emission, len(batch))
 	var faults []domain.FieldError
 	forged := false
 	for i, e := range batch {
 		e.Payload = compact(e.Payload)
-		settled[i] = e
+		normalised[i] = e
 		for _, fault := range faultsOf(e) {
 			fault.Field = fmt.Sprintf("events[%d].%s", i, fault.Field)
 			faults = append(faults, fault)
@@ -118,12 +118,12 @@ func (t Terms) Settle(batch []Emission) ([]Emission, error) {
 	if len(faults) > 0 {
 		return nil, domain.Invalid(faults...)
 	}
-	for _, e := range settled {
+	for _, e := range normalised {
 		if err := t.checkSize(e); err != nil {
 			return nil, err
 		}
 	}
-	return settled, nil
+	return normalised, nil
 }
 
 // compact returns a payload without blanks, and {} for none. What is no JSON stays as it

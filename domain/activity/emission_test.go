@@ -37,7 +37,7 @@ func TestWhatMayBeEmitted(t *testing.T) {
 		"as long as may be":            emit("a", `{"a":"`+strings.Repeat("é", 92)+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			settled, err := terms().Settle([]activity.Emission{e})
+			settled, err := terms().Normalise([]activity.Emission{e})
 			require.NoError(t, err)
 			require.Equal(t, []activity.Emission{e}, settled)
 		})
@@ -73,7 +73,7 @@ func TestWhatMayNotBeEmitted(t *testing.T) {
 		"a topic of bytes":         {activity.Emission{Type: "a", Target: &domain.Target{UserTopic: "\xff"}}, "target.userTopic"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := terms().Settle([]activity.Emission{emit("fine", `{}`), test.emission})
+			_, err := terms().Normalise([]activity.Emission{emit("fine", `{}`), test.emission})
 			refusal := &domain.Error{}
 			require.ErrorAs(t, err, &refusal)
 			require.Equal(t, domain.CodeValidation, refusal.Code)
@@ -97,7 +97,7 @@ func TestNativeTypesAreNotEmitted(t *testing.T) {
 		}
 	}
 	for _, name := range types {
-		_, err := terms().Settle([]activity.Emission{emit("fine", `{}`), emit(name, `{}`)})
+		_, err := terms().Normalise([]activity.Emission{emit("fine", `{}`), emit(name, `{}`)})
 		refusal := &domain.Error{}
 		require.ErrorAs(t, err, &refusal, name)
 		require.Equal(t, domain.CodeValidation, refusal.Code)
@@ -108,7 +108,7 @@ func TestNativeTypesAreNotEmitted(t *testing.T) {
 
 func TestEveryFaultOfABatchIsNamed(t *testing.T) {
 	t.Parallel()
-	_, err := terms().Settle([]activity.Emission{emit("*", `1`), emit("ok", `{}`), emit("apps.deleted", `2`)})
+	_, err := terms().Normalise([]activity.Emission{emit("*", `1`), emit("ok", `{}`), emit("apps.deleted", `2`)})
 	refusal := &domain.Error{}
 	require.ErrorAs(t, err, &refusal)
 	var fields []string
@@ -121,7 +121,7 @@ func TestEveryFaultOfABatchIsNamed(t *testing.T) {
 func TestABatchHasItsSize(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, activity.MaxEmissions + 1} {
-		_, err := terms().Settle(make([]activity.Emission, n))
+		_, err := terms().Normalise(make([]activity.Emission, n))
 		require.Equal(t, domain.CodeValidation, domain.CodeOf(err), n)
 	}
 }
@@ -129,11 +129,11 @@ func TestABatchHasItsSize(t *testing.T) {
 func TestTheSizeIsThatOfTheCompactPayload(t *testing.T) {
 	t.Parallel()
 	blanks := strings.Repeat(" ", 200)
-	settled, err := terms().Settle([]activity.Emission{emit("a", `{`+blanks+`"a": "b c"`+blanks+`}`), emit("b", ""), emit("c", " null\n")})
+	settled, err := terms().Normalise([]activity.Emission{emit("a", `{`+blanks+`"a": "b c"`+blanks+`}`), emit("b", ""), emit("c", " null\n")})
 	require.NoError(t, err)
 	require.Equal(t, []activity.Emission{emit("a", `{"a":"b c"}`), emit("b", `{}`), emit("c", `{}`)}, settled)
 
-	_, err = terms().Settle([]activity.Emission{emit("a", `{}`), emit("big", `{"a":"`+strings.Repeat("é", 93)+`"}`)})
+	_, err = terms().Normalise([]activity.Emission{emit("a", `{}`), emit("big", `{"a":"`+strings.Repeat("é", 93)+`"}`)})
 	require.Equal(t, domain.Refuse(domain.CodeInvalidRequest, "the payload of big has more than 100 characters").
 		Reason("event_too_large").With("eventType", "big").With("length", 101).With("limit", 100), err)
 }

@@ -68,39 +68,39 @@ func length(v any) int { return utf8.RuneCount(encode(v)) }
 
 // shorten returns as much of v as has at most room characters, which are at least
 // least.
-func shorten(v any, room int) any {
+func shorten(v any, limit int) any {
 	switch v := v.(type) {
 	case string:
-		return shortenText(v, room)
+		return shortenText(v, limit)
 	case []any:
-		return shortenList(v, room)
+		return shortenList(v, limit)
 	case map[string]any:
-		return shortenMap(v, room)
+		return shortenMap(v, limit)
 	}
 	return nil // a number longer than a text may be
 }
 
-func shortenText(s string, room int) string {
+func shortenText(s string, limit int) string {
 	all := []rune(s)
-	over := sort.Search(len(all), func(n int) bool { return length(string(all[:n+1])+"…") > room })
+	over := sort.Search(len(all), func(n int) bool { return length(string(all[:n+1])+"…") > limit })
 	return string(all[:over]) + "…"
 }
 
-func shortenList(list []any, room int) []any {
-	kept := []any{}
-	room -= len("[]")
+func shortenList(list []any, limit int) []any {
+	shortened := []any{}
+	limit -= len("[]")
 	for _, item := range list {
 		size := length(item) + len(",")
-		if size > room {
-			if room > least {
-				kept = append(kept, shorten(item, room-len(",")))
+		if size > limit {
+			if limit > least {
+				shortened = append(shortened, shorten(item, limit-len(",")))
 			}
 			break
 		}
-		kept = append(kept, item)
-		room -= size
+		shortened = append(shortened, item)
+		limit -= size
 	}
-	return kept
+	return shortened
 }
 
 // field is a field of an object, and what it takes in characters.
@@ -114,7 +114,7 @@ func (f field) least() int { return f.name + min(f.whole, least) }
 
 // shortenMap gives each field the same room, and what small ones leave to the larger.
 // When there are more fields than have room at all, those with the longest names go.
-func shortenMap(m map[string]any, room int) map[string]any {
+func shortenMap(m map[string]any, limit int) map[string]any {
 	fields := make([]field, 0, len(m))
 	for key, value := range m {
 		fields = append(fields, field{key, value, length(key) + len(":,"), length(value)})
@@ -122,22 +122,22 @@ func shortenMap(m map[string]any, room int) map[string]any {
 	slices.SortFunc(fields, func(a, b field) int {
 		return cmp.Or(cmp.Compare(a.least(), b.least()), cmp.Compare(a.key, b.key))
 	})
-	room -= len("{}")
-	kept := fields[:0]
-	for needed := 0; len(kept) < len(fields); {
-		next := fields[len(kept)]
-		if needed += next.least(); needed > room {
+	limit -= len("{}")
+	shortened := fields[:0]
+	for needed := 0; len(shortened) < len(fields); {
+		next := fields[len(shortened)]
+		if needed += next.least(); needed > limit {
 			break
 		}
-		kept = fields[:len(kept)+1]
+		shortened = fields[:len(shortened)+1]
 	}
-	return distribute(kept, room)
+	return distribute(shortened, limit)
 }
 
 // distribute shortens the values of fields until all of them have room.
-func distribute(fields []field, room int) map[string]any {
+func distribute(fields []field, limit int) map[string]any {
 	for _, f := range fields {
-		room -= f.name
+		limit -= f.name
 	}
 	slices.SortFunc(fields, func(a, b field) int {
 		return cmp.Or(cmp.Compare(a.whole, b.whole), cmp.Compare(a.key, b.key))
@@ -145,12 +145,12 @@ func distribute(fields []field, room int) map[string]any {
 	cut := make(map[string]any, len(fields))
 	for i, f := range fields {
 		value, size := f.value, f.whole
-		if share := room / (len(fields) - i); size > share {
+		if share := limit / (len(fields) - i); size > share {
 			value = shorten(value, share)
 			size = length(value)
 		}
 		cut[f.key] = value
-		room -= size
+		limit -= size
 	}
 	return cut
 }

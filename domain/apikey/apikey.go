@@ -62,8 +62,8 @@ func (Create) apiKeyCommand() {}
 func (Change) apiKeyCommand() {}
 func (Delete) apiKeyCommand() {}
 
-// Shown is what the catalogue shows of a key.
-type Shown struct {
+// Summary is what the catalogue shows of a key.
+type Summary struct {
 	ID          string           `json:"id"`
 	Name        string           `json:"name"`
 	Last4       string           `json:"last4"`
@@ -75,19 +75,19 @@ type Shown struct {
 type (
 	// Created says that a key was made.
 	Created struct {
-		Shown
+		Summary
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 		Disabled  bool      `json:"disabled,omitempty"`
 		Hash      string    `json:"hash"`
 	}
 	// Updated says that its terms changed, and what they are now.
 	Updated struct {
-		Shown
+		Summary
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 		Disabled  bool      `json:"disabled,omitempty"`
 	}
 	// Deleted says that a key does not count any more.
-	Deleted struct{ Shown }
+	Deleted struct{ Summary }
 )
 
 // EventType implements domain.Event.
@@ -100,7 +100,7 @@ func (Updated) EventType() string { return "apikeys.updated" }
 func (Deleted) EventType() string { return "apikeys.deleted" }
 
 // Payload implements domain.PayloadEvent: everything but the hash.
-func (e Created) Payload() any { return e.Shown }
+func (e Created) Payload() any { return e.Summary }
 
 func decide(s State, cmd Command) ([]domain.Event, error) {
 	if c, ok := cmd.(Create); ok {
@@ -113,7 +113,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 	case Change:
 		return change(s, c)
 	case Delete:
-		return []domain.Event{Deleted{s.shown(s.Terms)}}, nil
+		return []domain.Event{Deleted{s.summary(s.Terms)}}, nil
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "API key: unknown command %T", cmd)
 	}
@@ -127,7 +127,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 		return nil, err
 	}
 	made := State{ID: c.ID, WorkspaceID: c.WorkspaceID, Last4: c.Last4}
-	return []domain.Event{Created{made.shown(c.Terms), c.Terms.ExpiresAt, c.Terms.Disabled, c.Hash}}, nil
+	return []domain.Event{Created{made.summary(c.Terms), c.Terms.ExpiresAt, c.Terms.Disabled, c.Hash}}, nil
 }
 
 func change(s State, c Change) ([]domain.Event, error) {
@@ -137,11 +137,11 @@ func change(s State, c Change) ([]domain.Event, error) {
 	if err := c.Terms.validate(c.Now); err != nil {
 		return nil, err
 	}
-	return []domain.Event{Updated{s.shown(c.Terms), c.Terms.ExpiresAt, c.Terms.Disabled}}, nil
+	return []domain.Event{Updated{s.summary(c.Terms), c.Terms.ExpiresAt, c.Terms.Disabled}}, nil
 }
 
-func (s State) shown(t Terms) Shown {
-	return Shown{ID: s.ID, Name: t.Name, Last4: s.Last4, SubjectType: SubjectType, SubjectID: s.WorkspaceID, Rules: t.Rules}
+func (s State) summary(t Terms) Summary {
+	return Summary{ID: s.ID, Name: t.Name, Last4: s.Last4, SubjectType: SubjectType, SubjectID: s.WorkspaceID, Rules: t.Rules}
 }
 
 func evolve(s State, ev domain.Event) State {

@@ -240,7 +240,7 @@ func (c Publish) validate() error {
 	check(document.Import.HasSlug(c.Slug), "slug", "must be 1 to 60 characters of 0-9 A-Z a-z _ - and blanks, none of them at an end")
 	check(c.Version == "" || slug.IsVersion(c.Version), "workspaceVersion", "must be 1 to 63 characters of 0-9 A-Z a-z _ . -, not current or latest")
 	check(all(c.Name, func(s string) bool { return domain.IsTitle(s, maxName) }), "name", "must be 1 to 60 characters without control characters")
-	check(says(c.Description), "description", "is required to publish the workspace")
+	check(hasText(c.Description), "description", "is required to publish the workspace")
 	check(all(c.Description, isDescription), "description", "must be at most 10000 characters of UTF-8")
 	check(c.Photo != "", "photo", "is required to publish the workspace")
 	check(c.Photo == "" || domain.IsPicture(c.Photo), "photo", "must be an http or https URL or a path that begins with /, of at most 2048 characters")
@@ -270,8 +270,8 @@ func all(text document.Localized, fine func(string) bool) bool {
 	return !slices.ContainsFunc(text.Texts(), func(s string) bool { return !fine(s) })
 }
 
-// says reports whether a text says something in some language.
-func says(text document.Localized) bool {
+// hasText reports whether a text says something in some language.
+func hasText(text document.Localized) bool {
 	return slices.ContainsFunc(text.Texts(), func(s string) bool { return strings.TrimSpace(s) != "" })
 }
 

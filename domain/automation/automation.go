@@ -63,7 +63,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 		Labels: stringsOf(o.At("labels")), Action: textOf(value.At(o.At("authorizations"), "action")),
 		ValidateArguments: o.At("validateArguments") == true, Private: o.At("private") == true, Disabled: o.At("disabled") == true,
 	}
-	a.Do = c.body(o.At("do"), "do", place{})
+	a.Do = c.body(o.At("do"), "do", instructionContext{})
 	if out, ok := o.Get("output"); ok {
 		a.Output = expr.ParseTree(out, "output", func(path string, err error) { a.OutputFault = cmp.Or(a.OutputFault, c.template(path, err)) })
 	}
@@ -97,7 +97,7 @@ var documentFields = []field{
 	{name: "authorizations", is: object, doc: "Who may execute it.", of: []field{
 		{name: "action", is: text, doc: "The action that rules name."},
 	}},
-	{name: "labels", is: list, each: &field{is: text, match: `^[0-9A-Za-z._:-]{2,60}$`, says: "label (2 to 60 letters, digits and ._:-)"}, doc: "Labels."},
+	{name: "labels", is: list, each: &field{is: text, match: `^[0-9A-Za-z._:-]{2,60}$`, expectation: "label (2 to 60 letters, digits and ._:-)"}, doc: "Labels."},
 	{name: "events", is: anything, computed: true, doc: "Events it emits and listens to."},
 	{name: "createdAt", is: anything, computed: true},
 	{name: "updatedAt", is: anything, computed: true},

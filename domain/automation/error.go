@@ -87,8 +87,8 @@ func NotFound(slug string, known iter.Seq[string]) *Error {
 // notFoundError returns the error of something that is not there, with the nearest name that is.
 // Sentence has a place for the quoted name.
 func notFoundError(sentence, key, name string, known iter.Seq[string]) *Error {
-	shown := strconv.Quote(strings.ToValidUTF8(name[:min(len(name), 200)], ""))
-	raised := Raise(ObjectNotFound, fmt.Sprintf(sentence, shown), key, name)
+	quoted := strconv.Quote(strings.ToValidUTF8(name[:min(len(name), 200)], ""))
+	raised := Raise(ObjectNotFound, fmt.Sprintf(sentence, quoted), key, name)
 	if known == nil {
 		return raised
 	}

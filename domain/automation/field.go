@@ -48,15 +48,15 @@ type field struct {
 	must bool
 	role role
 
-	of    []field // the members of an object, which has no others
-	each  *field  // the items of an array, the values of an object
-	enum  []string
-	fold  bool // enum in any case
-	least *float64
-	most  *float64
-	above bool   // least itself is too little
-	match string // pattern of a string
-	says  string // what match asks for, in words
+	of          []field // the members of an object, which has no others
+	each        *field  // the items of an array, the values of an object
+	enum        []string
+	fold        bool // enum in any case
+	least       *float64
+	most        *float64
+	above       bool   // least itself is too little
+	match       string // pattern of a string
+	expectation string // what match asks for, in words
 	// otherwise is the default, for editors.
 	otherwise any
 	// raises is the error of a bad value, InvalidInstruction when empty.
@@ -181,7 +181,7 @@ func (f field) textProblem(s string) string {
 		return "must be one of: " + strings.Join(f.enum, ", ")
 	}
 	if f.match != "" && !compileCached(f.match).MatchString(s) {
-		return fmt.Sprintf("%q is not a valid %s", s, f.says)
+		return fmt.Sprintf("%q is not a valid %s", s, f.expectation)
 	}
 	return ""
 }

@@ -56,14 +56,14 @@ type Branch struct {
 	Fault     *Fault
 }
 
-// place is the position of an instruction.
-type place struct {
+// instructionContext is the position of an instruction.
+type instructionContext struct {
 	depth int
 	loop  bool // inside a repeat of this document
 }
 
 // body reads a list of instructions. Null is empty; empty items are skipped.
-func (c *checker) body(v any, path string, at place) []*Instruction {
+func (c *checker) body(v any, path string, at instructionContext) []*Instruction {
 	at.depth++
 	list, ok := v.([]any)
 	if !ok {
@@ -89,7 +89,7 @@ func (c *checker) body(v any, path string, at place) []*Instruction {
 
 // instruction reads an object of one key. Of several the first counts: imports
 // bring them.
-func (c *checker) instruction(v any, path string, at place) *Instruction {
+func (c *checker) instruction(v any, path string, at instructionContext) *Instruction {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return &Instruction{Path: path, Fault: c.fault(InvalidInstruction, path, "an instruction is an object, not %s", value.TypeName(v))}
@@ -130,7 +130,7 @@ func (c *checker) call(in *Instruction, params any) {
 	c.params(in, params, nil)
 }
 
-func (c *checker) builtin(in *Instruction, row *instruction, params any, at place) {
+func (c *checker) builtin(in *Instruction, row *instruction, params any, at instructionContext) {
 	if row.form == text {
 		if _, ok := params.(string); !ok {
 			in.Fault = c.fault(InvalidInstruction, in.Path, "a comment is a string")
@@ -180,14 +180,14 @@ func (c *checker) params(in *Instruction, v any, fields []field) {
 		in.Params = expr.ParseTree(v, in.Path, report)
 		return
 	}
-	kept := &value.Object{}
+	valid := &value.Object{}
 	for _, key := range o.Keys() {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		if i >= 0 && fields[i].role == plain || fields == nil && key != "output" {
-			kept.Set(key, o.At(key))
+			valid.Set(key, o.At(key))
 		}
 	}
-	in.Params = expr.ParseTree(kept, in.Path, report)
+	in.Params = expr.ParseTree(valid, in.Path, report)
 }
 
 // output reads where a result goes.
@@ -212,7 +212,7 @@ func (c *checker) output(in *Instruction, o *value.Object) {
 }
 
 // branches reads those of conditions. Their keys are expressions.
-func (c *checker) branches(in *Instruction, o *value.Object, at place) {
+func (c *checker) branches(in *Instruction, o *value.Object, at instructionContext) {
 	for _, key := range o.Keys() {
 		path := expr.Member(in.Path, key)
 		do := c.body(o.At(key), path, at)

@@ -34,7 +34,7 @@ type instruction struct {
 
 	// parse reads the parameters that are not evaluated with the others, and reports what
 	// the table of parameters cannot say; nil: there is nothing more.
-	parse func(c *checker, in *Instruction, params *value.Object, at place)
+	parse func(c *checker, in *Instruction, params *value.Object, at instructionContext)
 	// check refuses evaluated parameters whenever the instruction runs; nil: the table of
 	// parameters says all.
 	check func(path string, params *value.Object) *Error
@@ -118,7 +118,7 @@ var instructions = []instruction{
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
 	{name: "emit", doc: "Records an event.", results: true, parse: parseEmit, review: reviewEmit, effect: &Effect{Summary: paramSummary("event"), Emits: true}, params: []field{
-		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, doc: "Its type."},
+		{name: "event", is: text, must: true, match: EventName, expectation: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
 		{name: "options", is: object, of: emitOptions, doc: "How it is kept."},
@@ -251,7 +251,7 @@ func ReadOnly(keys []expr.Step) bool {
 }
 
 // parseTarget reads the path of the variable that set and delete change.
-func parseTarget(c *checker, in *Instruction, o *value.Object, _ place) {
+func parseTarget(c *checker, in *Instruction, o *value.Object, _ instructionContext) {
 	v, ok := o.Get("name")
 	if !ok || v == nil {
 		return // reported as required
@@ -285,7 +285,7 @@ func iterationsRule(v any) string {
 }
 
 // parseRepeat reads until, and reports a repeat that has nothing to iterate over.
-func parseRepeat(c *checker, in *Instruction, o *value.Object, _ place) {
+func parseRepeat(c *checker, in *Instruction, o *value.Object, _ instructionContext) {
 	on, hasOn := o.Get("on")
 	until, hasUntil := o.Get("until")
 	if !hasOn && (!hasUntil || until == nil) {
@@ -302,7 +302,7 @@ func parseRepeat(c *checker, in *Instruction, o *value.Object, _ place) {
 }
 
 // parseBreak reports a break of a loop that is in none.
-func parseBreak(c *checker, in *Instruction, o *value.Object, at place) {
+func parseBreak(c *checker, in *Instruction, o *value.Object, at instructionContext) {
 	if o.At("scope") == "repeat" && !at.loop {
 		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "scope"), "there is no repeat around this break"))
 	}
@@ -322,7 +322,7 @@ var emitOptions = []field{
 }
 
 // parseEmit reads the help for editors, and warns of a payload that no event can have.
-func parseEmit(c *checker, in *Instruction, o *value.Object, _ place) {
+func parseEmit(c *checker, in *Instruction, o *value.Object, _ instructionContext) {
 	in.Autocomplete, _ = o.Get("autocomplete")
 	if v, ok := o.Get("payload"); ok && !isOneOf(object|null, v) && !isDynamic(v) {
 		c.warn(InvalidEvent, expr.Member(in.Path, "payload"), "a payload is an object: an error event takes the place of this one")
@@ -339,7 +339,7 @@ func paramSummary(param string) func(Asked) string {
 }
 
 // parseWait reports a timeout that is too long.
-func parseWait(c *checker, in *Instruction, o *value.Object, _ place) {
+func parseWait(c *checker, in *Instruction, o *value.Object, _ instructionContext) {
 	if n, ok := o.At("timeout").(float64); ok && n > c.MaxWait.Seconds() {
 		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
 	}
@@ -405,7 +405,7 @@ var fetchParams = []field{
 	{name: "svcApiKey", is: object, of: []field{{name: "name", is: text}}, doc: "Add the API key of a role."},
 	{name: "allowSelfSignedCert", is: boolean, otherwise: false, doc: "Do not verify the certificate."},
 	{name: "stream", is: object, blank: hasNoEvent, doc: "Emit the answer piece by piece; nothing without event.", of: []field{
-		{name: "event", is: text, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
+		{name: "event", is: text, match: EventName, expectation: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
 		{name: "payload", is: anything, doc: "Added to each."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives them live."},
 		{name: "options", is: object, of: emitOptions, doc: "How they are kept."},
@@ -568,7 +568,7 @@ var modules = map[string][]string{
 }
 
 // parseRun reports a function that no module has.
-func parseRun(c *checker, in *Instruction, o *value.Object, _ place) {
+func parseRun(c *checker, in *Instruction, o *value.Object, _ instructionContext) {
 	name, function := o.At("module"), o.At("function")
 	if isDynamic(name) || isDynamic(function) {
 		return

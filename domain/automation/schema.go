@@ -206,9 +206,9 @@ func functionList() []any {
 
 // moduleFunctions are the functions that run may call, by module.
 func moduleFunctions() *value.Object {
-	shown := value.NewObject()
+	functions := value.NewObject()
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
-		shown.Set(name, value.From(modules[name]))
+		functions.Set(name, value.From(modules[name]))
 	}
-	return shown
+	return functions
 }

@@ -8,22 +8,22 @@ import (
 	"svc/domain/value"
 )
 
-// sink receives rows one by one, and the end of them. It returns whether it wants more.
+// sink receives rows one by one, and then their end. add returns whether it needs more rows.
 type sink struct {
-	take func(row *value.Object) (more bool, err error)
-	end  func() error
+	add func(row *value.Object) (more bool, err error)
+	end func() error
 }
 
 // stage returns a sink that passes its results to the next one.
 type stage func(e *budget, next sink) sink
 
-// limitRows is a sink that takes no more rows than the call may cost.
+// limitRows is a sink that stops when the budget of the call is spent.
 func limitRows(e *budget, to sink) sink {
-	return sink{end: to.end, take: func(row *value.Object) (bool, error) {
+	return sink{end: to.end, add: func(row *value.Object) (bool, error) {
 		if err := e.spend(rowSteps); err != nil {
 			return false, err
 		}
-		return to.take(row)
+		return to.add(row)
 	}}
 }
 
@@ -94,8 +94,8 @@ func compileStages(steps []any) (first *query, line []stage, err error) {
 }
 
 func aggregate(r reader, info *Info, first *query, line []stage, most int) (any, error) {
-	rows, held := []any{}, 0
-	to := sink{end: func() error { return nil }, take: func(row *value.Object) (bool, error) {
+	rows, usedBytes := []any{}, 0
+	to := sink{end: func() error { return nil }, add: func(row *value.Object) (bool, error) {
 		if rows = append(rows, row); len(rows) > most {
 			return false, withDetail(Refuse(TooLarge, "the result has more than %d rows", most), "limit", float64(most))
 		}
@@ -103,14 +103,14 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 		if err != nil {
 			return false, err
 		}
-		held += size
-		return true, tooMuchMemoryError(held)
+		usedBytes += size
+		return true, tooMuchMemoryError(usedBytes)
 	}}
 	for _, next := range slices.Backward(line) {
 		to = next(r.budget, limitRows(r.budget, to))
 	}
 	if info != nil {
-		if err := scanRows(r, info, first, to.take); err != nil {
+		if err := scanRows(r, info, first, to.add); err != nil {
 			return nil, err
 		}
 	}
@@ -121,13 +121,13 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 }
 
 // scanRows passes on the rows that match a query, ordered by id.
-func scanRows(r reader, info *Info, q *query, take func(*value.Object) (bool, error)) error {
+func scanRows(r reader, info *Info, q *query, visit func(*value.Object) (bool, error)) error {
 	p := planFor(info, q)
 	if p.inOrder {
-		return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return take(row) })
+		return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return visit(row) })
 	}
-	to := sorting(r.budget, []sortKey{{path: fieldID}}, sink{take: take, end: func() error { return nil }})
-	err := p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return to.take(row) })
+	to := sorting(r.budget, []sortKey{{path: fieldID}}, sink{add: visit, end: func() error { return nil }})
+	err := p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return to.add(row) })
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func matchStage(operand any) (stage, error) {
 		return nil, err
 	}
 	return func(e *budget, next sink) sink {
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
+		return sink{end: next.end, add: func(row *value.Object) (bool, error) {
 			test := q
 			if _, ok := row.Get(aliasID); ok {
 				test = exact
@@ -154,7 +154,7 @@ func matchStage(operand any) (stage, error) {
 			if err != nil || !fits {
 				return true, err
 			}
-			return next.take(row)
+			return next.add(row)
 		}}
 	}, nil
 }
@@ -171,10 +171,10 @@ func sortStage(operand any) (stage, error) {
 	return func(e *budget, next sink) sink { return sorting(e, keys, next) }, nil
 }
 
-// passRows passes rows on while they are wanted, and then their end.
+// passRows passes rows to a sink while it needs more, and then their end.
 func passRows(rows []*value.Object, next sink) error {
 	for _, row := range rows {
-		if more, err := next.take(row); err != nil || !more {
+		if more, err := next.add(row); err != nil || !more {
 			if err != nil {
 				return err
 			}
@@ -200,11 +200,11 @@ func skipStage(operand any) (stage, error) {
 	}
 	return func(_ *budget, next sink) sink {
 		seen := 0
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
+		return sink{end: next.end, add: func(row *value.Object) (bool, error) {
 			if seen++; seen <= n {
 				return true, nil
 			}
-			return next.take(row)
+			return next.add(row)
 		}}
 	}, nil
 }
@@ -216,11 +216,11 @@ func limitStage(operand any) (stage, error) {
 	}
 	return func(_ *budget, next sink) sink {
 		seen := 0
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
+		return sink{end: next.end, add: func(row *value.Object) (bool, error) {
 			if seen++; seen > n {
 				return false, nil
 			}
-			more, err := next.take(row)
+			more, err := next.add(row)
 			return more && seen < n, err
 		}}
 	}, nil
@@ -234,17 +234,17 @@ func countStage(operand any) (stage, error) {
 	return func(_ *budget, next sink) sink {
 		seen := 0
 		return sink{
-			take: func(*value.Object) (bool, error) { seen++; return true, nil },
-			end:  func() error { return passRows([]*value.Object{value.NewObject(name, float64(seen))}, next) },
+			add: func(*value.Object) (bool, error) { seen++; return true, nil },
+			end: func() error { return passRows([]*value.Object{value.NewObject(name, float64(seen))}, next) },
 		}
 	}, nil
 }
 
 // unwindStage makes one row of each item of a list.
 func unwindStage(operand any) (stage, error) {
-	keep := false
+	keepEmpty := false
 	if o, ok := operand.(*value.Object); ok {
-		keep = o.At("preserveNullAndEmptyArrays") == true
+		keepEmpty = o.At("preserveNullAndEmptyArrays") == true
 		operand = o.At("path")
 	}
 	text, ok := operand.(string)
@@ -253,15 +253,15 @@ func unwindStage(operand any) (stage, error) {
 		return nil, Refuse(BadQuery, "$unwind is the path of a list")
 	}
 	return func(e *budget, next sink) sink {
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) { return unwind(e, row, path, keep, next.take) }}
+		return sink{end: next.end, add: func(row *value.Object) (bool, error) { return unwind(e, row, path, keepEmpty, next.add) }}
 	}, nil
 }
 
-func unwind(e *budget, row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
+func unwind(e *budget, row *value.Object, path string, keepEmpty bool, visit func(*value.Object) (bool, error)) (bool, error) {
 	have := aggregateField(row, path)
 	items, isList := have.([]any)
-	if !isList && !value.IsNothing(have) || len(items) == 0 && keep {
-		return take(row)
+	if !isList && !value.IsNothing(have) || len(items) == 0 && keepEmpty {
+		return visit(row)
 	}
 	for _, item := range items {
 		next, err := changeAtPath(e, row, strings.Split(path, "."), func(*budget, any) (any, error) { return item, nil })
@@ -269,7 +269,7 @@ func unwind(e *budget, row *value.Object, path string, keep bool, take func(*val
 			return false, err
 		}
 		unwound, _ := next.(*value.Object)
-		if more, err := take(unwound); err != nil || !more {
+		if more, err := visit(unwound); err != nil || !more {
 			return more, err
 		}
 	}
@@ -329,27 +329,27 @@ func projectStage(operand any) (stage, error) {
 	if !ok || o.Len() == 0 {
 		return nil, Refuse(BadQuery, "$project is an object of fields and 1, 0 or what they are to be")
 	}
-	shown, computed := &value.Object{}, &value.Object{}
+	selected, computed := &value.Object{}, &value.Object{}
 	for _, key := range o.Keys() {
 		if _, isFlag := readFlag(o.At(key)); isFlag {
-			shown.Set(key, o.At(key))
+			selected.Set(key, o.At(key))
 		} else if err := checkField(key); err != nil {
 			return nil, Refuse(BadQuery, "$project: %s is not a field name", key)
 		} else {
 			computed.Set(key, o.At(key))
 		}
 	}
-	choose, err := readSelection(shown)
+	choose, err := readSelection(selected)
 	if err != nil {
 		return nil, err
 	}
 	made, cost := term(computed), roughSize(computed)/stepSize
 	return func(e *budget, next sink) sink {
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
+		return sink{end: next.end, add: func(row *value.Object) (bool, error) {
 			if err := e.spend(cost); err != nil {
 				return false, err
 			}
-			projected := choose.project(row, shown, computed.Len() > 0)
+			projected := choose.project(row, selected, computed.Len() > 0)
 			fields, _ := made(row).(*value.Object)
 			for _, key := range fields.Keys() {
 				projected.Set(key, fields.At(key))
@@ -357,7 +357,7 @@ func projectStage(operand any) (stage, error) {
 			if _, err := e.weigh(projected); err != nil {
 				return false, err
 			}
-			return next.take(projected)
+			return next.add(projected)
 		}}
 	}, nil
 }
@@ -368,9 +368,9 @@ func (s *selection) project(row, flags *value.Object, computes bool) *value.Obje
 	next := value.NewObject(fieldID, row.At(fieldID))
 	if onlyNew := computes && (s == nil || s.exclude && len(s.paths) == 0); !onlyNew {
 		next = value.NewObject(aliasID, row.At(aliasID))
-		shown := s.apply(row)
-		for _, key := range shown.Keys() {
-			next.Set(key, shown.At(key))
+		projected := s.apply(row)
+		for _, key := range projected.Keys() {
+			next.Set(key, projected.At(key))
 		}
 	}
 	for _, key := range []string{fieldID, aliasID} {
@@ -394,7 +394,7 @@ type groupOf struct {
 	fields []*accumulated
 }
 
-// accumulated is what an accumulator has seen.
+// accumulated is the state of an accumulator.
 type accumulated struct {
 	sum, count float64
 	v          any
@@ -425,7 +425,7 @@ func groupStage(operand any) (stage, error) {
 	cost := roughSize(o) / stepSize
 	return func(e *budget, next sink) sink {
 		g := &grouping{budget: e, cost: cost, id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
-		return sink{take: g.addRow, end: func() error { return passRows(g.rows(), next) }}
+		return sink{add: g.addRow, end: func() error { return passRows(g.rows(), next) }}
 	}, nil
 }
 
@@ -440,12 +440,12 @@ func isAccumulator(op string) bool {
 // grouping is the groups of one aggregate, in the order of their first rows.
 type grouping struct {
 	*budget
-	cost   int // of what is made of each row
-	id     func(*value.Object) any
-	fields []accumulator
-	groups map[string]*groupOf
-	order  []*groupOf
-	held   int
+	cost      int // of what is made of each row
+	id        func(*value.Object) any
+	fields    []accumulator
+	groups    map[string]*groupOf
+	order     []*groupOf
+	usedBytes int
 }
 
 func (g *grouping) addRow(row *value.Object) (bool, error) {
@@ -469,7 +469,7 @@ func (g *grouping) addRow(row *value.Object) (bool, error) {
 		}
 		g.groups[key] = in
 		g.order = append(g.order, in)
-		g.held += 2*size + 128*len(in.fields)
+		g.usedBytes += 2*size + 128*len(in.fields)
 	}
 	for i, f := range g.fields {
 		v := f.of(row)
@@ -477,9 +477,9 @@ func (g *grouping) addRow(row *value.Object) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		g.held += in.fields[i].add(f.op, v, size)
+		g.usedBytes += in.fields[i].add(f.op, v, size)
 	}
-	return true, tooMuchMemoryError(g.held)
+	return true, tooMuchMemoryError(g.usedBytes)
 }
 
 func (g *grouping) rows() []*value.Object {
@@ -493,7 +493,7 @@ func (g *grouping) rows() []*value.Object {
 	return made
 }
 
-// add adds a value of some size, and returns how much more memory is held.
+// add adds a value of some size, and returns how much more memory is used.
 func (g *accumulated) add(op string, v any, size int) (more int) {
 	n, isNumber := v.(float64)
 	switch op {
@@ -530,7 +530,7 @@ func (g *accumulated) add(op string, v any, size int) (more int) {
 	return 0
 }
 
-// replace has a value in the place of the one before.
+// replace replaces the accumulated value.
 func (g *accumulated) replace(v any, size int) (more int) {
 	more = size - g.size
 	g.v, g.size = v, size

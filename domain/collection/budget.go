@@ -7,22 +7,21 @@ import "svc/domain/value"
 type budget struct {
 	left  int          // steps
 	limit int          // what it began with
-	alive func() error // fails when nobody waits for the call any more; nil: somebody does
+	alive func() error // fails when the caller is gone; nil: never
 }
 
 const (
-	// defaultSteps is what one call may cost: about half a minute of one processor.
+	// defaultSteps is the budget of one call: about half a minute of one processor.
 	defaultSteps = 2_000_000_000
 	// rowSteps is the cost of passing on a row.
 	rowSteps = 64
-	// matchSteps is what it may cost to hold one row against a query.
+	// matchSteps is the budget for matching one row with a query.
 	matchSteps = 500_000_000
 	// stepSize is how many bytes of a value are made or read in one step.
 	stepSize = 16
 )
 
-// spend takes steps from the budget. It fails when they are not left, or when the caller
-// is gone.
+// spend takes steps from the budget. It fails when the budget is used up, or when the caller is gone.
 func (e *budget) spend(steps int) error {
 	if e.left -= steps; e.left < 0 {
 		return withDetail(Refuse(TooLarge, "the call asks for more than %d steps of work", e.limit), "limit", float64(e.limit))
@@ -33,8 +32,8 @@ func (e *budget) spend(steps int) error {
 	return e.alive()
 }
 
-// weigh returns the size of a value that was made of rows. It refuses one that is larger
-// than all that a call may hold.
+// weigh returns the size of a value that was made of rows. It refuses one that is larger than the memory that a call
+// may use.
 func (e *budget) weigh(v any) (size int, err error) {
 	size = roughSize(v)
 	if err := e.spend(size / stepSize); err != nil {
@@ -49,14 +48,14 @@ type reader struct {
 	*budget
 }
 
-func tooMuchMemoryError(held int) error {
-	if held > maxHeld {
-		return withDetail(Refuse(TooLarge, "the rows of one call have more than %d MB", maxHeld>>20), "limit", float64(maxHeld))
+func tooMuchMemoryError(usedBytes int) error {
+	if usedBytes > maxMemory {
+		return withDetail(Refuse(TooLarge, "the rows of one call have more than %d MB", maxMemory>>20), "limit", float64(maxMemory))
 	}
 	return nil
 }
 
-// roughSize estimates the memory of a value. It reads no more of it than a call may hold:
+// roughSize estimates the memory of a value. It stops at the memory that a call may use:
 // a value that contains the same list many times is far larger than its memory.
 func roughSize(v any) int { return sizeWith(0, v) }
 
@@ -69,12 +68,12 @@ func sizeWith(size int, v any) int {
 	case value.Bytes:
 		size += len(v)
 	case []any:
-		for i := 0; i < len(v) && size <= maxHeld; i++ {
+		for i := 0; i < len(v) && size <= maxMemory; i++ {
 			size = sizeWith(size, v[i])
 		}
 	case *value.Object:
 		for _, key := range v.Keys() {
-			if size > maxHeld {
+			if size > maxMemory {
 				break
 			}
 			size = sizeWith(size+len(key)+32, v.At(key))

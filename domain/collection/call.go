@@ -7,7 +7,7 @@ import (
 	"svc/domain/value"
 )
 
-// Call is a function of collections with its parameters, ready to be carried out.
+// Call is a prepared call of a function of collections.
 type Call struct {
 	Function string
 	// Alone says that a write changes what a collection is: nothing else may be decided
@@ -77,8 +77,7 @@ func functions() map[string]function {
 	}
 }
 
-// Prepare reads the parameters of a function. It refuses what no state of the rows
-// could make right.
+// Prepare reads the parameters of a function. It refuses parameters that are wrong whatever the rows are.
 func Prepare(name string, params *value.Object, limits Limits) (*Call, error) {
 	f, ok := functions()[name]
 	if !ok {
@@ -186,7 +185,7 @@ func tooManyRowsError(rows int, l Limits) error {
 	return nil
 }
 
-// requiredQuery reads the query of a write, which must ask for something.
+// requiredQuery reads the query of a write, which must not be empty.
 func (p *parameters) requiredQuery() (*query, error) {
 	q, err := compileQuery(p.At("query"))
 	if err != nil {

@@ -15,11 +15,11 @@ type ChangeKind byte
 
 // The kinds of changes.
 const (
-	Made     ChangeKind = iota + 1 // a collection, with its schema and name
-	Declared                       // what its rows are to be
+	Created  ChangeKind = iota + 1 // a collection, with its schema and name
+	Declared                       // the declaration of its rows
 	Renamed                        // its schema and name
 	Dropped                        // the collection and its rows
-	Put                            // a row, whole, in the place of one with its id
+	Put                            // a whole row; replaces the row with its id
 	Removed                        // a row
 )
 
@@ -44,7 +44,7 @@ type Info struct {
 func AppendChange(b []byte, c Change) []byte {
 	b = binary.AppendUvarint(append(b, byte(c.Kind)), uint64(c.Collection))
 	switch c.Kind {
-	case Made, Renamed:
+	case Created, Renamed:
 		return appendText(appendText(b, c.Schema), c.Name)
 	case Declared:
 		return AppendValue(b, c.Declaration.stored())
@@ -74,7 +74,7 @@ func DecodeChanges(b []byte) ([]Change, error) {
 func (d *decoder) change() Change {
 	c := Change{Kind: ChangeKind(d.byte()), Collection: uint32(d.uvarint())}
 	switch c.Kind {
-	case Made, Renamed:
+	case Created, Renamed:
 		c.Schema, c.Name = d.text(), d.text()
 	case Declared:
 		o, _ := d.value(0).(*value.Object)
@@ -93,9 +93,9 @@ func (d *decoder) change() Change {
 	return c
 }
 
-// AppendInfo appends what is known of a collection as a read model keeps it.
+// AppendInfo appends an Info in the format that a read model stores.
 func AppendInfo(b []byte, info *Info) []byte {
-	b = AppendChange(b, Change{Kind: Made, Collection: info.Collection, Schema: info.Schema, Name: info.Name})
+	b = AppendChange(b, Change{Kind: Created, Collection: info.Collection, Schema: info.Schema, Name: info.Name})
 	if info.Declaration != nil {
 		b = AppendChange(b, Change{Kind: Declared, Collection: info.Collection, Declaration: info.Declaration})
 	}
@@ -121,7 +121,7 @@ func (i *Info) After(c Change) *Info {
 	next := *i
 	next.Collection = c.Collection
 	switch c.Kind {
-	case Made, Renamed:
+	case Created, Renamed:
 		next.Schema, next.Name = c.Schema, c.Name
 	case Declared:
 		next.Declaration = c.Declaration
@@ -137,7 +137,7 @@ var ErrGone = errors.New("collection: the key of the workspace is destroyed")
 // was before until a snapshot follows.
 var ErrUnreadable = errors.New("collection: an entry of the log cannot be read")
 
-// Mark is how far the rows of a namespace are.
+// Mark is the state of the read model of a namespace.
 type Mark struct {
 	Seq    uint64 // of its last entry; 0 for none
 	Logged int64  // bytes of its entries from the last snapshot on
@@ -238,8 +238,8 @@ type View interface {
 	Stats(collection uint32) (rows, bytes int64, err error)
 	// Row returns a row, nil when there is none.
 	Row(collection uint32, id string) (*value.Object, error)
-	// Holder returns the id of the row that holds a key of a unique, "" when none does.
-	Holder(collection uint32, x Index, key []byte) (id string, err error)
+	// UniqueOwner returns the id of the row with a key of a unique, "" when there is none.
+	UniqueOwner(collection uint32, x Index, key []byte) (id string, err error)
 	// Rows visits rows until visit returns false: all in the order of their ids, or
 	// those whose keys in an index are in one of the ranges, in the order of keys and
 	// then of ids. A row with several keys may be visited several times; it is valid
@@ -279,16 +279,16 @@ func findCollection(v View, schema, name string) (*Info, error) {
 type Draft struct {
 	Changes []Change
 
-	base  View
-	infos map[uint32]*Info // of collections that were changed; nil: dropped
-	rows  map[rowKey]*value.Object
-	holds map[uniqueKey]string // uniques that changed rows hold
-	// made are the uniques that the base has no keys of: they were declared in the draft.
-	made  map[uint32]map[uniqueKey]string
-	heavy int // bytes of the rows in it
+	base         View
+	infos        map[uint32]*Info // of collections that were changed; nil: dropped
+	rows         map[rowKey]*value.Object
+	uniqueOwners map[uniqueKey]string // unique keys of changed rows, and the ids of the rows
+	// newUniques are the uniques that the base has no keys of: they were declared in the draft.
+	newUniques map[uint32]map[uniqueKey]string
+	rowBytes   int // bytes of the rows in it
 }
 
-// rowKey is where a row is; hold is a key of a unique.
+// rowKey identifies a row, uniqueKey a key of a unique.
 type (
 	rowKey struct {
 		collection uint32
@@ -302,7 +302,7 @@ type (
 
 // NewDraft returns a draft without changes.
 func NewDraft(base View) *Draft {
-	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[rowKey]*value.Object{}, holds: map[uniqueKey]string{}}
+	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[rowKey]*value.Object{}, uniqueOwners: map[uniqueKey]string{}}
 }
 
 // AddDraft adds the changes of a draft that was made on this one.
@@ -315,30 +315,30 @@ func (d *Draft) AddDraft(from *Draft) {
 		d.release(at)
 		d.rows[at] = row
 	}
-	for at, id := range from.holds {
-		d.holds[at] = id
+	for at, id := range from.uniqueOwners {
+		d.uniqueOwners[at] = id
 	}
-	if from.made != nil {
-		d.made = from.made
+	if from.newUniques != nil {
+		d.newUniques = from.newUniques
 	}
-	d.heavy += from.heavy
+	d.rowBytes += from.rowBytes
 }
 
 // recordUniques notes the keys of all uniques of a collection whose declaration changed: the
 // base cannot be asked for those that are new.
-func (d *Draft) recordUniques(info *Info, held map[uniqueKey]string) {
-	d.made = map[uint32]map[uniqueKey]string{info.Collection: held}
+func (d *Draft) recordUniques(info *Info, owners map[uniqueKey]string) {
+	d.newUniques = map[uint32]map[uniqueKey]string{info.Collection: owners}
 }
 
 // Reshaped reports whether a declaration changed. Indexes that are new have no keys in
 // the base: no query can be answered by them before the draft is applied.
-func (d *Draft) Reshaped() bool { return d.made != nil }
+func (d *Draft) Reshaped() bool { return d.newUniques != nil }
 
 // clear forgets what is in the draft.
 func (d *Draft) clear() { *d = *NewDraft(d.base) }
 
-// Size returns how many bytes of rows the draft holds.
-func (d *Draft) Size() int { return d.heavy }
+// Size returns the number of bytes of the rows in the draft.
+func (d *Draft) Size() int { return d.rowBytes }
 
 // Infos implements View.
 func (d *Draft) Infos() ([]*Info, error) {
@@ -373,25 +373,25 @@ func (d *Draft) Row(collection uint32, id string) (*value.Object, error) {
 	return d.base.Row(collection, id)
 }
 
-// Holder implements View.
-func (d *Draft) Holder(collection uint32, x Index, key []byte) (string, error) {
-	if id, ok := d.holds[uniqueKey{collection, x.Name, string(key)}]; ok {
+// UniqueOwner implements View.
+func (d *Draft) UniqueOwner(collection uint32, x Index, key []byte) (string, error) {
+	if id, ok := d.uniqueOwners[uniqueKey{collection, x.Name, string(key)}]; ok {
 		return id, nil
 	}
 	id, err := "", error(nil)
-	if held, ok := d.made[collection]; ok {
-		id = held[uniqueKey{collection, x.Name, string(key)}]
+	if owners, ok := d.newUniques[collection]; ok {
+		id = owners[uniqueKey{collection, x.Name, string(key)}]
 	} else {
-		id, err = d.base.Holder(collection, x, key)
+		id, err = d.base.UniqueOwner(collection, x, key)
 	}
 	if _, changed := d.rows[rowKey{collection, id}]; changed {
-		return "", err // as it is now, it holds another key or none
+		return "", err // the changed row has another key or none
 	}
 	return id, err
 }
 
-// Rows implements View. Rows of the draft come in their place when all are visited,
-// else at the end, whatever their keys are.
+// Rows implements View. Rows of the draft come in the order of ids when all rows are visited, else at the end,
+// whatever their keys are.
 func (d *Draft) Rows(collection uint32, ranges []Range, x *Index, visit func(string, Row) (bool, error)) error {
 	var own []string
 	for at, row := range d.rows {
@@ -460,22 +460,22 @@ func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) err
 	for _, x := range info.Declaration.All() {
 		for _, key := range info.Declaration.Keys(x, row) {
 			if x.Unique {
-				d.holds[uniqueKey{info.Collection, x.Name, string(key)}] = id
+				d.uniqueOwners[uniqueKey{info.Collection, x.Name, string(key)}] = id
 			}
 		}
 	}
-	d.heavy += len(encoded)
+	d.rowBytes += len(encoded)
 	d.Changes = append(d.Changes, Change{Kind: Put, Collection: info.Collection, RowID: id, Row: encoded})
 	return nil
 }
 
-// checkUniques refuses a row whose unique another row holds.
+// checkUniques refuses a row with a unique key of another row.
 func (d *Draft) checkUniques(info *Info, x Index, at rowKey, row *value.Object) error {
 	if !x.Unique {
 		return nil
 	}
 	for _, key := range info.Declaration.Keys(x, row) {
-		holder, err := d.Holder(info.Collection, x, key)
+		holder, err := d.UniqueOwner(info.Collection, x, key)
 		if err != nil {
 			return err
 		}
@@ -491,14 +491,14 @@ func notUnique(info *Info, fields []string) error {
 	return withDetail(withDetail(refusal, "collection", info.Name), "fields", value.From(fields))
 }
 
-// release gives up the uniques that a row of the draft holds.
+// release removes the unique keys of a row of the draft.
 func (d *Draft) release(at rowKey) {
 	if _, ok := d.rows[at]; !ok {
 		return
 	}
-	for h, id := range d.holds {
+	for h, id := range d.uniqueOwners {
 		if h.collection == at.collection && id == at.id {
-			delete(d.holds, h)
+			delete(d.uniqueOwners, h)
 		}
 	}
 }

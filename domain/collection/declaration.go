@@ -283,15 +283,15 @@ func prepareUpdateSchema(p *parameters) (*Call, error) {
 }
 
 // declare makes or alters a collection, which was called old before. Uniques that
-// upserts made stay while their fields are declared, unless they are to be forgotten.
+// upserts made stay while their fields are declared, unless forget is set.
 func (w *writer) declare(t, old target, d *Declaration, forget bool) (any, error) {
 	if err := w.rename(t, old); err != nil {
 		return nil, err
 	}
-	had := w.info.Declaration
-	if had != nil && !forget {
+	previous := w.info.Declaration
+	if previous != nil && !forget {
 		next := *d
-		for _, x := range had.Implied {
+		for _, x := range previous.Implied {
 			if next.checkFields(x.Fields) == nil {
 				next.Implied = append(next.Implied, x)
 			}
@@ -301,8 +301,8 @@ func (w *writer) declare(t, old target, d *Declaration, forget bool) (any, error
 		}
 		d = &next
 	}
-	if had == nil || !value.StrictEqual(had.stored(), d.stored()) {
-		if err := w.convert(had, d); err != nil {
+	if previous == nil || !value.StrictEqual(previous.stored(), d.stored()) {
+		if err := w.convert(previous, d); err != nil {
 			return nil, err
 		}
 	}
@@ -315,13 +315,13 @@ func (w *writer) ensureUnique(fields []string) error {
 	if len(fields) == 1 && fields[0] == fieldID {
 		return nil
 	}
-	had := w.info.Declaration
-	if _, ok := had.uniqueOf(fields); ok {
+	previous := w.info.Declaration
+	if _, ok := previous.uniqueOf(fields); ok {
 		return nil
 	}
 	next := Declaration{Open: true}
-	if had != nil {
-		next = *had
+	if previous != nil {
+		next = *previous
 	}
 	if len(fields) > maxFields {
 		return Refuse(Validation, "onConflictFields has at most %d fields", maxFields)
@@ -338,7 +338,7 @@ func (w *writer) ensureUnique(fields []string) error {
 	if err := next.checkIndexes(); err != nil {
 		return err
 	}
-	return w.convert(had, &next)
+	return w.convert(previous, &next)
 }
 
 // uniqueOf returns the unique over some fields, in whatever order.
@@ -370,8 +370,8 @@ func (w *writer) rename(t, old target) error {
 
 // convert changes the declaration, and the rows where it asks for other values. It
 // refuses when a row does not fit, or when two have the same unique.
-func (w *writer) convert(had, d *Declaration) error {
-	held := map[uniqueKey]string{}
+func (w *writer) convert(previous, d *Declaration) error {
+	owners := map[uniqueKey]string{}
 	var altered []Change
 	next := *w.info
 	next.Declaration = d
@@ -384,11 +384,11 @@ func (w *writer) convert(had, d *Declaration) error {
 		if err != nil {
 			return false, err
 		}
-		fitted, err := w.fitted(row, had, d)
+		fitted, err := w.fitted(row, previous, d)
 		if err != nil {
 			return false, err
 		}
-		if err := hasOwn(&next, held, id, fitted); err != nil {
+		if err := checkUnique(&next, owners, id, fitted); err != nil {
 			return false, err
 		}
 		if fitted == row {
@@ -404,28 +404,28 @@ func (w *writer) convert(had, d *Declaration) error {
 	}
 	w.info = w.change(w.info, Change{Kind: Declared, Collection: w.info.Collection, Declaration: d})
 	w.Changes = append(w.Changes, altered...)
-	w.heavy += size
-	w.recordUniques(w.info, held)
+	w.rowBytes += size
+	w.recordUniques(w.info, owners)
 	return nil
 }
 
 // fitted returns a row as a declaration has it; the row itself when it fits. Fields
 // that are not declared any more stay where they are.
-func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, error) {
+func (w *writer) fitted(row *value.Object, previous, d *Declaration) (*value.Object, error) {
 	next := row
 	for i := range d.Properties {
 		p := &d.Properties[i]
 		v := row.At(p.Name)
 		ok := !value.IsUndefined(v)
-		if before := had.property(p.Name); before != nil && value.StrictEqual(before.Spec, p.Spec) {
+		if before := previous.property(p.Name); before != nil && value.StrictEqual(before.Spec, p.Spec) {
 			continue
 		}
 		if !ok && p.Required && !value.IsUndefined(p.Default) {
 			next = withMember(next, p.Name, p.Default)
 			continue
 		}
-		kept, fits := p.convert(v)
-		fault := p.fault(kept)
+		stored, fits := p.convert(v)
+		fault := p.fault(stored)
 		if !fits {
 			fault = p.mistyped(v) + ", which cannot be converted"
 		}
@@ -436,25 +436,25 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 		if !ok {
 			continue
 		}
-		if !value.StrictEqual(kept, v) {
-			next = withMember(next, p.Name, kept)
+		if !value.StrictEqual(stored, v) {
+			next = withMember(next, p.Name, stored)
 		}
 	}
 	return next, nil
 }
 
-// hasOwn refuses a row whose unique one before it has.
-func hasOwn(info *Info, held map[uniqueKey]string, id string, row *value.Object) error {
+// checkUnique refuses a row with a unique key of an earlier row.
+func checkUnique(info *Info, owners map[uniqueKey]string, id string, row *value.Object) error {
 	for _, x := range info.Declaration.All() {
 		if !x.Unique {
 			continue
 		}
 		for _, key := range info.Declaration.Keys(x, row) {
 			at := uniqueKey{info.Collection, x.Name, string(key)}
-			if _, taken := held[at]; taken {
+			if _, exists := owners[at]; exists {
 				return notUnique(info, x.Fields)
 			}
-			held[at] = id
+			owners[at] = id
 		}
 	}
 	return nil
@@ -494,8 +494,8 @@ func prepareDeleteCollections(p *parameters) (*Call, error) {
 	}}, nil
 }
 
-// inferred is how many rows a guess is made of.
-const inferred = 1000
+// maxInferredRows is the number of rows that types are inferred from.
+const maxInferredRows = 1000
 
 func prepareInfer(p *parameters) (*Call, error) {
 	return p.readCall(func(r reader, info *Info) (any, error) {
@@ -503,7 +503,7 @@ func prepareInfer(p *parameters) (*Call, error) {
 		if info == nil {
 			return guess, nil
 		}
-		kinds, seen, held := map[string]string{}, 0, 0
+		kinds, seen, usedBytes := map[string]string{}, 0, 0
 		err := r.Rows(info.Collection, nil, nil, func(_ string, stored Row) (bool, error) {
 			if err := r.spend(rowSteps); err != nil {
 				return false, err
@@ -518,14 +518,14 @@ func prepareInfer(p *parameters) (*Call, error) {
 				}
 				if _, ok := guess.Get(field); !ok {
 					guess.Set(field, nil)
-					held += 2 * roughSize(field)
+					usedBytes += 2 * roughSize(field)
 				}
 				if v := row.At(field); v != nil {
 					kinds[field] = commonType(kinds[field], guessType(v))
 				}
 			}
 			seen++
-			return seen < inferred, tooMuchMemoryError(held)
+			return seen < maxInferredRows, tooMuchMemoryError(usedBytes)
 		})
 		for _, field := range guess.Keys() {
 			kind := kinds[field]
@@ -690,11 +690,11 @@ func (r reading) readProperty(name string, v any) (Property, error) {
 	if value.IsUndefined(p.Default) {
 		return p, nil
 	}
-	kept, fault := p.accept(p.Default)
+	stored, fault := p.accept(p.Default)
 	if fault != "" && r.strict {
 		return refuse("default %s", fault)
 	}
-	if p.Default = kept; fault != "" {
+	if p.Default = stored; fault != "" {
 		p.Default = value.Undefined
 	}
 	return p, nil
@@ -729,11 +729,11 @@ func (p *Property) readEnum(v any) string {
 }
 
 func (p *Property) readBound(i int, v any) string {
-	kept, ok := p.fit(v)
+	stored, ok := p.fit(v)
 	if !ok || value.IsNothing(v) {
 		return "must be a value of the type " + p.Type
 	}
-	p.bounds[i] = kept
+	p.bounds[i] = stored
 	return ""
 }
 
@@ -771,14 +771,14 @@ func (p *Property) readFormat(v any) string {
 	return ""
 }
 
-// accept returns a value as the field keeps it, or what is wrong with it, such as
+// accept returns a value as the field stores it, or what is wrong with it, such as
 // "expected integer, got string".
-func (p *Property) accept(v any) (kept any, fault string) {
-	kept, ok := p.fit(v)
+func (p *Property) accept(v any) (stored any, fault string) {
+	stored, ok := p.fit(v)
 	if !ok {
 		return nil, p.mistyped(v)
 	}
-	return kept, p.fault(kept)
+	return stored, p.fault(stored)
 }
 
 // mistyped says why a value does not fit the type.
@@ -852,7 +852,7 @@ func cutText(text string) string {
 	return text
 }
 
-// compareStored compares two values as a field of an ordered type keeps them.
+// compareStored compares two stored values of a field of an ordered type.
 func compareStored(kind string, a, b any) int {
 	if kind != "decimal" {
 		return Compare(a, b)
@@ -877,12 +877,12 @@ func decimalValue(v any) (exact *big.Rat, ok bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// convert is fit for a row that was kept under another type: its text says the same as
+// convert is fit for a row that was stored under another type: its text says the same as
 // a number or a boolean, and the other way round. It is false also when something of
-// the value would be lost, which a write may lose.
+// the value would be lost, which a write accepts.
 func (p *Property) convert(v any) (any, bool) {
-	if kept, ok := p.fit(v); ok {
-		return kept, p.isLossless(v, kept)
+	if stored, ok := p.fit(v); ok {
+		return stored, p.isLossless(v, stored)
 	}
 	switch v := v.(type) {
 	case float64, bool:
@@ -893,19 +893,19 @@ func (p *Property) convert(v any) (any, bool) {
 	return nil, false
 }
 
-// finer finds digits below the millisecond in the text of a date: no date keeps them.
-var finer = regexp.MustCompile(`[.,][0-9]{3}[0-9]*[1-9]`)
+// subMillisecond finds digits below the millisecond in the text of a date: dates have milliseconds.
+var subMillisecond = regexp.MustCompile(`[.,][0-9]{3}[0-9]*[1-9]`)
 
-// isLossless reports whether nothing of a text is lost in what is kept of it.
-func (p *Property) isLossless(v, kept any) bool {
+// isLossless reports whether the stored value has everything of a text.
+func (p *Property) isLossless(v, stored any) bool {
 	text, ok := v.(string)
 	if !ok {
 		return true
 	}
-	if n, ok := kept.(float64); ok {
+	if n, ok := stored.(float64); ok {
 		return sameNumber(text, strconv.FormatFloat(n, 'e', -1, 64))
 	}
-	return p.Type != "date" && p.Type != "datetime" || !finer.MatchString(text)
+	return p.Type != "date" && p.Type != "datetime" || !subMillisecond.MatchString(text)
 }
 
 // sameNumber reports whether two texts write the same number but for its sign.

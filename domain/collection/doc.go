@@ -1,12 +1,10 @@
 // Package collection holds the rules of collections: the tables that automations
-// keep rows in.
+// store rows in.
 //
-// A call is prepared from its parameters (Prepare), reads what it needs through a
-// View, and, when it writes, leaves Changes in a Draft: whole rows and what is
-// declared of them, never instructions. Whoever applies changes in the order of
-// the log has the same rows as everyone else. Nothing here knows where rows are
-// kept: a View finds them by id or by the encoded keys of an index (Key), and
-// whatever it finds is held against the query again.
+// A call is prepared from its parameters (Prepare), reads what it needs through a View, and, when it writes, leaves
+// Changes in a Draft: whole rows and what is declared of them, never instructions. Every node that applies the
+// changes in the order of the log has the same rows. This package does not know where rows are stored: a View finds
+// them by id or by the encoded keys of an index (Key), and each row that it finds is matched with the query again.
 package collection
 
 import (
@@ -25,7 +23,7 @@ const (
 	NotUnique  = "unique"      // another row has these values
 	EmptyQuery = "empty_query" // an update or deletion of everything that was not asked for
 	TooLarge   = "too_large"   // more rows or bytes than the limits allow
-	BadQuery   = "bad_query"   // a query, update or step that is none
+	BadQuery   = "bad_query"   // an invalid query, update or step
 )
 
 // Refuse returns a CollectionError.
@@ -50,9 +48,9 @@ type Limits struct {
 const (
 	defaultRows    = 10_000
 	defaultRowSize = 1_000_000
-	// maxHeld is how much of rows one call keeps in memory.
-	maxHeld = 64 << 20
-	// maxSorted is how many rows a sorted read keeps, those it skips included.
+	// maxMemory is the memory for the rows of one call.
+	maxMemory = 64 << 20
+	// maxSorted is the number of rows that a sorted read holds, including those it skips.
 	maxSorted = 100_000
 	// maxPaths is how many fields a query, a sort or a choice of fields names.
 	maxPaths = 1000
@@ -63,7 +61,7 @@ const (
 	maxID   = 256
 )
 
-// WithDefaults returns the limits with defaults in the place of zeros.
+// WithDefaults returns the limits with defaults instead of zeros.
 func (l Limits) WithDefaults() Limits {
 	fill := func(n *int, standard int) {
 		if *n <= 0 {
@@ -92,11 +90,11 @@ type Logged struct {
 	ID       string
 	Seq      uint64
 	Previous uint64 // sequence of the entry before it of the same stream; 0 for none
-	Snapshot bool   // stands for everything before it
+	Snapshot bool   // replaces all earlier entries
 	Body     []byte
 }
 
-// checkName refuses a name that cannot be kept: of a collection, a schema or a field.
+// checkName refuses a wrong name of a collection, a schema or a field.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return Refuse(Validation, "the name of a %s has 1 to %d bytes and no control characters", what, maxName)
@@ -112,7 +110,7 @@ func checkField(name string) error {
 	return checkName("field", name)
 }
 
-// checkID refuses an id that cannot be kept.
+// checkID refuses a wrong id of a row.
 func checkID(v any) (string, error) {
 	id, ok := v.(string)
 	if !ok || id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
@@ -131,7 +129,7 @@ const (
 	fieldUpdatedBy = "updatedBy"
 )
 
-// isSystemField reports whether a field is the platform's to write.
+// isSystemField reports whether only the platform writes a field.
 func isSystemField(field string) bool {
 	switch field {
 	case fieldID, aliasID, fieldCreatedAt, fieldUpdatedAt, fieldCreatedBy, fieldUpdatedBy:

@@ -66,11 +66,11 @@ func (o options) show(row *value.Object) *value.Object {
 	if !o.alias {
 		return row
 	}
-	shown := value.NewObject(aliasID, row.At(fieldID))
+	withAlias := value.NewObject(aliasID, row.At(fieldID))
 	for _, key := range row.Keys() {
-		shown.Set(key, row.At(key))
+		withAlias.Set(key, row.At(key))
 	}
-	return shown
+	return withAlias
 }
 
 func optionsObject(v any, known ...string) (*value.Object, error) {
@@ -174,9 +174,9 @@ func find(r reader, info *Info, q *query, o options, count bool) (rows []*value.
 	return p.findSorted(r, info, q, o)
 }
 
-// findInOrder takes rows as they come, and stops when it has all.
+// findInOrder returns the rows in the order in which they are read, and stops when it has all.
 func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool) (rows []*value.Object, total int, err error) {
-	held := 0
+	usedBytes := 0
 	err = p.each(r, info, q, func(_ string, row Row) (bool, error) {
 		total++
 		if total <= o.skip || len(rows) >= o.limit {
@@ -187,23 +187,22 @@ func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool)
 			return false, err
 		}
 		rows = append(rows, o.show(found))
-		held += roughSize(found)
-		return count || len(rows) < o.limit, tooMuchMemoryError(held)
+		usedBytes += roughSize(found)
+		return count || len(rows) < o.limit, tooMuchMemoryError(usedBytes)
 	})
 	return rows, total, err
 }
 
-// findSorted sees all rows, keeps what the first ones are sorted by, and reads those
-// that are asked for at the end.
+// findSorted visits all rows, holds the sort keys of the first ones, and reads the requested rows at the end.
 func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*value.Object, total int, err error) {
-	keep := o.skip + o.limit
-	if keep > maxSorted {
+	wanted := o.skip + o.limit
+	if wanted > maxSorted {
 		return nil, 0, withDetail(Refuse(TooLarge, "a sorted read reaches at most %d rows far", maxSorted), "limit", float64(maxSorted))
 	}
-	first, held, fields := &firstRows{keys: o.sort}, 0, o.sortFields()
+	first, usedBytes, fields := &firstRows{keys: o.sort}, 0, o.sortFields()
 	err = p.each(r, info, q, func(id string, row Row) (bool, error) {
 		total++
-		if keep == 0 {
+		if wanted == 0 {
 			return true, nil
 		}
 		part, err := row.some(fields)
@@ -212,8 +211,8 @@ func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*val
 		}
 		s := &sorted{keys: o.keysOf(part), id: id}
 		s.size = roughSize(s.keys) + len(id)
-		held += first.offerRow(s, keep)
-		return true, tooMuchMemoryError(held)
+		usedBytes += first.offerRow(s, wanted)
+		return true, tooMuchMemoryError(usedBytes)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -335,7 +334,7 @@ func prepareDistinct(p *parameters) (*Call, error) {
 		if info == nil {
 			return []any{}, nil
 		}
-		seen, held, fields := map[string]any{}, 0, []string{fieldOf(unalias(field))}
+		seen, usedBytes, fields := map[string]any{}, 0, []string{fieldOf(unalias(field))}
 		err := planFor(info, q).each(r, info, q, func(_ string, row Row) (bool, error) {
 			part, err := row.some(fields)
 			if err != nil {
@@ -344,29 +343,29 @@ func prepareDistinct(p *parameters) (*Call, error) {
 			collectDistinct(valueAt(part, unalias(field)), func(v any) {
 				key := string(Key(nil, v))
 				if _, ok := seen[key]; !ok {
-					held += roughSize(v)
+					usedBytes += roughSize(v)
 				}
 				seen[key] = v
 			})
 			if len(seen) > most {
 				return false, withDetail(Refuse(TooLarge, "there are more than %d distinct values", most), "limit", float64(most))
 			}
-			return true, tooMuchMemoryError(held)
+			return true, tooMuchMemoryError(usedBytes)
 		})
 		return inOrderOfKeys(seen), err
 	}), nil
 }
 
-// collectDistinct passes a value to take, or the items of a list; nothing if it is absent.
-func collectDistinct(v any, take func(any)) {
+// collectDistinct visits a value, or the items of a list; nothing if it is absent.
+func collectDistinct(v any, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, item := range list {
-			take(item)
+			visit(item)
 		}
 		return
 	}
 	if !value.IsUndefined(v) {
-		take(v)
+		visit(v)
 	}
 }
 
@@ -434,11 +433,11 @@ func (i *Info) summary() *value.Object {
 	if d == nil {
 		d = &Declaration{}
 	}
-	shown, declared := value.NewObject("collection", i.Name), d.Object()
+	summary, declared := value.NewObject("collection", i.Name), d.Object()
 	for _, key := range declared.Keys() {
-		shown.Set(key, declared.At(key))
+		summary.Set(key, declared.At(key))
 	}
-	return shown
+	return summary
 }
 
 func prepareStats(p *parameters) (*Call, error) {
@@ -464,7 +463,7 @@ type plan struct {
 // maxRanges is how many ranges of an index are read for one query.
 const maxRanges = 10_000
 
-// planFor chooses the way that promises to see the fewest rows: by id, by the most
+// planFor chooses the plan that should read the fewest rows: by id, by the most
 // fields of an index that are asked for by value, and then by a range.
 func planFor(info *Info, q *query) plan {
 	wanted := map[string]*demand{}
@@ -502,7 +501,7 @@ func (d *Declaration) ranges(x Index, wanted map[string]*demand) (ranges []Range
 		if a == nil || !d.scalar(field) && (x.Unique || len(x.Fields) > 1) {
 			break // a value may stand in an array, which has a key of its own
 		}
-		absent := x.Unique && slices.ContainsFunc(a.values, value.IsNothing) // such rows it does not hold
+		absent := x.Unique && slices.ContainsFunc(a.values, value.IsNothing) // a unique has no keys for such rows
 		if a.values != nil && len(a.values)*len(prefixes) <= maxRanges && !absent {
 			prefixes = appendToEach(prefixes, a.values)
 			byValue++
@@ -568,7 +567,7 @@ func (p plan) whole(r reader, info *Info, q *query, visit func(string, *value.Ob
 	})
 }
 
-// each visits the rows that meet a query as they are kept.
+// each visits the rows that meet a query as they are stored.
 func (p plan) each(r reader, info *Info, q *query, visit func(string, Row) (bool, error)) error {
 	test := func(id string, row Row) (bool, error) {
 		fits, err := q.matches(r.budget, row)
@@ -728,9 +727,9 @@ func emptyCondition(cond *value.Object) bool {
 	})
 }
 
-// demand is what a query asks of one field: one of some values, or a range.
+// demand is the condition of a query on one field: one of some values, or a range.
 type demand struct {
-	values []any // nil: not asked for by value
+	values []any // nil: no condition by value
 	bounds []bound
 }
 
@@ -847,7 +846,7 @@ func comesBefore(keys []sortKey, a, b *sorted) bool {
 	return a.id < b.id
 }
 
-// firstRows keeps the first rows of those it is shown; the last of them is on top.
+// firstRows is a heap of the first rows in the order of keys; the last of them is on top.
 type firstRows struct {
 	keys []sortKey
 	rows []*sorted
@@ -872,9 +871,9 @@ func (t *firstRows) Pop() any {
 	return last
 }
 
-// offerRow keeps a row if it is one of the first, and returns how much more is held.
-func (t *firstRows) offerRow(s *sorted, keep int) int {
-	if len(t.rows) < keep {
+// offerRow adds a row if it is one of the first, and returns how much more memory is used.
+func (t *firstRows) offerRow(s *sorted, limit int) int {
+	if len(t.rows) < limit {
 		heap.Push(t, s)
 		return s.size
 	}
@@ -887,18 +886,18 @@ func (t *firstRows) offerRow(s *sorted, keep int) int {
 	return s.size - last.size
 }
 
-// read returns the rows that are kept, less those to be skipped.
+// read returns the rows, without those to be skipped.
 func (t *firstRows) read(r reader, info *Info, o options) (rows []*value.Object, err error) {
 	slices.SortFunc(t.rows, func(a, b *sorted) int { return truth(comesBefore(t.keys, b, a)) - truth(comesBefore(t.keys, a, b)) })
-	held := 0
+	usedBytes := 0
 	for _, s := range t.rows[min(o.skip, len(t.rows)):] {
 		row, err := r.Row(info.Collection, s.id)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, o.show(row))
-		if held += roughSize(row); held > maxHeld {
-			return nil, tooMuchMemoryError(held)
+		if usedBytes += roughSize(row); usedBytes > maxMemory {
+			return nil, tooMuchMemoryError(usedBytes)
 		}
 	}
 	return rows, nil
@@ -913,19 +912,19 @@ func (o options) sortFields() []string {
 	return fields
 }
 
-// sorting holds rows until there are no more.
+// sorting is a sink that collects all rows and passes them on in order.
 func sorting(e *budget, keys []sortKey, next sink) sink {
 	var rows []*value.Object
-	held := 0
+	usedBytes := 0
 	return sink{
-		take: func(row *value.Object) (bool, error) {
+		add: func(row *value.Object) (bool, error) {
 			size, err := e.weigh(row)
 			if err != nil {
 				return false, err
 			}
 			rows = append(rows, row)
-			held += size
-			return true, tooMuchMemoryError(held)
+			usedBytes += size
+			return true, tooMuchMemoryError(usedBytes)
 		},
 		end: func() error {
 			if err := sortRows(e, keys, rows); err != nil {
@@ -1022,7 +1021,7 @@ func (s *selection) apply(row *value.Object) *value.Object {
 	if s == nil {
 		return row
 	}
-	shown := value.NewObject(fieldID, row.At(fieldID))
+	selected := value.NewObject(fieldID, row.At(fieldID))
 	for _, key := range row.Keys() {
 		if key == fieldID {
 			continue
@@ -1030,14 +1029,14 @@ func (s *selection) apply(row *value.Object) *value.Object {
 		whole, below := s.pathsBelow(key)
 		switch {
 		case s.exclude && !whole:
-			shown.Set(key, omitPaths(row.At(key), below))
+			selected.Set(key, omitPaths(row.At(key), below))
 		case !s.exclude && whole:
-			shown.Set(key, row.At(key))
+			selected.Set(key, row.At(key))
 		case !s.exclude && len(below) > 0:
-			shown.Set(key, selectPaths(row.At(key), below))
+			selected.Set(key, selectPaths(row.At(key), below))
 		}
 	}
-	return shown
+	return selected
 }
 
 // pathsBelow returns whether a field is named itself, and the paths below it that are.
@@ -1074,7 +1073,7 @@ func selectPaths(v any, paths [][]string) any {
 	return value.Undefined
 }
 
-// omitPaths returns an object less these paths.
+// omitPaths returns an object without these paths.
 func omitPaths(v any, paths [][]string) any {
 	if len(paths) == 0 {
 		return v

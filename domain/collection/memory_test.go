@@ -49,7 +49,7 @@ func (m *memory) Row(c uint32, id string) (*value.Object, error) {
 	return collection.DecodeRow(row)
 }
 
-func (m *memory) Holder(c uint32, x collection.Index, key []byte) (holder string, err error) {
+func (m *memory) UniqueOwner(c uint32, x collection.Index, key []byte) (holder string, err error) {
 	err = m.Rows(c, []collection.Range{{From: key, To: append(bytes.Clone(key), 0)}}, &x, func(id string, _ collection.Row) (bool, error) {
 		holder = id
 		return false, nil

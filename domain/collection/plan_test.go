@@ -333,7 +333,7 @@ func TestRefusedValuesSayWhatIsExpected(t *testing.T) {
 func TestDeclarationsOfEarlierCommitsAreRead(t *testing.T) {
 	old := object(t, `{"properties":{"v":{"type":"string","multipleOf":2,"minimum":1,"pattern":"(","format":"phone","maxLength":3,"default":"toolong","required":"yes","enum":5}},"indexes":[["v"]],"uniques":[]}`)
 	b := collection.AppendValue([]byte{byte(collection.Declared), 1}, old)
-	changes, err := collection.DecodeChanges(append(collection.AppendChange(nil, collection.Change{Kind: collection.Made, Collection: 1, Schema: "default", Name: "c"}), b...))
+	changes, err := collection.DecodeChanges(append(collection.AppendChange(nil, collection.Change{Kind: collection.Created, Collection: 1, Schema: "default", Name: "c"}), b...))
 	require.NoError(t, err)
 	m := newMemory()
 	m.apply(t, changes)

@@ -13,7 +13,7 @@ import (
 	"svc/domain/value"
 )
 
-// Target names a collection for those who are no automations. Schema "" is the default.
+// Target names a collection for callers other than automations. Schema "" is the default.
 type Target struct{ Schema, Name string }
 
 func (t Target) check() (target, error) {
@@ -37,7 +37,7 @@ type TaggedRow struct {
 	Dropped []string
 }
 
-// TagOf returns a text that is another one whenever a row is.
+// TagOf returns the entity tag of a row: different for each content.
 func TagOf(row *value.Object) string {
 	sum := sha256.Sum256(AppendValue(nil, row))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
@@ -75,9 +75,9 @@ func readExistingCall(name string, t Target, l Limits, read func(r reader, info 
 	}}, nil
 }
 
-// writingRow makes a call of a write to one row, which must exist. Match is asked about
+// writeRowCall makes a call of a write to one row, which must exist. Match is asked about
 // the tag of the row before anything changes; nil: any will do.
-func writingRow(name string, t Target, id string, match func(tag string) error, l Limits, write func(w *writer, row *value.Object) (any, error)) (*Call, error) {
+func writeRowCall(name string, t Target, id string, match func(tag string) error, l Limits, write func(w *writer, row *value.Object) (any, error)) (*Call, error) {
 	of, err := t.check()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func writingRow(name string, t Target, id string, match func(tag string) error, 
 	}}, nil
 }
 
-// ReadRow returns a row: a TaggedRow.
+// ReadRow returns a call that reads a row: a TaggedRow.
 func ReadRow(t Target, id string, l Limits) (*Call, error) {
 	return readExistingCall("readRow", t, l, func(r reader, info *Info) (any, error) {
 		row, err := r.Row(info.Collection, id)
@@ -167,7 +167,7 @@ func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) 
 			do: func(*budget, any) (any, error) { return operand, nil },
 		})
 	}
-	return writingRow("changeRow", t, id, match, l, func(w *writer, row *value.Object) (any, error) {
+	return writeRowCall("changeRow", t, id, match, l, func(w *writer, row *value.Object) (any, error) {
 		if _, err := w.updateRow(row, u); err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) 
 
 // RemoveRow deletes a row.
 func RemoveRow(t Target, id string, match func(tag string) error, l Limits) (*Call, error) {
-	return writingRow("removeRow", t, id, match, l, func(w *writer, _ *value.Object) (any, error) {
+	return writeRowCall("removeRow", t, id, match, l, func(w *writer, _ *value.Object) (any, error) {
 		w.remove(w.info, id)
 		return id, nil
 	})
@@ -220,7 +220,7 @@ func FindRows(t Target, query any, opts *value.Object, l Limits) (*Call, error) 
 	})
 }
 
-// AggregateRows returns what the steps of an aggregate make of rows.
+// AggregateRows returns the result of an aggregate.
 func AggregateRows(t Target, query any, steps []any, l Limits) (*Call, error) {
 	p := &parameters{Object: value.NewObject("steps", steps, "query", query), limits: l.WithDefaults()}
 	run, err := p.compileAggregate()
@@ -264,18 +264,18 @@ func Summarise(l Limits) *Call {
 	}}
 }
 
-// declared reports whether an author said what the rows are.
+// declared reports whether an author declared the rows.
 func (i *Info) declared() bool { return i.Declaration != nil && !i.Declaration.Open }
 
 // ReadSchema returns the declaration of a collection as automations see it, and `declared:
 // false` when there is none.
 func ReadSchema(t Target, l Limits) (*Call, error) {
 	return readExistingCall("readSchema", t, l, func(_ reader, info *Info) (any, error) {
-		shown := info.summary()
+		summary := info.summary()
 		if !info.declared() {
-			shown.Set("declared", false)
+			summary.Set("declared", false)
 		}
-		return shown, nil
+		return summary, nil
 	})
 }
 
@@ -361,7 +361,7 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 		return nil, err
 	}
 	return readExistingCall("exportRows", t, l, func(r reader, info *Info) (any, error) {
-		visit := func(take func(*value.Object) error) error {
+		visit := func(handle func(*value.Object) error) error {
 			p := planFor(info, q)
 			if !p.inOrder {
 				p = plan{inOrder: true} // sorting them would take the memory of all
@@ -370,7 +370,7 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 				if err := r.spend(rowSteps); err != nil {
 					return false, err
 				}
-				return true, take(o.show(row))
+				return true, handle(o.show(row))
 			})
 		}
 		if x.Begin != nil {
@@ -389,14 +389,14 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 	})
 }
 
-// exportSorted visits rows in an order. It holds what they are sorted by and their ids, never
-// the rows, and refuses more of that than one call may hold before the first row is visited.
+// exportSorted visits rows in an order. It holds their sort keys and ids, not the rows, and refuses too many of them
+// before the first row is visited.
 func (o options) exportSorted(r reader, info *Info, q *query, visit func(*value.Object) error) error {
 	var order []*sorted
-	held, fields := 0, o.sortFields()
+	usedBytes, fields := 0, o.sortFields()
 	p := planFor(info, q)
 	if !p.inOrder {
-		p = plan{inOrder: true} // by an index a row may come twice, and those seen would have to be kept
+		p = plan{inOrder: true} // by an index a row may come twice, which would need a set of all ids
 	}
 	err := p.each(r, info, q, func(id string, row Row) (bool, error) {
 		part, err := row.some(fields)
@@ -405,8 +405,8 @@ func (o options) exportSorted(r reader, info *Info, q *query, visit func(*value.
 		}
 		s := &sorted{keys: o.keysOf(part), id: id}
 		order = append(order, s)
-		if held += roughSize(s.keys) + len(id) + sortedSize; held > maxHeld {
-			return false, withDetail(Refuse(TooLarge, "what the %d first of these rows are sorted by has more than %d MB: export them without sort, which is by id, or fewer of them with query", len(order), maxHeld>>20), "limit", float64(maxHeld))
+		if usedBytes += roughSize(s.keys) + len(id) + sortedSize; usedBytes > maxMemory {
+			return false, withDetail(Refuse(TooLarge, "what the %d first of these rows are sorted by has more than %d MB: export them without sort, which is by id, or fewer of them with query", len(order), maxMemory>>20), "limit", float64(maxMemory))
 		}
 		return true, nil
 	})
@@ -553,7 +553,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 				continue
 			}
 			if err == nil {
-				err = tooMuchMemoryError(w.heavy)
+				err = tooMuchMemoryError(w.rowBytes)
 			}
 			if err != nil {
 				return nil, err

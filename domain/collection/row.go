@@ -21,7 +21,7 @@ type Row struct {
 // StoredRow returns a row of what AppendValue wrote.
 func StoredRow(stored []byte) Row { return Row{stored: stored} }
 
-// Object returns the whole row, for as long as anyone wants it.
+// Object returns the whole row. It stays valid.
 func (r Row) Object() (*value.Object, error) {
 	if r.whole != nil {
 		return r.whole, nil
@@ -300,10 +300,10 @@ const (
 	tagWhole  // a number without a fraction, as a varint
 )
 
-// maxWhole is the largest whole number that is kept as a varint.
+// maxWhole is the largest whole number that is stored as a varint.
 const maxWhole = 1 << 53
 
-// AppendValue appends a value as it is stored. What JSON cannot say is null.
+// AppendValue appends a value as it is stored. What JSON cannot express is null.
 func AppendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case bool:
@@ -365,7 +365,7 @@ func DecodeRow(b []byte) (*value.Object, error) {
 	return row, err
 }
 
-// decoder takes stored bytes apart. After the first fault it returns zeros.
+// decoder decodes stored bytes. After the first fault it returns zeros.
 type decoder struct {
 	b      []byte
 	failed bool
@@ -412,9 +412,9 @@ func (d *decoder) bytes() []byte {
 		d.fail()
 		return nil
 	}
-	taken := d.b[:n]
+	next := d.b[:n]
 	d.b = d.b[n:]
-	return taken
+	return next
 }
 
 func (d *decoder) text() string { return string(d.bytes()) }

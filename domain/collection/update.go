@@ -9,14 +9,14 @@ import (
 	"svc/domain/value"
 )
 
-// update is what is to be done to rows.
+// update is a list of changes of a row.
 type update struct{ steps []step }
 
 // step is one operator on one path.
 type step struct {
 	path   []string
 	root   string // the field that the path begins with
-	clears bool   // it brings nothing in
+	clears bool   // it only removes
 	adds   bool   // to a number
 	do     changeFunc
 }
@@ -105,7 +105,7 @@ func setOperator(_ string, operand any, _ Limits) (changeFunc, error) {
 	return func(*budget, any) (any, error) { return operand, nil }, nil
 }
 
-// incOperator adds a number. What is kept as a decimal text stays one.
+// incOperator adds a number. A value that is stored as a decimal text stays one.
 func incOperator(path string, operand any, _ Limits) (changeFunc, error) {
 	by, ok := operand.(float64)
 	text, isText := operand.(string)
@@ -211,20 +211,20 @@ func pullOperator(path string, operand any, _ Limits) (changeFunc, error) {
 		if !ok {
 			return nil, Refuse(Validation, "$pull of %s, which is %s", path, value.TypeName(have))
 		}
-		kept := []any{}
+		remaining := []any{}
 		for _, item := range list {
-			gone, spent, err := meets(item)
+			matches, spent, err := meets(item)
 			if err != nil {
 				return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
 			}
 			if err := e.spend(spent); err != nil {
 				return nil, err
 			}
-			if !gone {
-				kept = append(kept, item)
+			if !matches {
+				remaining = append(remaining, item)
 			}
 		}
-		return kept, nil
+		return remaining, nil
 	}, nil
 }
 

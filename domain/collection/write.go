@@ -12,7 +12,7 @@ import (
 	"svc/domain/value"
 )
 
-// Stamp is what a write needs of the outside.
+// Stamp has the inputs of a write from outside: time, user and ids.
 type Stamp struct {
 	Now    time.Time
 	UserID string        // "" for nobody
@@ -48,7 +48,7 @@ func (w *writer) openCollection(t target, create bool) (err error) {
 	}
 	next, err := w.nextNumber()
 	if err == nil {
-		w.info = w.change(&Info{}, Change{Kind: Made, Collection: next, Schema: t.schema, Name: t.name})
+		w.info = w.change(&Info{}, Change{Kind: Created, Collection: next, Schema: t.schema, Name: t.name})
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (w *writer) writeResult(pairs ...any) *value.Object {
 	return result
 }
 
-// storedField returns a value as a field of the collection keeps it; false for a field that
+// storedField returns the stored value of a field of the collection; false for a field that
 // is not stored.
 func (w *writer) storedField(field string, v any) (any, bool, error) {
 	if err := w.spend(1); err != nil {
@@ -90,24 +90,24 @@ func (w *writer) storedField(field string, v any) (any, bool, error) {
 	if err := checkField(field); err != nil {
 		return nil, false, err
 	}
-	kept, ok := storedValue(v, 0)
+	stored, ok := storedValue(v, 0)
 	if !ok {
 		return nil, false, fieldError(w.info, field, "is nested too deeply")
 	}
 	if p == nil {
-		return kept, true, nil
+		return stored, true, nil
 	}
-	if err := w.spendValue(kept); err != nil {
+	if err := w.spendValue(stored); err != nil {
 		return nil, false, err
 	}
-	kept, fault := p.accept(kept)
+	stored, fault := p.accept(stored)
 	if fault != "" {
 		return nil, false, fieldError(w.info, field, fault)
 	}
-	return kept, true, nil
+	return stored, true, nil
 }
 
-// spendValue takes what it costs to hold a text against a declaration.
+// spendValue spends the steps of checking a text with a declaration.
 func (w *writer) spendValue(v any) error {
 	text, _ := v.(string)
 	return w.spend(len(text) / stepSize)
@@ -133,12 +133,12 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 		if isSystemField(field) || w.isUndefined(data, field) {
 			continue
 		}
-		kept, ok, err := w.storedField(field, data.At(field))
+		stored, ok, err := w.storedField(field, data.At(field))
 		if err != nil {
 			return "", err
 		}
 		if ok {
-			row.Set(field, kept)
+			row.Set(field, stored)
 		}
 	}
 	if err := w.addDefaults(row); err != nil {
@@ -215,7 +215,7 @@ func (w *writer) updateRow(row *value.Object, u *update) (changed bool, err erro
 	if err := w.put(w.info, id, next, w.limits); err != nil {
 		return false, err
 	}
-	return true, tooMuchMemoryError(w.heavy)
+	return true, tooMuchMemoryError(w.rowBytes)
 }
 
 // updatedCopy returns a copy of a row with what an update does to it.
@@ -250,8 +250,8 @@ func (w *writer) updatedCopy(row *value.Object, u *update) (*value.Object, error
 	return next, nil
 }
 
-// mayChange reports whether a step counts: what is the platform's to write is left
-// as it is, and so is what is not declared, unless it is to be cleared.
+// mayChange reports whether a step counts: fields of the platform are not changed, nor fields that are not declared,
+// except to remove them.
 func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 	if err := w.spend(1); err != nil {
 		return false, err
@@ -277,7 +277,7 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 	return true, nil
 }
 
-// checkField holds a changed field against its declaration.
+// checkField checks a changed field with its declaration.
 func (w *writer) checkField(row *value.Object, field string) error {
 	v := row.At(field)
 	ok := !value.IsUndefined(v)
@@ -288,7 +288,7 @@ func (w *writer) checkField(row *value.Object, field string) error {
 	if err := w.spendValue(v); err != nil {
 		return err
 	}
-	kept, fault := p.accept(v)
+	stored, fault := p.accept(v)
 	if !ok {
 		fault = p.fault(value.Undefined)
 	}
@@ -296,7 +296,7 @@ func (w *writer) checkField(row *value.Object, field string) error {
 		return fieldError(w.info, field, fault)
 	}
 	if ok {
-		row.Set(field, kept)
+		row.Set(field, stored)
 	}
 	return nil
 }
@@ -358,11 +358,11 @@ func (w *writer) showRow(id string) (*value.Object, error) {
 	if err != nil || row == nil {
 		return nil, err
 	}
-	shown, err := DecodeRow(AppendValue(nil, row))
-	if _, own := shown.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
-		shown.Set("droppedFields", value.From(w.dropped.Keys()))
+	stored, err := DecodeRow(AppendValue(nil, row))
+	if _, own := stored.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
+		stored.Set("droppedFields", value.From(w.dropped.Keys()))
 	}
-	return shown, err
+	return stored, err
 }
 
 // reader reads what was written so far.
@@ -377,14 +377,14 @@ func (w *writer) matchingRows(q *query, one bool) (rows []*value.Object, err err
 		rows, _, err = find(w.reader(), w.info, q, options{limit: 1}, false)
 		return rows, err
 	}
-	held := 0
+	usedBytes := 0
 	err = eachMatch(w.reader(), w.info, q, func(_ string, row *value.Object) (bool, error) {
 		rows = append(rows, row)
-		held += roughSize(row)
+		usedBytes += roughSize(row)
 		if err := tooManyRowsError(len(rows), w.limits); err != nil {
 			return false, err
 		}
-		return true, tooMuchMemoryError(held)
+		return true, tooMuchMemoryError(usedBytes)
 	})
 	slices.SortFunc(rows, func(a, b *value.Object) int { return Compare(a.At(fieldID), b.At(fieldID)) })
 	return rows, err
@@ -438,10 +438,10 @@ func prepareDelete(p *parameters, one bool) (*Call, error) {
 	}), nil
 }
 
-// upsert is what becomes of rows that may be there already.
+// upsert says how rows that may exist are found and changed.
 type upsert struct {
-	fields   []string      // those that a row is found by
-	onInsert *value.Object // what a new row has besides
+	fields   []string      // by which a row is found
+	onInsert *value.Object // additional fields of a new row
 }
 
 func prepareUpsert(p *parameters, bulk bool) (*Call, error) {
@@ -543,32 +543,32 @@ func (w *writer) conflicting(data *value.Object, u upsert) (*value.Object, error
 	if !ok {
 		return nil, Refuse(Validation, "opts.onConflictFields are neither a unique of %s nor id", w.info.Name)
 	}
-	return w.uniqueHolder(data, x)
+	return w.uniqueOwner(data, x)
 }
 
 func sameFields(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(field string) bool { return !slices.Contains(b, field) })
 }
 
-func (w *writer) uniqueHolder(data *value.Object, x Index) (*value.Object, error) {
+func (w *writer) uniqueOwner(data *value.Object, x Index) (*value.Object, error) {
 	fitted := &value.Object{}
 	for _, field := range x.Fields {
 		if isSystemField(field) {
 			continue // a new row has its own
 		}
-		kept, ok, err := w.storedField(field, data.At(field))
+		stored, ok, err := w.storedField(field, data.At(field))
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			fitted.Set(field, kept)
+			fitted.Set(field, stored)
 		}
 	}
 	keys := w.info.Declaration.Keys(x, fitted)
 	if len(keys) == 0 {
 		return nil, nil // nothing to be found by
 	}
-	id, err := w.Holder(w.info.Collection, x, keys[0])
+	id, err := w.UniqueOwner(w.info.Collection, x, keys[0])
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -578,7 +578,7 @@ func (w *writer) uniqueHolder(data *value.Object, x Index) (*value.Object, error
 // maxInteger is the largest number up to which doubles count without a gap.
 const maxInteger = 1<<53 - 1
 
-// storedValue returns a value as rows keep it: bytes are base64, what has no JSON is null,
+// storedValue returns a value as rows store it: bytes are base64, what has no JSON is null,
 // and streams are left out. It is false for one that is nested too deeply.
 func storedValue(v any, depth int) (any, bool) {
 	if depth > maxDepth {
@@ -602,7 +602,7 @@ func storedValue(v any, depth int) (any, bool) {
 	return value.Undefined, true
 }
 
-// tooDeep reports whether a value is nested too deeply to be kept.
+// tooDeep reports whether a value is nested too deeply to be stored.
 func tooDeep(v any, depth int) bool {
 	switch v := v.(type) {
 	case []any:
@@ -616,12 +616,12 @@ func tooDeep(v any, depth int) bool {
 func plainList(list []any, depth int) (any, bool) {
 	made := make([]any, len(list))
 	for i, item := range list {
-		kept, ok := storedValue(item, depth+1)
+		stored, ok := storedValue(item, depth+1)
 		if !ok {
 			return nil, false
 		}
-		if !value.IsUndefined(kept) {
-			made[i] = kept
+		if !value.IsUndefined(stored) {
+			made[i] = stored
 		}
 	}
 	return made, true
@@ -630,16 +630,16 @@ func plainList(list []any, depth int) (any, bool) {
 func plainObject(o *value.Object, depth int) (any, bool) {
 	made := &value.Object{}
 	for _, key := range o.Keys() {
-		kept, ok := storedValue(o.At(key), depth+1)
+		stored, ok := storedValue(o.At(key), depth+1)
 		if !ok {
 			return nil, false
 		}
-		made.Set(key, kept)
+		made.Set(key, stored)
 	}
 	return made, true
 }
 
-// fit returns a value as a declared field keeps it: numbers as doubles, points in time
+// fit returns a value as a declared field stores it: numbers as doubles, points in time
 // to the millisecond. It is false when the value does not fit. Null always does.
 func (p *Property) fit(v any) (any, bool) {
 	if value.IsNothing(v) || p.Type == "json" {
@@ -691,7 +691,7 @@ func fitNumber(v any) (any, bool) {
 	return nil, false
 }
 
-// fitDecimal keeps a number as the text that writes it.
+// fitDecimal stores a number as a decimal text.
 func fitDecimal(v any) (any, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -711,13 +711,13 @@ var layouts = []string{
 	"2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 }
 
-// stampLayout is how points in time are kept: texts of it are in their order.
+// stampLayout is the stored form of points in time: its texts sort in the order of time.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
 func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// fitDate accepts ISO texts, and numbers as milliseconds since 1970. A day is kept
-// as such, and a point in time that is the beginning of one fits.
+// fitDate accepts ISO texts, and numbers as milliseconds since 1970. A day is stored as such, and a point in time
+// that is the beginning of one fits.
 func fitDate(v any, day bool) (any, bool) {
 	t, ok := dateOf(v)
 	if !ok || t.Year() < 0 || t.Year() > 9999 {
@@ -746,7 +746,7 @@ func dateOf(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// fitBytes keeps bytes as base64; a list of numbers below 256 is bytes too.
+// fitBytes stores bytes as base64; a list of numbers below 256 is bytes too.
 func fitBytes(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:

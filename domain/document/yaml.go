@@ -309,8 +309,8 @@ func (r *yamlReader) list(column, depth int) (any, bool) {
 
 // scalarOrBlock reads what follows a colon or a dash at a column.
 func (r *yamlReader) scalarOrBlock(column, depth int) (any, bool) {
-	text, told := strings.CutPrefix(r.line(), " ")
-	if !told {
+	text, spaced := strings.CutPrefix(r.line(), " ")
+	if !spaced {
 		return r.block(column+2, depth+1)
 	}
 	switch text {

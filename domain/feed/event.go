@@ -28,11 +28,11 @@ type Event struct {
 	Actor    *domain.Actor // whom the automation that emitted it acts for; nobody is shown it
 	Hides    bool          // the run has secrets of its own; nobody is shown that
 
-	encoding sync.Once
-	encoded  []byte
-	place    string
-	decoding sync.Once
-	fields   map[string]any
+	encoding     sync.Once
+	encoded      []byte
+	positionText string
+	decoding     sync.Once
+	fields       map[string]any
 }
 
 // Source says who and what caused an event, and where.
@@ -55,16 +55,16 @@ const Emitted = "topic:runtime:emit"
 // Of returns a recorded event as it is shown, at a position, with the payload that
 // the catalogue shows of it.
 func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event {
-	shown := &Event{
+	event := &Event{
 		ID: ev.ID, Type: ev.Data.EventType(), At: ev.At, Seq: at, Log: ev.Log, Payload: payload,
 		Source: Source{ev.Stream.Scope, ev.Meta}, Target: ev.Target, Options: ev.Options,
 	}
-	shown.Actor, shown.Source.Actor = ev.Meta.Actor, nil
-	shown.Hides, shown.Source.Hides = ev.Meta.Hides, false
-	if shown.Source.ServiceTopic == "" {
-		shown.Source.ServiceTopic = shown.Type
+	event.Actor, event.Source.Actor = ev.Meta.Actor, nil
+	event.Hides, event.Source.Hides = ev.Meta.Hides, false
+	if event.Source.ServiceTopic == "" {
+		event.Source.ServiceTopic = event.Type
 	}
-	return shown
+	return event
 }
 
 // shape is the envelope of the contract. Size comes last: it is the length of the
@@ -94,14 +94,14 @@ func (e *Event) Number() uint64 { return e.Seq.Of(e.Log) }
 
 // JSON returns the event as the API shows it. Nobody may change it.
 func (e *Event) JSON() []byte {
-	e.encoding.Do(func() { e.encoded, e.place = e.encode(), e.Seq.Token() })
+	e.encoding.Do(func() { e.encoded, e.positionText = e.encode(), e.Seq.Token() })
 	return e.encoded
 }
 
 // Frame appends the event as a frame of server-sent events to a buffer.
 func (e *Event) Frame(buf []byte) []byte {
 	body := e.JSON()
-	return frame(buf, e.place, body)
+	return frame(buf, e.positionText, body)
 }
 
 // FrameAt is Frame for a reader to whom the event is at another position.

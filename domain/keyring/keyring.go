@@ -83,15 +83,15 @@ func (s State) first(stage Stage) Key {
 // differ, and a node may sign for a moment after another one rotated.
 const grace = time.Minute
 
-// leavesAt returns when a retired key has to go.
-func (k Key) leavesAt() time.Time { return k.ExpiresAt.Add(grace) }
+// removableAt returns when a retired key has to go.
+func (k Key) removableAt() time.Time { return k.ExpiresAt.Add(grace) }
 
 // NextExpiry returns when the first of the retired keys has to go; zero when
 // there are none.
 func (s State) NextExpiry() (at time.Time) {
 	for _, k := range s.Keys {
-		if k.Stage == Retired && (at.IsZero() || k.leavesAt().Before(at)) {
-			at = k.leavesAt()
+		if k.Stage == Retired && (at.IsZero() || k.removableAt().Before(at)) {
+			at = k.removableAt()
 		}
 	}
 	return at
@@ -100,7 +100,7 @@ func (s State) NextExpiry() (at time.Time) {
 // overdue returns the kids of retired keys that have to go at t.
 func (s State) overdue(t time.Time) (kids []string) {
 	for _, k := range s.Keys {
-		if k.Stage == Retired && !t.Before(k.leavesAt()) {
+		if k.Stage == Retired && !t.Before(k.removableAt()) {
 			kids = append(kids, k.JWK.KID)
 		}
 	}
@@ -235,10 +235,10 @@ type (
 	// keys have been rotated already and nothing happens. Retired keys whose time
 	// is over leave with it.
 	Rotate struct {
-		Signing string
-		New     JWK
-		Now     time.Time
-		Keep    time.Duration // how long the rotated key goes on to verify
+		Signing   string
+		New       JWK
+		Now       time.Time
+		VerifyFor time.Duration // how long the rotated key goes on to verify
 	}
 	// Expire drops retired keys whose time is over.
 	Expire struct {
@@ -305,13 +305,13 @@ func rotate(s State, c Rotate) ([]domain.Event, error) {
 	if err := s.checkNewKey(c.New); err != nil {
 		return nil, err
 	}
-	gone := s.overdue(c.Now)
-	if err := s.checkFull(len(gone)); err != nil {
+	expired := s.overdue(c.Now)
+	if err := s.checkFull(len(expired)); err != nil {
 		return nil, err
 	}
-	old.Stage, old.RetiredAt, old.ExpiresAt = Retired, c.Now, c.Now.Add(c.Keep)
+	old.Stage, old.RetiredAt, old.ExpiresAt = Retired, c.Now, c.Now.Add(c.VerifyFor)
 	keys := []Key{old, signingKey(s.Next(), c.Now), nextKey(c.New, c.Now)}
-	return updated(keys, []string{c.New.KID}, gone), nil
+	return updated(keys, []string{c.New.KID}, expired), nil
 }
 
 func expire(s State, c Expire) ([]domain.Event, error) {
@@ -327,9 +327,9 @@ func revoke(s State, c Revoke) ([]domain.Event, error) {
 	if !ok {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such signing key").With("resource", "jwk").With("id", c.KID)
 	}
-	gone := []string{c.KID}
+	removed := []string{c.KID}
 	if k.Stage == Retired {
-		return updated(nil, nil, gone), nil
+		return updated(nil, nil, removed), nil
 	}
 	if err := s.checkNewKey(c.New); err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func revoke(s State, c Revoke) ([]domain.Event, error) {
 	if k.Stage == Signing {
 		keys = append(keys, signingKey(s.Next(), c.Now))
 	}
-	return updated(keys, []string{c.New.KID}, gone), nil
+	return updated(keys, []string{c.New.KID}, removed), nil
 }
 
 // checkNewKey refuses a key that cannot join the ring.

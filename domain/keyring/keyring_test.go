@@ -63,7 +63,7 @@ func updated(created, deleted []string, keys ...keyring.Key) []domain.Event {
 }
 
 func rotate(believed, fresh keyring.JWK, now time.Time) keyring.Command {
-	return keyring.Rotate{Signing: believed.KID, New: fresh, Now: now, Keep: month}
+	return keyring.Rotate{Signing: believed.KID, New: fresh, Now: now, VerifyFor: month}
 }
 
 var (

@@ -93,8 +93,8 @@ type Evaluation struct {
 	NestedLists bool // a path also crosses lists that are elements of lists
 }
 
-// Holds evaluates a condition on a value.
-func (e *Evaluation) Holds(c Condition, v any) Result {
+// Matches evaluates a condition on a value.
+func (e *Evaluation) Matches(c Condition, v any) Result {
 	all := Yes
 	for i := range c {
 		if all = min(all, e.test(&c[i], v)); all == No {
@@ -108,7 +108,7 @@ func (e *Evaluation) test(t *Test, v any) Result {
 	found := No
 	if t.Operator == AnyOf {
 		for i := 0; i < len(t.Alternatives) && found != Yes; i++ {
-			found = max(found, e.Holds(t.Alternatives[i], v))
+			found = max(found, e.Matches(t.Alternatives[i], v))
 		}
 	} else {
 		found = e.find(t, v, t.Path, false)
@@ -192,7 +192,7 @@ func (e *Evaluation) Check(t *Test, v any) Result {
 	case Element:
 		found := No
 		for i := 0; i < Length(v) && found != Yes && e.Spend(0); i++ {
-			found = max(found, e.Holds(t.Alternatives[0], Item(v, i)))
+			found = max(found, e.Matches(t.Alternatives[0], Item(v, i)))
 		}
 		return found
 	}

@@ -121,7 +121,7 @@ func TestConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := match.Evaluation{Comparer: &comparer{math.MaxInt}}
-			require.Equal(t, c.want, e.Holds(c.condition, c.on))
+			require.Equal(t, c.want, e.Matches(c.condition, c.on))
 		})
 	}
 }
@@ -142,7 +142,7 @@ func TestPathsThroughListsAsAutomationsReadThem(t *testing.T) {
 		},
 	} {
 		for _, one := range tests {
-			require.Equal(t, want, e.Holds(match.Condition{one}, doc), one.Path)
+			require.Equal(t, want, e.Matches(match.Condition{one}, doc), one.Path)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func TestAnEvaluationEndsWithItsBudget(t *testing.T) {
 		list[i] = value.NewObject("a", float64(i))
 	}
 	last := match.Condition{{Path: []string{"a"}, Operator: match.Equal, Operand: 999.0}}
-	require.Equal(t, match.Yes, (&match.Evaluation{Comparer: &comparer{5000}}).Holds(last, list))
+	require.Equal(t, match.Yes, (&match.Evaluation{Comparer: &comparer{5000}}).Matches(last, list))
 	few := &comparer{100}
-	require.NotEqual(t, match.Yes, (&match.Evaluation{Comparer: few}).Holds(last, list))
+	require.NotEqual(t, match.Yes, (&match.Evaluation{Comparer: few}).Matches(last, list))
 	require.GreaterOrEqual(t, few.left, -1, "nothing is done after the budget is spent")
 	costly := match.Condition{{Path: []string{"a"}, Operator: match.Equal, Operand: 1.0, Cost: 50}}
-	require.Equal(t, match.Unknown, (&match.Evaluation{Comparer: &comparer{10}}).Holds(costly, value.NewObject("a", 1.0)))
+	require.Equal(t, match.Unknown, (&match.Evaluation{Comparer: &comparer{10}}).Matches(costly, value.NewObject("a", 1.0)))
 }

@@ -127,12 +127,12 @@ func completed(s State, c End) ([]domain.Event, error) {
 	if c.Status == Succeeded && s.Bulk.stopped() {
 		c.Status = Cancelled
 	}
-	took := c.Now.Sub(s.CreatedAt).Milliseconds()
+	duration := c.Now.Sub(s.CreatedAt).Milliseconds()
 	ended := Ended{ID: s.ID, Kind: s.Kind, Status: c.Status, EndedAt: c.Now}
 	if s.Kind == BulkPush {
-		return []domain.Event{pushCompleted(s, took), ended}, nil
+		return []domain.Event{pushCompleted(s, duration), ended}, nil
 	}
-	return []domain.Event{importCompleted(s, took), ended}, nil
+	return []domain.Event{importCompleted(s, duration), ended}, nil
 }
 
 // bulk folds what happens to a bulk run.
@@ -416,9 +416,9 @@ type (
 	}
 )
 
-func importCompleted(s State, took int64) BulkImportCompleted {
+func importCompleted(s State, duration int64) BulkImportCompleted {
 	all := BulkImportCompleted{
-		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Duration: took, WasCancelled: s.Bulk.stopped(),
+		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Duration: duration, WasCancelled: s.Bulk.stopped(),
 		CreatedIDs: []string{}, UpdatedIDs: []string{}, SkippedIDs: []string{}, Errors: []any{}, Warnings: []any{}, Workspaces: []ImportedItem{},
 	}
 	lists, each := itemBudget{bytes: maxWeight}, itemBudget{bytes: maxWeight}
@@ -444,9 +444,9 @@ func importCompleted(s State, took int64) BulkImportCompleted {
 	return all
 }
 
-func pushCompleted(s State, took int64) BulkPushCompleted {
+func pushCompleted(s State, duration int64) BulkPushCompleted {
 	all := BulkPushCompleted{
-		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Name: s.Bulk.Version, Duration: took, WasCancelled: s.Bulk.stopped(),
+		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Name: s.Bulk.Version, Duration: duration, WasCancelled: s.Bulk.stopped(),
 		PushedIDs: []string{}, MergeConflictIDs: []string{}, AlreadyPushedIDs: []string{}, InProgressIDs: []string{}, Errors: []any{}, Workspaces: []PushedItem{},
 	}
 	lists, each := itemBudget{bytes: maxWeight}, itemBudget{bytes: maxWeight}

@@ -17,11 +17,11 @@ import (
 
 // agg is an aggregation as a request describes it.
 type agg interface {
-	// begin returns a state of it that has seen nothing.
+	// begin returns its initial state.
 	begin(b *budget) state
 }
 
-// state is an aggregation while documents come in.
+// state is the state of an aggregation while documents are added.
 type state interface {
 	add(d Doc) error
 	result() (map[string]any, error)
@@ -33,14 +33,14 @@ type named struct {
 	agg
 }
 
-// Costs of held values, in bytes, roughly.
+// Approximate memory of collected values, in bytes.
 const (
 	stateCost  = 128
 	bucketCost = 128
 	valueCost  = 8
 )
 
-// beginAll begins all aggregations of a place.
+// beginAll begins all aggregations of one level.
 func beginAll(aggs []named, b *budget) []state {
 	states := make([]state, len(aggs))
 	for i, a := range aggs {
@@ -49,7 +49,7 @@ func beginAll(aggs []named, b *budget) []state {
 	return states
 }
 
-// addResults adds the results of all aggregations of a place to an object.
+// addResults adds the results of all aggregations of one level to an object.
 func addResults(to map[string]any, aggs []named, states []state) error {
 	for i, a := range aggs {
 		result, err := states[i].result()
@@ -64,7 +64,7 @@ func addResults(to map[string]any, aggs []named, states []state) error {
 // reserved are names that buckets have already.
 var reserved = strings.Fields("key key_as_string doc_count from from_as_string to to_as_string buckets")
 
-// subAggs reads the aggregations at a place, which are under one of two names.
+// subAggs reads the aggregations of one level, which are under one of two names.
 func (p *parser) subAggs(m map[string]any, at string, depth int) (all []named) {
 	key := "aggs"
 	if _, long := m["aggregations"]; long {
@@ -267,8 +267,7 @@ func (t termsAgg) begin(b *budget) state {
 	return &termsState{termsAgg: t, budget: b, buckets: map[any]*bucket{}}
 }
 
-// termsState holds a bucket for each value that was seen: which ones are the largest
-// is known in the end only.
+// termsState has a bucket for each value: which are the largest is known only at the end.
 type termsState struct {
 	termsAgg
 	budget  *budget
@@ -285,21 +284,21 @@ func (s *termsState) add(d Doc) error {
 	})
 }
 
-// lengthOf is what a value weighs.
+// lengthOf returns the size of a value in bytes.
 func lengthOf(v any) int { return len(textOf(v)) }
 
 func (s *termsState) result() (map[string]any, error) {
 	keys := slices.SortedFunc(maps.Keys(s.buckets), s.compare)
-	shown := keys[:min(s.size, len(keys))]
-	if err := s.budget.count(len(shown)); err != nil {
+	largest := keys[:min(s.size, len(keys))]
+	if err := s.budget.count(len(largest)); err != nil {
 		return nil, err
 	}
 	others := 0
-	for _, key := range keys[len(shown):] {
+	for _, key := range keys[len(largest):] {
 		others += s.buckets[key].count
 	}
-	list := make([]any, 0, len(shown))
-	for _, key := range shown {
+	list := make([]any, 0, len(largest))
+	for _, key := range largest {
 		one, err := s.buckets[key].result(s.inner, keyOf(key))
 		if err != nil {
 			return nil, err
@@ -493,12 +492,12 @@ func (s *rangesState) result() (map[string]any, error) {
 	return map[string]any{"buckets": list}, err
 }
 
-// fixedBuckets are buckets that are there whether documents come or not.
+// fixedBuckets are buckets that exist even without documents.
 type fixedBuckets struct {
 	inner   []named
 	buckets []*bucket
 	budget  *budget
-	err     error // there is no memory for so many
+	err     error // the memory limit is exceeded
 }
 
 func newFixedBuckets(n int, inner []named, b *budget) fixedBuckets {
@@ -617,16 +616,16 @@ func (s *filtersState) result() (map[string]any, error) {
 // histogram makes buckets of equal width.
 type histogram struct {
 	field field
-	least int // documents of a bucket that is shown
+	least int // the fewest documents of a bucket in the result
 	inner []named
 	scale
 }
 
 // scale is where buckets begin. A bucket is known by the number of its beginning.
 type scale struct {
-	keys  func(d Doc) []float64 // the buckets that a document is in
-	next  func(key float64) float64
-	shown func(key float64) map[string]any
+	keys      func(d Doc) []float64 // the buckets that a document is in
+	next      func(key float64) float64
+	keyFields func(key float64) map[string]any
 }
 
 func (p *parser) histogram(v any, at string, inner []named) agg {
@@ -644,8 +643,8 @@ func (p *parser) histogram(v any, at string, inner []named) agg {
 			}
 			return keys
 		},
-		next:  func(key float64) float64 { return math.Round(key/width+1) * width },
-		shown: func(key float64) map[string]any { return map[string]any{"key": key} },
+		next:      func(key float64) float64 { return math.Round(key/width+1) * width },
+		keyFields: func(key float64) map[string]any { return map[string]any{"key": key} },
 	}}
 }
 
@@ -660,7 +659,7 @@ func (p *parser) dateHistogram(v any, at string, inner []named) agg {
 			return keys
 		},
 		next: func(key float64) float64 { return float64(unit.next(time.UnixMilli(int64(key)).In(zone)).UnixMilli()) },
-		shown: func(key float64) map[string]any {
+		keyFields: func(key float64) map[string]any {
 			return map[string]any{"key": int64(key), "key_as_string": dateText(time.UnixMilli(int64(key)).In(zone))}
 		},
 	}}
@@ -783,7 +782,7 @@ func (s *histogramState) before(keys []float64, i int) float64 {
 	return s.next(keys[i-1])
 }
 
-// show adds a bucket to those that are shown.
+// show adds a bucket to the result.
 func (s *histogramState) show(list []any, key float64, k *bucket) ([]any, error) {
 	if k.count < s.least {
 		return list, nil
@@ -791,22 +790,22 @@ func (s *histogramState) show(list []any, key float64, k *bucket) ([]any, error)
 	if err := s.budget.count(1); err != nil {
 		return nil, err
 	}
-	one, err := k.result(s.inner, s.shown(key))
+	one, err := k.result(s.inner, s.keyFields(key))
 	return append(list, one), err
 }
 
-// numeric is an aggregation that comes to a number, or to several that have names.
+// numeric is an aggregation whose result is a number, or several named numbers.
 type numeric interface{ has(property string) bool }
 
-// numericState is its state. A number that there is not is nil.
+// numericState is its state. A missing number is nil.
 type numericState interface {
 	number(property string) *float64
 }
 
-// isNotFinite reports whether n is none that JSON can hold.
+// isNotFinite reports whether JSON cannot express n.
 func isNotFinite(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) }
 
-// numberOrNull returns a number as answers have it: null for one that there is not.
+// numberOrNull returns a number, or null when there is none.
 func numberOrNull(n float64, ok bool) *float64 {
 	if !ok || isNotFinite(n) {
 		return nil
@@ -829,7 +828,7 @@ func (p *parser) metricAgg(kind string, v any, at string) agg {
 	case "top_hits":
 		m, _ := p.options(v, at, "size", "sort", "_source")
 		p.deep, p.aside = true, true
-		t := topHits{page{order: newestFirst, keep: p.whole(m, "size", at, 3, 0, 10)}}
+		t := topHits{page{order: newestFirst, limit: p.whole(m, "size", at, 3, 0, 10)}}
 		if sort, given := m["sort"]; given {
 			t.order = p.sorting(sort, at+".sort")
 		}
@@ -841,7 +840,7 @@ func (p *parser) metricAgg(kind string, v any, at string) agg {
 	return nil
 }
 
-// metric is one of those that a few sums are enough for.
+// metric is an aggregation that is computed from a few sums.
 type metric struct {
 	kind  string
 	field field
@@ -906,7 +905,7 @@ func (s *metricState) result() (map[string]any, error) {
 	return all, nil
 }
 
-// dated adds a number, of a time also in words.
+// dated adds a number; for a time also its text.
 func (s *metricState) dated(name string, n *float64, to map[string]any) map[string]any {
 	to[name] = n
 	if s.dates && n != nil && s.kind != "sum" && name != "sum" {
@@ -971,10 +970,10 @@ func (s *percentilesState) at(percent float64) *float64 {
 	if len(s.values) == 0 {
 		return nil
 	}
-	place := percent / 100 * float64(len(s.values)-1)
-	low := int(place)
+	zone := percent / 100 * float64(len(s.values)-1)
+	low := int(zone)
 	high := min(low+1, len(s.values)-1)
-	part := place - float64(low)
+	part := zone - float64(low)
 	return numberOrNull(s.values[low]*(1-part)+s.values[high]*part, true)
 }
 
@@ -1006,8 +1005,7 @@ func (a cardinality) begin(b *budget) state {
 	return &cardinalityState{cardinality: a, budget: b, exact: map[uint64]struct{}{}}
 }
 
-// cardinalityState keeps the hashes of the values, and when they are too many a sketch
-// of them.
+// cardinalityState stores the hashes of the values, and a sketch of them when they are too many.
 type cardinalityState struct {
 	cardinality
 	budget *budget
@@ -1097,8 +1095,7 @@ func NewCollector(r *Request, halt func() error) *Collector {
 	return c
 }
 
-// Add takes the next document that matches, in the order that the request asks to
-// visit them in. It returns false when no more are needed.
+// Add adds the next matching document, in the order of OldestFirst. It returns false when no more are needed.
 func (c *Collector) Add(d Doc) (more bool, err error) {
 	if err := c.hits.add(d); err != nil {
 		return false, err

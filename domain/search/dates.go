@@ -153,9 +153,8 @@ var calendarUnits = func() map[string]calendar {
 	return units
 }()
 
-// clock is a unit of the same length everywhere, which begins with the hour of the
-// place. One of more than an hour begins at the same times of every day, whenever the
-// clocks of the place are changed.
+// clock is a unit of the same length everywhere, which begins with the hour of the time zone. One of more than an
+// hour begins at the same times of every day, also when daylight saving time changes.
 func clock(length time.Duration) calendar {
 	step := length.Milliseconds()
 	if length > time.Hour {
@@ -180,16 +179,16 @@ func clock(length time.Duration) calendar {
 	}
 }
 
-// wallMillis is what the clocks of the place show, in milliseconds.
+// wallMillis returns the local time in milliseconds.
 func wallMillis(at time.Time) int64 {
 	_, offset := at.Zone()
 	return at.UnixMilli() + int64(offset)*1000
 }
 
-// fromWallMillis is when the clocks of a place show so many milliseconds.
-func fromWallMillis(ms int64, place *time.Location) time.Time {
+// fromWallMillis returns the time for a local time in milliseconds.
+func fromWallMillis(ms int64, zone *time.Location) time.Time {
 	t := time.UnixMilli(ms).UTC()
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), place)
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
 }
 
 // floorTo returns the greatest multiple of step that is not above n.

@@ -36,8 +36,8 @@ func (f field) isIndexed() bool {
 	return f == created || f == "id" || f == "type" || f == "source.workspaceId" || f == "source.correlationId"
 }
 
-// isLogged reports whether the log itself has the field. What executions were given and
-// gave may be kept apart; the length of events with it is that of both.
+// isLogged reports whether the log itself has the field. The inputs and outputs of executions may be stored
+// separately; the length of events with it is that of both.
 func (f field) isLogged() bool {
 	return !f.isTyped() && f != "" && f != "payload" && f != "size" && f != "stripped" && f != "payload.apart" &&
 		!f.isBelow("payload.payload") && !f.isBelow("payload.output")
@@ -200,8 +200,8 @@ type schema struct {
 	items      *schema
 }
 
-// TypesOf reads the events of a workspace's settings. What is not there, or of a
-// type that it does not know, is found as it was recorded.
+// TypesOf reads the events of a workspace's settings. Fields that are not declared, or have an unknown type, are
+// searched as they were recorded.
 func TypesOf(events *document.Map) Types {
 	all := Types{}
 	for name, v := range objectAt(events, "types").All() {
@@ -315,8 +315,8 @@ type typedDoc struct {
 	types Types
 }
 
-// Says implements Doc.
-func (d typedDoc) Says(words ...string) bool {
+// ContainsWords implements Doc.
+func (d typedDoc) ContainsWords(words ...string) bool {
 	f := feed.Filter{Words: words}
 	return f.Match(d.Event)
 }

@@ -16,7 +16,7 @@ import (
 	"svc/domain/feed"
 )
 
-// query is a question that a document answers with yes or no.
+// query is a condition that a document matches or not.
 type query interface {
 	match(d Doc) bool
 	// needs adds to f what every match has.
@@ -226,8 +226,8 @@ type parser struct {
 	clauses int
 	pattern int // characters of all patterns
 	typed   bool
-	deep    bool // something is asked for that an index does not know
-	aside   bool // and that whole events must be read for
+	deep    bool // an index does not have everything that is needed
+	aside   bool // and whole events must be read
 	aggs    int
 	faults  []domain.FieldError
 }
@@ -345,8 +345,7 @@ func itemPath(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]"
 // field returns v when it is the name of a field.
 func (p *parser) field(v any, at string) field { return p.fieldAt(p.text(v, at), at) }
 
-// fieldAt returns the field with a name. Names are short: a long one would be looked
-// up piece by piece in every document.
+// fieldAt returns the field with a name. Names are short: a long one would be split and looked up in every document.
 func (p *parser) fieldAt(name, at string) field {
 	if utf8.RuneCountInString(name) > maxField {
 		p.fault(at, "has more than %d characters", maxField)
@@ -396,11 +395,11 @@ func (p *parser) matching(kind string, f field, v any, at string) query {
 	if !f.isProse() {
 		return p.terms(f, []any{v}, at)
 	}
-	said := p.wordsOf(textOf(v), at)
+	tokens := p.wordsOf(textOf(v), at)
 	if every {
-		return phrase{&f, said}
+		return phrase{&f, tokens}
 	}
-	return words{&f, plainWords(said), operator == "and"}
+	return words{&f, plainWords(tokens), operator == "and"}
 }
 
 // wordsOf returns the words of a text that is looked for. Each of them is a clause.
@@ -507,7 +506,7 @@ type phrase struct {
 
 func (q phrase) match(d Doc) (matches bool) {
 	switch {
-	case len(q.words) == 0, q.field == nil && !d.Says(q.words...):
+	case len(q.words) == 0, q.field == nil && !d.ContainsWords(q.words...):
 		return false
 	case q.field == nil && len(q.words) == 1:
 		return true
@@ -717,9 +716,9 @@ func isMath(text string) bool {
 	return isNow && strings.IndexAny(math, "+-/") == 0
 }
 
-func (s span) match(d Doc) bool { return slices.ContainsFunc(s.field.valuesOf(d), s.holds) }
+func (s span) match(d Doc) bool { return slices.ContainsFunc(s.field.valuesOf(d), s.contains) }
 
-func (s span) holds(v any) bool {
+func (s span) contains(v any) bool {
 	return (s.low == nil || s.low.before(v, 1)) && (s.high == nil || s.high.before(v, -1))
 }
 

@@ -27,8 +27,8 @@ type Doc interface {
 	// Values returns the values at a dotted path, lists element by element: texts,
 	// numbers, booleans, times and objects. The path "" is the whole event.
 	Values(path string) []any
-	// Says reports whether the event has all the words, anywhere.
-	Says(words ...string) bool
+	// ContainsWords reports whether the event has all the words, anywhere.
+	ContainsWords(words ...string) bool
 	// JSON returns the event as it is shown.
 	JSON() []byte
 }
@@ -49,8 +49,8 @@ const (
 	maxAggs     = 100      // in all
 	maxAggDepth = 5        // of aggregations
 	maxBuckets  = 10_000   // in an answer
-	maxMemory   = 64 << 20 // bytes, roughly, of what is held for the answer
-	maxFaults   = 20       // that are told
+	maxMemory   = 64 << 20 // bytes, roughly, of memory for the answer
+	maxFaults   = 20       // that are reported
 )
 
 // Request is what a search asks for.
@@ -59,8 +59,8 @@ type Request struct {
 	page  page
 	total bool // all hits are counted, however many there are
 	typed bool // some fields are those that workspaces declare
-	deep  bool // some are known only to who reads the events
-	whole bool // some are known only to who reads all of them
+	deep  bool // some need the events to be read
+	whole bool // some need the whole events to be read
 	aggs  []named
 }
 
@@ -101,7 +101,7 @@ func Parse(body map[string]any, terms Terms) (*Request, error) {
 	if len(p.faults) > 0 {
 		return nil, domain.Invalid(p.faults...)
 	}
-	r.typed, r.deep, r.whole = p.typed, p.deep || r.page.keep > 0, p.aside || r.page.keep > 0
+	r.typed, r.deep, r.whole = p.typed, p.deep || r.page.limit > 0, p.aside || r.page.limit > 0
 	return r, nil
 }
 
@@ -130,8 +130,8 @@ func typeFaults(body map[string]any) (wrong []domain.FieldError) {
 
 // page reads which documents are wanted.
 func (p *parser) page(body map[string]any) page {
-	g := page{order: newestFirst, keep: p.whole(body, "limit", "", usualLimit, 0, maxLimit)}
-	g.skip = p.whole(body, "page", "", 0, 0, 1<<30) * g.keep
+	g := page{order: newestFirst, limit: p.whole(body, "limit", "", usualLimit, 0, maxLimit)}
+	g.skip = p.whole(body, "page", "", 0, 0, 1<<30) * g.limit
 	if g.skip > maxOffset {
 		p.fault("page", "begins after the first %d documents: go on from there with a range on @timestamp", maxOffset)
 	}
@@ -167,20 +167,20 @@ func (r *Request) Typed() bool { return r.typed }
 // times, workspaces and correlation ids: an index of them is enough.
 func (r *Request) NeedsIndexOnly() bool { return !r.deep }
 
-// NeedsRunData reports whether the answer needs what executions were given and gave, which is
-// kept apart from their events.
+// NeedsRunData reports whether the answer needs the inputs and outputs of executions, which are stored separately
+// from their events.
 func (r *Request) NeedsRunData() bool { return r.whole }
 
 // Aggregates reports whether the request has aggregations.
 func (r *Request) Aggregates() bool { return len(r.aggs) > 0 }
 
-// budget is what the answer to one request may take.
+// budget limits the memory and time for the answer to one request.
 type budget struct {
-	field   string // that is to blame when it is not enough
-	held    int    // bytes, roughly
-	buckets int    // in the answer
-	steps   int
-	halt    func() error // says why to stop; nil: never
+	field     string // that is named when a limit is exceeded
+	usedBytes int    // bytes, roughly
+	buckets   int    // in the answer
+	steps     int
+	halt      func() error // says why to stop; nil: never
 }
 
 // stepsAtOnce is how many additions to buckets happen between two checks of the time: one
@@ -195,9 +195,9 @@ func (b *budget) work() error {
 	return b.halt()
 }
 
-// spend takes bytes, or gives them back when they are negative.
+// spend adds used bytes; negative ones are freed.
 func (b *budget) spend(bytes int) error {
-	if b.held += bytes; b.held <= maxMemory {
+	if b.usedBytes += bytes; b.usedBytes <= maxMemory {
 		return nil
 	}
 	return domain.Invalid(domain.FieldError{
@@ -233,10 +233,10 @@ func (h hit) cost() int {
 
 // page is which documents are wanted, and of them what.
 type page struct {
-	order      []sortKey
-	source     *source // nil: all of them
-	skip, keep int
-	inOrder    bool // they come in the order in which they are wanted
+	order       []sortKey
+	source      *source // nil: all of them
+	skip, limit int
+	inOrder     bool // they come in the order in which they are wanted
 }
 
 // hits are the first documents in an order. When they do not come in that order it
@@ -250,9 +250,9 @@ type hits struct {
 
 func (h *hits) add(d Doc) error {
 	h.seen++
-	wanted := h.skip + h.keep
+	wanted := h.skip + h.limit
 	switch {
-	case h.keep == 0, h.inOrder && (h.seen <= h.skip || h.seen > wanted):
+	case h.limit == 0, h.inOrder && (h.seen <= h.skip || h.seen > wanted):
 		return nil
 	case h.inOrder:
 		one := hit{body: h.source.of(d)}
@@ -290,7 +290,7 @@ func (h *hits) documents() []json.RawMessage {
 }
 
 // isFull reports whether no document that comes can be among those wanted.
-func (h *hits) isFull() bool { return h.keep == 0 || h.inOrder && h.seen >= h.skip+h.keep }
+func (h *hits) isFull() bool { return h.limit == 0 || h.inOrder && h.seen >= h.skip+h.limit }
 
 // compare orders hits; equal ones by arrival.
 func (h *hits) compare(a, b hit) int {
@@ -351,14 +351,14 @@ func (s *source) of(d Doc) json.RawMessage {
 	if s == nil {
 		return d.JSON()
 	}
-	kept := map[string]any{}
+	selected := map[string]any{}
 	for _, v := range d.Values("") {
 		if m, ok := v.(map[string]any); ok {
-			kept, _ = s.narrow(m, "").(map[string]any)
+			selected, _ = s.narrow(m, "").(map[string]any)
 		}
 	}
-	body, err := json.Marshal(kept)
-	if err != nil || kept == nil {
+	body, err := json.Marshal(selected)
+	if err != nil || selected == nil {
 		return json.RawMessage("{}") // what was decoded can be encoded
 	}
 	return body
@@ -371,24 +371,24 @@ func (s *source) narrow(v any, path string) any {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		kept := map[string]any{}
+		selected := map[string]any{}
 		for name, inner := range v {
 			if inner := s.narrow(inner, join(path, name)); inner != nil {
-				kept[name] = inner
+				selected[name] = inner
 			}
 		}
-		if len(kept) > 0 {
-			return kept
+		if len(selected) > 0 {
+			return selected
 		}
 	case []any:
-		var kept []any
+		var selected []any
 		for _, inner := range v {
 			if inner := s.narrow(inner, path); inner != nil {
-				kept = append(kept, inner)
+				selected = append(selected, inner)
 			}
 		}
-		if kept != nil {
-			return kept
+		if selected != nil {
+			return selected
 		}
 	}
 	return nil

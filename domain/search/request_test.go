@@ -210,7 +210,7 @@ func TestWithoutDeclaredTypesThereAreNone(t *testing.T) {
 	require.Empty(t, search.TypesOf(nil))
 	doc := search.Types(nil).Doc(shop[1])
 	require.Empty(t, doc.Values("aggPayload.amount"))
-	require.True(t, doc.Says("ink", "pen"))
+	require.True(t, doc.ContainsWords("ink", "pen"))
 	emitted := event("9", "order.lost", "2026-11-18T12:00:00Z", `{"amount":"3"}`, domain.Meta{})
 	emitted.Options.AggPayload = true
 	require.Equal(t, []any{"3"}, search.Types(nil).Doc(emitted).Values("aggPayload.amount"), "as it was recorded")

@@ -23,7 +23,7 @@ type checker struct{ faults, unknown []Fault }
 
 func (c *checker) allFaults() []Fault { return append(c.unknown, c.faults...) }
 
-func (c *checker) fault(code domain.Code, at *place, format string, args ...any) {
+func (c *checker) fault(code domain.Code, at *fieldPath, format string, args ...any) {
 	if len(c.faults) < maxFaults {
 		c.faults = append(c.faults, Fault{Field: at.String(), Message: fmt.Sprintf(format, args...), Code: code})
 	}
@@ -39,8 +39,8 @@ func (t *table) check(doc *document.Map) []Fault {
 	return c.allFaults()
 }
 
-// value checks one value. Null is of no use here unless its field may be null.
-func (c *checker) value(f *field, v any, at *place) {
+// value checks one value. Null is a fault unless its field may be null.
+func (c *checker) value(f *field, v any, at *fieldPath) {
 	got := kindOf(v)
 	if got&f.is == 0 {
 		c.fault(domain.CodeInvalidRequest, at, "expected %s, got %s", strings.Join(f.is.Names(), " or "), got)
@@ -58,7 +58,7 @@ func (c *checker) value(f *field, v any, at *place) {
 	}
 }
 
-func (c *checker) items(f *field, items []any, at *place) {
+func (c *checker) items(f *field, items []any, at *fieldPath) {
 	if f.each == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (c *checker) items(f *field, items []any, at *place) {
 	}
 }
 
-func (c *checker) mapping(f *field, m *document.Map, at *place) {
+func (c *checker) mapping(f *field, m *document.Map, at *fieldPath) {
 	if f.keys != nil {
 		for key := range m.All() {
 			if why := f.keys.wrong(key); why != "" {
@@ -88,19 +88,19 @@ func (c *checker) mapping(f *field, m *document.Map, at *place) {
 }
 
 // members checks the fields of an object.
-func (c *checker) members(f *field, m *document.Map, at *place) {
+func (c *checker) members(f *field, m *document.Map, at *fieldPath) {
 	for key, v := range m.All() {
 		member := f.member(key)
 		switch {
 		case member == nil && !f.open:
 			c.unknownField(f, at, key)
-		case member == nil || member.readOnly || v == nil && !member.firm:
+		case member == nil || member.readOnly || v == nil && !member.nullIsPresent:
 		default:
 			c.value(member, v, at.at(key))
 		}
 	}
 	for _, f := range f.of {
-		if v, ok := m.Get(f.name); f.must && v == nil && (!ok || !f.firm) {
+		if v, ok := m.Get(f.name); f.must && v == nil && (!ok || !f.nullIsPresent) {
 			c.fault(domain.CodeMissingParameter, at.at(f.name), "is required")
 		}
 	}
@@ -117,7 +117,7 @@ func (f *field) member(name string) *field {
 }
 
 // unknownField reports a field that an object does not have.
-func (c *checker) unknownField(f *field, at *place, key string) {
+func (c *checker) unknownField(f *field, at *fieldPath, key string) {
 	if at != nil {
 		c.fault(domain.CodeInvalidRequest, at.at(key), "unknown field; known are %s", f.known())
 	} else if len(c.unknown) < maxFaults {
@@ -128,7 +128,7 @@ func (c *checker) unknownField(f *field, at *place, key string) {
 	}
 }
 
-// known lists the members of an object that one may set.
+// known lists the members of an object that can be set.
 func (f *field) known() string {
 	var names []string
 	for _, f := range f.of {
@@ -143,7 +143,7 @@ func (f *field) known() string {
 const maxKey = 200
 
 // typed checks typed fields, by the code that checks those of automations.
-func (c *checker) typed(f *field, m *document.Map, at *place) {
+func (c *checker) typed(f *field, m *document.Map, at *fieldPath) {
 	if key, long := longKey(m); long {
 		c.fault(domain.CodeValidation, at, "a name has at most %d characters, which %s has not", maxKey, document.QuoteShort(key))
 		return
@@ -165,8 +165,8 @@ func (c *checker) typed(f *field, m *document.Map, at *place) {
 }
 
 func (c *checker) addFaults(faults []automation.Fault) {
-	room := min(maxFaults-len(c.faults), len(faults))
-	c.faults = append(c.faults, ofAutomation(faults[:room])...)
+	remaining := min(maxFaults-len(c.faults), len(faults))
+	c.faults = append(c.faults, ofAutomation(faults[:remaining])...)
 }
 
 // longKey returns a key in v that is too long for a name.
@@ -198,7 +198,7 @@ const (
 )
 
 // checkBlocks checks that the blocks of doc are neither too many nor too deep.
-func (c *checker) checkBlocks(doc *document.Map, at *place) {
+func (c *checker) checkBlocks(doc *document.Map, at *fieldPath) {
 	var n counter
 	n.count(doc, 0)
 	if n.blocks > MaxBlocks {
@@ -215,7 +215,7 @@ type counter struct{ blocks, levels int }
 // count looks for blocks in v, which is inside level of them.
 func (n *counter) count(v any, level int) {
 	if level > MaxLevels {
-		return // enough is known
+		return // more levels than are allowed
 	}
 	switch v := v.(type) {
 	case []any:
@@ -277,18 +277,18 @@ func Path(steps ...any) string {
 	return path
 }
 
-// place is the position of a value in a document. It becomes text only for a fault: a
-// document of many values below a long key would be copied many times. A nil place is the
+// fieldPath is the path to a value in a document. It becomes text only for a fault: a
+// document of many values below a long key would be copied many times. A nil path is the
 // document itself.
-type place struct {
-	up   *place
+type fieldPath struct {
+	up   *fieldPath
 	step any // a key or a position
 }
 
-func (p *place) at(step any) *place { return &place{p, step} }
+func (p *fieldPath) at(step any) *fieldPath { return &fieldPath{p, step} }
 
 // String returns the path, cut when it is long.
-func (p *place) String() string {
+func (p *fieldPath) String() string {
 	var steps []any
 	for ; p != nil; p = p.up {
 		step := p.step

@@ -38,7 +38,7 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.rules(doc)
 	case document.Index:
 		if blocks, _ := doc.Get("blocks"); kindOf(blocks) == object {
-			at := (*place)(nil).at("blocks")
+			at := (*fieldPath)(nil).at("blocks")
 			doc = c.replace(doc, "blocks", c.each(blocks.(*document.Map), at, c.blocksOf))
 		}
 		doc = c.fields(indexTable, doc)
@@ -50,7 +50,7 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.fields(&table{fields: []field{{name: "slug", is: text}}}, doc)
 	}
 	if c.oldBlocks > 0 {
-		c.list = append(c.list, Correction{c.firstOld.String(), OldBlockForm, fmt.Sprintf("%s in the older form {name, config} read as {slug, …settings}", blockCount(c.oldBlocks))})
+		c.list = append(c.list, Correction{c.firstOldBlock.String(), OldBlockForm, fmt.Sprintf("%s in the older form {name, config} read as {slug, …settings}", blockCount(c.oldBlocks))})
 	}
 	return doc, c.list
 }
@@ -64,12 +64,12 @@ func blockCount(blocks int) string {
 
 // corrector collects corrections of one document.
 type corrector struct {
-	list      []Correction
-	oldBlocks int
-	firstOld  *place
+	list          []Correction
+	oldBlocks     int
+	firstOldBlock *fieldPath
 }
 
-func (c *corrector) addCorrection(at *place, reason, format string, args ...any) {
+func (c *corrector) addCorrection(at *fieldPath, reason, format string, args ...any) {
 	if len(c.list) < maxFaults {
 		c.list = append(c.list, Correction{at.String(), reason, fmt.Sprintf(format, args...)})
 	}
@@ -102,7 +102,7 @@ func isIdentical(a, b any) bool {
 }
 
 // each replaces the values of a mapping.
-func (c *corrector) each(m *document.Map, at *place, change func(v any, at *place) any) *document.Map {
+func (c *corrector) each(m *document.Map, at *fieldPath, change func(v any, at *fieldPath) any) *document.Map {
 	next := m
 	for key, v := range m.All() {
 		if after := change(v, at.at(key)); !isIdentical(v, after) {
@@ -116,7 +116,7 @@ func (c *corrector) each(m *document.Map, at *place, change func(v any, at *plac
 }
 
 // items replaces the items of a list.
-func (c *corrector) items(items []any, at *place, change func(v any, at *place) any) []any {
+func (c *corrector) items(items []any, at *fieldPath, change func(v any, at *fieldPath) any) []any {
 	next, copied := items, false
 	for i, v := range items {
 		if after := change(v, at.at(i)); !isIdentical(v, after) {
@@ -134,7 +134,7 @@ func (c *corrector) fields(t *table, doc *document.Map) *document.Map {
 	return c.members(&field{of: t.fields}, doc, nil)
 }
 
-func (c *corrector) members(f *field, m *document.Map, at *place) *document.Map {
+func (c *corrector) members(f *field, m *document.Map, at *fieldPath) *document.Map {
 	next := m
 	for key, v := range m.All() {
 		member := f.member(key)
@@ -154,7 +154,7 @@ func (c *corrector) members(f *field, m *document.Map, at *place) *document.Map 
 }
 
 // value converts a value to the type of its field, and corrects what is in it.
-func (c *corrector) value(f *field, v any, at *place) any {
+func (c *corrector) value(f *field, v any, at *fieldPath) any {
 	if f.typed != untyped {
 		return v
 	}
@@ -165,14 +165,14 @@ func (c *corrector) value(f *field, v any, at *place) any {
 	switch v := v.(type) {
 	case []any:
 		if f.each != nil {
-			return c.items(v, at, func(item any, at *place) any { return c.value(f.each, item, at) })
+			return c.items(v, at, func(item any, at *fieldPath) any { return c.value(f.each, item, at) })
 		}
 	case *document.Map:
 		if f.of != nil {
 			return c.members(f, v, at)
 		}
 		if f.each != nil {
-			return c.each(v, at, func(item any, at *place) any { return c.value(f.each, item, at) })
+			return c.each(v, at, func(item any, at *fieldPath) any { return c.value(f.each, item, at) })
 		}
 	}
 	return v
@@ -180,7 +180,7 @@ func (c *corrector) value(f *field, v any, at *place) any {
 
 // converted returns a scalar in the type that its field has, the value itself when that is not
 // obvious. The message does not repeat the value: it may be a credential.
-func (c *corrector) converted(f *field, v any, at *place) any {
+func (c *corrector) converted(f *field, v any, at *fieldPath) any {
 	var after any
 	switch v := v.(type) {
 	case float64, bool:
@@ -208,7 +208,7 @@ func (c *corrector) converted(f *field, v any, at *place) any {
 }
 
 // blocksOf corrects the blocks of a page or of a block of the workspace.
-func (c *corrector) blocksOf(v any, at *place) any {
+func (c *corrector) blocksOf(v any, at *fieldPath) any {
 	m, _ := v.(*document.Map)
 	items, _ := m.Get("blocks")
 	if kindOf(items) != list {
@@ -217,11 +217,11 @@ func (c *corrector) blocksOf(v any, at *place) any {
 	return c.replace(m, "blocks", c.blocks(items, at.at("blocks"), false))
 }
 
-// blocks corrects a value at a place for blocks. With strict, only a certain block of the
+// blocks corrects a value where blocks are expected. With strict, only a certain block of the
 // older form is changed: a content may be anything. A block with a slug is not changed,
 // with all its settings: they may look like blocks of the older form.
-func (c *corrector) blocks(v any, at *place, strict bool) any {
-	block := func(v any, at *place) any {
+func (c *corrector) blocks(v any, at *fieldPath, strict bool) any {
+	block := func(v any, at *fieldPath) any {
 		if m, ok := v.(*document.Map); ok && isOldBlock(m, strict) {
 			return c.blocksInside(c.newBlock(m, at), at)
 		}
@@ -245,9 +245,9 @@ func isOldBlock(m *document.Map, strict bool) bool {
 
 // newBlock converts a block {name, config} to {slug, …settings}. A setting of its config
 // takes precedence over one beside it, except for its kind and its app instance.
-func (c *corrector) newBlock(m *document.Map, at *place) *document.Map {
-	if c.oldBlocks++; c.firstOld == nil {
-		c.firstOld = at
+func (c *corrector) newBlock(m *document.Map, at *fieldPath) *document.Map {
+	if c.oldBlocks++; c.firstOldBlock == nil {
+		c.firstOldBlock = at
 	}
 	value, _ := m.Get("config")
 	config, _ := value.(*document.Map)
@@ -263,7 +263,7 @@ func (c *corrector) newBlock(m *document.Map, at *place) *document.Map {
 		next.Set(key, v)
 	}
 	for key, v := range config.All() {
-		if _, taken := next.Get(key); taken {
+		if _, exists := next.Get(key); exists {
 			c.addCorrection(at.at("config").at(key), SettingDropped, "%s: it is a field of the block itself: the setting was dropped", key)
 			continue
 		}
@@ -273,12 +273,12 @@ func (c *corrector) newBlock(m *document.Map, at *place) *document.Map {
 }
 
 // blocksInside corrects the blocks in the settings of a block of the older form.
-func (c *corrector) blocksInside(v any, at *place) any {
+func (c *corrector) blocksInside(v any, at *fieldPath) any {
 	switch v := v.(type) {
 	case []any:
 		return c.items(v, at, c.blocksInside)
 	case *document.Map:
-		return c.each(v, at, func(value any, at *place) any {
+		return c.each(v, at, func(value any, at *fieldPath) any {
 			switch {
 			case at.step == "blocks" && kindOf(value) == list:
 				return c.blocks(value, at, false)
@@ -291,44 +291,44 @@ func (c *corrector) blocksInside(v any, at *place) any {
 	return v
 }
 
-// rules drops subjects and actions of rules that do not exist here, and rules that nothing is left
-// of: what they allow cannot be done. Rules that deny are left as they are, to be refused. Where rules have priorities of their own, dropping one
-// would move others among them, and nothing is changed.
+// rules drops subjects and actions of rules that do not exist here, and rules that nothing is left of: what they
+// allow cannot be done. Rules that deny are left as they are, to be refused. Where rules have priorities of their
+// own, dropping one would move others among them, and nothing is changed.
 func (c *corrector) rules(doc *document.Map) *document.Map {
 	value, _ := doc.Get("authorizations")
 	authorizations, _ := value.(*document.Map)
 	value, _ = authorizations.Get("rules")
 	rules, _ := value.([]any)
-	at := (*place)(nil).at("authorizations").at("rules")
+	at := (*fieldPath)(nil).at("authorizations").at("rules")
 	fixed := slices.ContainsFunc(rules, func(v any) bool {
 		rule, _ := v.(*document.Map)
 		priority, _ := rule.Get("priority")
 		return priority != nil
 	})
-	kept, changed := make([]any, 0, len(rules)), false
+	remaining, changed := make([]any, 0, len(rules)), false
 	for i, v := range rules {
 		rule, ok := v.(*document.Map)
 		if !ok {
-			kept = append(kept, v)
+			remaining = append(remaining, v)
 			continue
 		}
 		next, some := c.rule(rule, at.at(i), fixed)
 		if some {
-			kept = append(kept, next)
+			remaining = append(remaining, next)
 		}
 		changed = changed || !some || next != rule
 	}
 	if !changed {
 		return doc
 	}
-	return c.replace(doc, "authorizations", c.replace(authorizations, "rules", kept))
+	return c.replace(doc, "authorizations", c.replace(authorizations, "rules", remaining))
 }
 
 // maxRuleWords is how many subjects or actions of a rule are read.
 const maxRuleWords = 200
 
 // rule returns a rule without its unknown parts; some is false when nothing is left.
-func (c *corrector) rule(rule *document.Map, at *place, fixed bool) (next *document.Map, some bool) {
+func (c *corrector) rule(rule *document.Map, at *fieldPath, fixed bool) (next *document.Map, some bool) {
 	subjects, actions := wordsAt(rule, "subject"), wordsAt(rule, "action")
 	if len(subjects) == 0 || len(actions) == 0 || len(subjects) > maxRuleWords || len(actions) > maxRuleWords {
 		return rule, true // it is refused later

@@ -97,7 +97,7 @@ func (s *schemas) field(f *field) *document.Map {
 // typeNames lists the types of a field; one that may be left out may be null.
 func typeNames(f *field) any {
 	kinds := f.is
-	if !f.must && !f.firm && f.name != "" {
+	if !f.must && !f.nullIsPresent && f.name != "" {
 		kinds |= null
 	}
 	names := document.StringList(kinds.Names())

@@ -123,12 +123,12 @@ var roleFields = []field{
 }
 
 var ruleFields = []field{
-	{name: "action", is: text | list, each: word, must: true, firm: true, suggest: actions(), doc: "What is done."},
-	{name: "subject", is: text | list, each: word, must: true, firm: true, suggest: subjects(), doc: "To what."},
-	{name: "role", is: text | list, each: word, firm: true, doc: "Who; absent: everyone."},
-	{name: "inverted", is: boolean, firm: true, otherwise: false, doc: "The rule denies."},
-	{name: "conditions", is: object, firm: true, doc: "Fields of the subject and their values or $operators."},
-	{name: "fields", is: list, each: word, firm: true, doc: "The top-level fields that an update may touch."},
+	{name: "action", is: text | list, each: word, must: true, nullIsPresent: true, suggest: actions(), doc: "What is done."},
+	{name: "subject", is: text | list, each: word, must: true, nullIsPresent: true, suggest: subjects(), doc: "To what."},
+	{name: "role", is: text | list, each: word, nullIsPresent: true, doc: "Who; absent: everyone."},
+	{name: "inverted", is: boolean, nullIsPresent: true, otherwise: false, doc: "The rule denies."},
+	{name: "conditions", is: object, nullIsPresent: true, doc: "Fields of the subject and their values or $operators."},
+	{name: "fields", is: list, each: word, nullIsPresent: true, doc: "The top-level fields that an update may touch."},
 	{name: "reason", is: text, limit: 1000, doc: "Why."},
 	{name: "priority", is: number, least: 100, most: 999, whole: true, doc: "Its place among the rules; absent: 100 and its position."},
 }
@@ -174,7 +174,7 @@ var indexTable = &table{
 		m, _ := blocks.(*document.Map)
 		for name, block := range m.All() {
 			if inside, ok := block.(*document.Map); ok {
-				c.checkBlocks(inside, (*place)(nil).at("blocks").at(name))
+				c.checkBlocks(inside, (*fieldPath)(nil).at("blocks").at(name))
 			}
 		}
 	},
@@ -244,7 +244,7 @@ var pageTable = &table{
 		withDescription("updateOn", "Event whose payload updates the page.", awaited),
 		withDescription("notifyOn", "Event that notifies the visitor.", awaited),
 		withDescription("automation", "Automation whose output is merged over the page.", called),
-		{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "What it shows."},
+		{name: "blocks", is: list, each: &field{is: object, of: pageBlockFields, open: true}, doc: "What it shows."},
 	}, readOnly("workspaceId", "workspaceSlug", "customDomains", "events", "clientId", "appInstances"), audited),
 	also: func(c *checker, doc *document.Map) { c.checkBlocks(doc, nil) },
 	examples: []string{
@@ -255,9 +255,8 @@ var pageTable = &table{
 	},
 }
 
-// placedFields are what every block on a page has; its other settings are its
-// own.
-var placedFields = []field{
+// pageBlockFields are the fields of every block on a page; its other settings depend on its kind.
+var pageBlockFields = []field{
 	{name: "slug", is: text, must: true, rule: kindRule, doc: "Its kind: a built-in block, one of the workspace, or Instance.Block of an app."},
 	{name: "appInstance", is: text, rule: referenceRule, doc: "The app instance in which its automations and events are looked for."},
 	{name: "className", is: text, doc: "CSS classes."},
@@ -292,7 +291,7 @@ var blockFields = slices.Concat([]field{
 	{name: "block", is: text, rule: kindRule, doc: "The kind it is made from."},
 	withDescription("config", "Its configuration where a page gives none.", open),
 	withDescription("automation", "Automation whose output is merged over the block.", called),
-	{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "The blocks it is made of."},
+	{name: "blocks", is: list, each: &field{is: object, of: pageBlockFields, open: true}, doc: "The blocks it is made of."},
 	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
 }, readOnly("slug"), audited)
 
@@ -339,13 +338,12 @@ type field struct {
 	doc  string
 	is   jsontype.Set
 	must bool
-	// firm fields are not absent when they are null: a rule without a role applies to
+	// nullIsPresent: null does not mean that the field is absent. A rule without a role applies to
 	// everyone, which must be explicit.
-	firm bool
+	nullIsPresent bool
 	// readOnly fields are set by the service and not checked.
 	readOnly bool
-	// droppable fields are left out of an imported document when they are wrong: what they say is
-	// not worth the document.
+	// droppable fields are left out of an imported document when they are wrong: the document is usable without them.
 	droppable bool
 
 	of    []field // the members of an object, which has no others
@@ -371,11 +369,11 @@ type field struct {
 // pattern is what a string must look like, for a machine and in words.
 type pattern struct {
 	*regexp.Regexp
-	says string
+	description string
 }
 
-func matching(expression, says string) *pattern {
-	return &pattern{regexp.MustCompile(expression), says}
+func matching(expression, description string) *pattern {
+	return &pattern{regexp.MustCompile(expression), description}
 }
 
 // naming is the rule of the keys of an object.
@@ -397,7 +395,7 @@ func namingOf(p *pattern) *naming {
 }
 
 func (p *pattern) wrong(s string) string {
-	return fmt.Sprintf("%s is not a valid %s", document.QuoteShort(s), p.says)
+	return fmt.Sprintf("%s is not a valid %s", document.QuoteShort(s), p.description)
 }
 
 // valueProblem returns the problem of a value of the right type.
@@ -494,10 +492,10 @@ func addressRule(v any) string {
 }
 
 // slugRule is the rule of slugs that a kind of documents has.
-func slugRule(kind *document.Kind, says string) func(any) string {
+func slugRule(kind *document.Kind, description string) func(any) string {
 	return func(v any) string {
 		if s, ok := v.(string); ok && !kind.HasSlug(s) {
-			return fmt.Sprintf("%s is no slug: %s", document.QuoteShort(s), says)
+			return fmt.Sprintf("%s is no slug: %s", document.QuoteShort(s), description)
 		}
 		return ""
 	}

@@ -71,14 +71,14 @@ const maxNamed = 20
 // text, without marks on letters; else "untitled". The first of it, it-1, it-2 …
 // is returned that is not taken. taken is asked in lower case, because slugs that
 // differ in case only are files that some disks cannot tell apart.
-func FromName(name any, taken func(lower string) bool) string {
+func FromName(name any, isUsed func(lower string) bool) string {
 	text, _ := document.AsLocalized(name)
 	base := plain(text.First())
 	if base == "" {
 		base = "untitled"
 	}
 	slug := base
-	for n := 1; !document.Page.HasSlug(slug) || taken(strings.ToLower(slug)); n++ {
+	for n := 1; !document.Page.HasSlug(slug) || isUsed(strings.ToLower(slug)); n++ {
 		slug = base + "-" + strconv.Itoa(n)
 	}
 	return slug

@@ -307,13 +307,13 @@ func normalise(s State) (State, error) {
 
 // distinct returns groups without repetitions, in order, and never nil.
 func distinct(groups []string) []string {
-	kept := make([]string, 0, len(groups))
+	unique := make([]string, 0, len(groups))
 	for _, g := range groups {
-		if !slices.Contains(kept, g) {
-			kept = append(kept, g)
+		if !slices.Contains(unique, g) {
+			unique = append(unique, g)
 		}
 	}
-	return kept
+	return unique
 }
 
 func changePassword(s State, c ChangePassword) ([]domain.Event, error) {
@@ -327,15 +327,15 @@ func resetPassword(s State, c ResetPassword) ([]domain.Event, error) {
 	if s.Email == "" || s.Email != c.Email || s.Credentials.Fingerprint() != c.Was || s.Status == Deactivated {
 		return nil, spentToken()
 	}
-	next, taken := s, !s.Credentials.EmailProven
-	if taken {
+	next, disowned := s, !s.Credentials.EmailProven
+	if disowned {
 		next = withoutCredentials(next)
 	}
 	next, err := normalise(withProvenEmail(withPassword(next, c.Password), c.Validate))
 	if err != nil {
 		return nil, err
 	}
-	return []domain.Event{PasswordReset{Email: s.Email, IP: c.IP, User: next.User, Credentials: next.Credentials, Disowned: taken}}, nil
+	return []domain.Event{PasswordReset{Email: s.Email, IP: c.IP, User: next.User, Credentials: next.Credentials, Disowned: disowned}}, nil
 }
 
 func proveEmail(s State, c ProveEmail) ([]domain.Event, error) {
@@ -363,17 +363,17 @@ func claim(s State, c Claim) ([]domain.Event, error) {
 	if s.Email == "" {
 		return nil, domain.Refuse(domain.CodeConflict, "an account without a mail address cannot be claimed")
 	}
-	next, taken := s, false
+	next, disowned := s, false
 	if c.Password != "" {
-		taken = !s.Credentials.EmailProven
-		if taken {
+		disowned = !s.Credentials.EmailProven
+		if disowned {
 			next = withoutCredentials(next)
 		}
 		next = withPassword(withoutTOTP(next), c.Password)
 	}
 	next = withProvenEmail(next, true)
 	next.Status = Validated
-	return takeOwnership(s, next, taken)
+	return ownershipEvents(s, next, disowned)
 }
 
 func link(s State, c Link) ([]domain.Event, error) {
@@ -384,17 +384,17 @@ func link(s State, c Link) ([]domain.Event, error) {
 		return nil, domain.Refuse(domain.CodePermissionDenied, "the account with this mail address belongs to another identity of this provider").
 			Reason("identity_conflict")
 	}
-	next, taken := s, !s.Credentials.EmailProven
-	if taken {
+	next, disowned := s, !s.Credentials.EmailProven
+	if disowned {
 		next = withoutCredentials(next)
 	}
-	return takeOwnership(s, withIdentity(withProvenEmail(next, true), c.Provider, c.Identity), taken)
+	return ownershipEvents(s, withIdentity(withProvenEmail(next, true), c.Provider, c.Identity), disowned)
 }
 
-// takeOwnership is updated, with the event that the account has a new owner.
-func takeOwnership(s, next State, taken bool) ([]domain.Event, error) {
+// ownershipEvents is updated, with the event that the account has a new owner.
+func ownershipEvents(s, next State, disowned bool) ([]domain.Event, error) {
 	events, err := updated(s, next)
-	if len(events) == 1 && taken {
+	if len(events) == 1 && disowned {
 		e := events[0].(Updated)
 		e.Disowned = true
 		events[0] = e
@@ -426,9 +426,9 @@ func withoutTOTP(s State) State {
 
 func resealTOTP(s State, c ResealTOTP) ([]domain.Event, error) {
 	next := s
-	for _, kept := range []*[]byte{&next.Credentials.TOTP, &next.Credentials.OfferedTOTP} {
-		if len(*kept) > 0 && bytes.Equal(*kept, c.Was) {
-			*kept = c.Sealed
+	for _, sealed := range []*[]byte{&next.Credentials.TOTP, &next.Credentials.OfferedTOTP} {
+		if len(*sealed) > 0 && bytes.Equal(*sealed, c.Was) {
+			*sealed = c.Sealed
 		}
 	}
 	return updated(s, next)

@@ -122,8 +122,8 @@ func (v *view) Row(number uint32, id string) (*value.Object, error) {
 	return collection.DecodeRow(b)
 }
 
-// Holder implements collection.View.
-func (v *view) Holder(number uint32, x collection.Index, key []byte) (string, error) {
+// UniqueOwner implements collection.View.
+func (v *view) UniqueOwner(number uint32, x collection.Index, key []byte) (string, error) {
 	id, err := get(v.txn, entryKey(v.space, number, x, key, ""))
 	return string(id), err
 }

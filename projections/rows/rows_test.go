@@ -93,7 +93,7 @@ func (d *desk) append(id domain.StreamID, snapshot bool, body []byte) {
 
 // made is a collection with some rows, encoded.
 func made(ids ...string) []byte {
-	b := collection.AppendChange(nil, collection.Change{Kind: collection.Made, Collection: 1, Schema: "default", Name: "c"})
+	b := collection.AppendChange(nil, collection.Change{Kind: collection.Created, Collection: 1, Schema: "default", Name: "c"})
 	return append(b, put(ids...)...)
 }
 

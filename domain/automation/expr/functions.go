@@ -445,13 +445,13 @@ func runesIn(s string, n int) int {
 var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
 func escapeHTML(c *callArgs) any {
-	s, grown := c.textArg(0), 0
+	s, delta := c.textArg(0), 0
 	for i := range len(s) {
 		if strings.IndexByte(`&<>"'`, s[i]) >= 0 {
-			grown += len("&quot;")
+			delta += len("&quot;")
 		}
 	}
-	if !c.spendText(grown) {
+	if !c.spendText(delta) {
 		return value.Undefined
 	}
 	return strings.Map(func(r rune) rune {

@@ -76,7 +76,7 @@ func (m *Matcher) MatchWithin(v any, steps int) (matches bool, spent int, err er
 
 func (m *Matcher) match(e *evaluation, v any) bool {
 	evaluation := match.Evaluation{Comparer: comparer{e, m.loose}, ListIndexes: true}
-	return evaluation.Holds(m.condition, v) == match.Yes
+	return evaluation.Matches(m.condition, v) == match.Yes
 }
 
 // comparer implements match.Comparer.

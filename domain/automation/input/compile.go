@@ -143,7 +143,7 @@ func (c *compiler) collect(v any, at *location, depth int, named bool) {
 	case *value.Object:
 		for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
 			name, ok := v.At(keyword).(string)
-			if _, taken := c.anchors[name]; ok && !named && !taken {
+			if _, exists := c.anchors[name]; ok && !named && !exists {
 				c.anchors[name] = foundSchema{v, at}
 			}
 		}

@@ -55,15 +55,15 @@ func (t types) check(r *run, n *node, v any) bool {
 	if r.isMuted() {
 		return false
 	}
-	var told []string
+	var expected []string
 	for _, name := range t {
-		told = append(told, knownTypes[name])
+		expected = append(expected, knownTypes[name])
 	}
 	names := value.From([]string(t))
 	if len(t) == 1 {
 		names = t[0]
 	}
-	return r.fault(n, "type", fmt.Sprintf("expected %s, got %s", strings.Join(told, " or "), value.TypeName(v)), "type", names)
+	return r.fault(n, "type", fmt.Sprintf("expected %s, got %s", strings.Join(expected, " or "), value.TypeName(v)), "type", names)
 }
 
 func isType(r *run, name string, v any) bool {
@@ -127,11 +127,11 @@ func (e *enum) check(r *run, n *node, v any) bool {
 	if len(e.values) > maxChoices {
 		return r.fault(n, "enum", fmt.Sprintf("must be one of %d values", len(e.values)))
 	}
-	var told []string
+	var names []string
 	for _, v := range e.values {
-		told = append(told, value.JSON(v, ""))
+		names = append(names, value.JSON(v, ""))
 	}
-	return r.fault(n, "enum", shorten("must be one of: "+strings.Join(told, ", ")), "allowedValues", e.values)
+	return r.fault(n, "enum", shorten("must be one of: "+strings.Join(names, ", ")), "allowedValues", e.values)
 }
 
 // constant is the keyword const.
@@ -550,14 +550,14 @@ func (s *allOf) check(r *run, _ *node, v any) bool {
 type anyOf struct{ nodes []*node }
 
 func (s *anyOf) check(r *run, n *node, v any) bool {
-	told := len(r.faults)
+	faultCount := len(r.faults)
 	for _, form := range s.nodes {
 		if form.check(r, v) {
-			r.faults = r.faults[:told]
+			r.faults = r.faults[:faultCount]
 			return true
 		}
 	}
-	return r.faultBefore(told, n, "anyOf", formsExpected(s.nodes))
+	return r.faultBefore(faultCount, n, "anyOf", formsExpected(s.nodes))
 }
 
 func formsExpected(forms []*node) string {
@@ -568,7 +568,7 @@ func formsExpected(forms []*node) string {
 type oneOf struct{ nodes []*node }
 
 func (s *oneOf) check(r *run, n *node, v any) bool {
-	told, fitting := len(r.faults), []any(nil)
+	faultCount, fitting := len(r.faults), []any(nil)
 	for i, form := range s.nodes {
 		if len(fitting) == 0 && form.check(r, v) || len(fitting) > 0 && form.isValid(r, v) {
 			fitting = append(fitting, float64(i))
@@ -578,9 +578,9 @@ func (s *oneOf) check(r *run, n *node, v any) bool {
 		}
 	}
 	if len(fitting) == 0 {
-		return r.faultBefore(told, n, "oneOf", formsExpected(s.nodes), "passingSchemas", nil)
+		return r.faultBefore(faultCount, n, "oneOf", formsExpected(s.nodes), "passingSchemas", nil)
 	}
-	r.faults = r.faults[:told]
+	r.faults = r.faults[:faultCount]
 	return len(fitting) == 1 || r.fault(n, "oneOf", fmt.Sprintf("must fit exactly one of %d schemas", len(s.nodes)), "passingSchemas", fitting)
 }
 

@@ -181,14 +181,14 @@ func (s *Shape) Recorded(in *value.Object) *value.Object {
 	if !ok {
 		return out
 	}
-	told := withoutAuthorization(headers)
-	if told == headers {
+	redacted := withoutAuthorization(headers)
+	if redacted == headers {
 		return out
 	}
 	if out == in {
 		out = in.Copy()
 	}
-	out.Set("headers", told)
+	out.Set("headers", redacted)
 	return out
 }
 

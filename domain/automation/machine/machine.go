@@ -336,20 +336,20 @@ func (m *Machine) conditions(b *branch, in *automation.Instruction) *outcome {
 			return nil
 		}
 	}
-	taken := ""
+	chosen := ""
 	if in.Default != nil {
-		taken = "default"
+		chosen = "default"
 	}
-	m.observe(b, taken)
+	m.observe(b, chosen)
 	b.pushBlock(in, defaultBlock)
 	return nil
 }
 
-func (m *Machine) observe(b *branch, taken string) {
+func (m *Machine) observe(b *branch, branchName string) {
 	if m.Observe != nil {
-		m.Observe(b.x, b.location(), taken)
+		m.Observe(b.x, b.location(), branchName)
 	}
-	m.traceEnd(b, taken, nil)
+	m.traceEnd(b, branchName, nil)
 }
 
 // traceBegin calls Trace.Begin for the instruction of a branch.

@@ -114,33 +114,33 @@ func (l *locals) applyOp(root string, op variable.Op, limit int) (int, error) {
 	if done, err := l.changeInPlace(root, old, op, limit); done {
 		return 0, err
 	}
-	made, grown, err := variable.Change(old, op)
+	next, delta, err := variable.Change(old, op)
 	if err != nil {
 		return 0, err
 	}
-	switch stays := !value.IsUndefined(made); {
+	switch stays := !value.IsUndefined(next); {
 	case !known && stays:
-		grown = sizeOf(root, made)
+		delta = sizeOf(root, next)
 	case known && !stays:
-		grown = -sizeOf(root, old)
+		delta = -sizeOf(root, old)
 	case !stays:
 		return 0, nil
 	}
-	if err := l.checkGrowth(grown, limit); err != nil {
+	if err := l.checkGrowth(delta, limit); err != nil {
 		return 0, err
 	}
-	l.size += grown
-	if value.IsUndefined(made) {
+	l.size += delta
+	if value.IsUndefined(next) {
 		l.deleteVariable(root)
 		return 0, nil
 	}
-	l.vars[root] = made
-	l.markOwned(root, old, made, op)
+	l.vars[root] = next
+	l.markOwned(root, old, next, op)
 	return copyCost(old, op.Path), nil
 }
 
-func (l *locals) checkGrowth(grown, limit int) error {
-	if size := l.size + grown; grown > 0 && size > limit {
+func (l *locals) checkGrowth(delta, limit int) error {
+	if size := l.size + delta; delta > 0 && size > limit {
 		return tooLargeError(size, limit)
 	}
 	return nil
@@ -183,14 +183,14 @@ func (i *iteration) change(root string, op variable.Op, limit int) (int, error) 
 		at = &i.index
 	}
 	old := *at
-	made, grown, err := variable.Change(old, op)
+	next, delta, err := variable.Change(old, op)
 	if err != nil {
 		return 0, err
 	}
-	if grown > 0 && !value.FitsWithin(made, limit) {
-		return 0, tooLargeError(variable.Size(made), limit)
+	if delta > 0 && !value.FitsWithin(next, limit) {
+		return 0, tooLargeError(variable.Size(next), limit)
 	}
-	*at = made
+	*at = next
 	return copyCost(old, op.Path), nil
 }
 
@@ -302,11 +302,11 @@ func (l *locals) pushInPlace(root string, at any, where slot, v any, limit int) 
 	if !ok {
 		return false, nil
 	}
-	grown := variable.Size(v) + len(",")
-	if err := l.checkGrowth(grown, limit); err != nil {
+	delta := variable.Size(v) + len(",")
+	if err := l.checkGrowth(delta, limit); err != nil {
 		return true, err
 	}
-	l.size += grown
+	l.size += delta
 	longer := append(list, v)
 	l.setSlot(root, where, longer)
 	if &longer[0] != &list[0] {
@@ -323,11 +323,11 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 		if !known && parent.Len() == 0 {
 			return false, nil
 		}
-		grown := variable.Size(v)
+		delta := variable.Size(v)
 		if known {
-			grown -= variable.Size(old)
+			delta -= variable.Size(old)
 		} else {
-			grown += variable.Size(last.Key) + len(":,")
+			delta += variable.Size(last.Key) + len(":,")
 		}
 		if _, hidden := v.(value.Stream); hidden {
 			return false, nil
@@ -335,10 +335,10 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 		if _, hidden := old.(value.Stream); hidden {
 			return false, nil
 		}
-		if err := l.checkGrowth(grown, limit); err != nil {
+		if err := l.checkGrowth(delta, limit); err != nil {
 			return true, err
 		}
-		l.size += grown
+		l.size += delta
 		parent.Set(last.Key, v)
 		return true, nil
 	case []any:
@@ -349,11 +349,11 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 		if !ok || i > len(parent) {
 			return false, nil
 		}
-		grown := variable.Size(v) - variable.Size(parent[i])
-		if err := l.checkGrowth(grown, limit); err != nil {
+		delta := variable.Size(v) - variable.Size(parent[i])
+		if err := l.checkGrowth(delta, limit); err != nil {
 			return true, err
 		}
-		l.size += grown
+		l.size += delta
 		parent[i] = v
 		return true, nil
 	}

@@ -207,8 +207,8 @@ func (in *index) withSecrets(secrets []string) *index {
 		}
 	}
 	for begin, all := range found {
-		place := hashPrefix(begin)
-		more.begins[place/64] |= 1 << (place % 64)
+		slot := hashPrefix(begin)
+		more.begins[slot/64] |= 1 << (slot % 64)
 		for _, f := range more.forms[begin] {
 			all = append(all, f.text)
 		}
@@ -234,8 +234,8 @@ func sortForms(texts []string) []form {
 
 // mayBegin reports whether a form may begin with four bytes.
 func (in *index) mayBegin(four uint32) bool {
-	place := hashPrefix(four)
-	return in.begins[place/64]&(1<<(place%64)) != 0
+	slot := hashPrefix(four)
+	return in.begins[slot/64]&(1<<(slot%64)) != 0
 }
 
 // fourBytesAt returns four bytes of a text as one number.
@@ -310,13 +310,13 @@ func (in *index) text(text string) string {
 		return text
 	}
 	var out strings.Builder
-	kept := 0
+	copied := 0
 	for begin >= 0 {
-		out.WriteString(text[kept:begin])
+		out.WriteString(text[copied:begin])
 		out.WriteString(Redacted)
-		kept = end
+		copied = end
 		begin, end = s.nextSecret(end)
 	}
-	out.WriteString(text[kept:])
+	out.WriteString(text[copied:])
 	return out.String()
 }

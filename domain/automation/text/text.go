@@ -90,7 +90,7 @@ func readSplitter(params *value.Object) (*splitter, error) {
 	if !ok && !value.IsNothing(keep) {
 		return nil, automation.Invalid("keepSeparator is true or false, not %s", value.TypeName(keep))
 	}
-	s := &splitter{size: size, overlap: overlap, keep: kept}
+	s := &splitter{size: size, overlap: overlap, keepSeparator: kept}
 	given := params.At("separators")
 	if value.IsNothing(given) {
 		given = defaultSeparators()
@@ -133,7 +133,7 @@ const maxChunks = 64 << 20
 type splitter struct {
 	size, overlap int
 	separators    []string
-	keep          bool
+	keepSeparator bool
 }
 
 // part is a piece of the content that is not cut any further.
@@ -198,7 +198,7 @@ func (in *splitting) pieces(begin, end int, separator string, others []string) {
 		}
 		in.piece(begin, from+at, others)
 		begin, from = from+at, from+at+len(separator)
-		if !in.keep {
+		if !in.keepSeparator {
 			begin = from
 		}
 	}

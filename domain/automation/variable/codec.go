@@ -308,7 +308,7 @@ func (d *decoder) nextBytes(n int) []byte {
 		d.fail()
 		return nil
 	}
-	taken := d.rest[:n]
+	next := d.rest[:n]
 	d.rest = d.rest[n:]
-	return taken
+	return next
 }

@@ -55,23 +55,23 @@ func Apply(old any, op Op) (any, error) {
 
 // Change is Apply that also returns by how many bytes the value has grown as JSON: Size of
 // the new value less Size of the old, without measuring all of them.
-func Change(old any, op Op) (next any, grown int, err error) {
+func Change(old any, op Op) (next any, delta int, err error) {
 	if op.Kind > Delete {
 		return old, 0, automation.Invalid("there is no operation %d on a variable", op.Kind)
 	}
 	if op.Kind == Delete || value.IsUndefined(op.Value) {
-		next, grown = removeAt(old, op)
-		return next, grown, nil
+		next, delta = removeAt(old, op)
+		return next, delta, nil
 	}
 	size := measure(op.Value)
 	if len(op.Path)+size.depth > MaxNested {
 		return old, 0, automation.Invalid("a variable may be nested %d levels deep at most", MaxNested)
 	}
-	next, grown, err = (&change{Op: op, size: size.bytes}).at(old, op.Path)
+	next, delta, err = (&change{Op: op, size: size.bytes}).at(old, op.Path)
 	if err != nil {
 		return old, 0, err
 	}
-	return next, grown, nil
+	return next, delta, nil
 }
 
 // change is a running operation that sets something.
@@ -100,14 +100,14 @@ func (c *change) at(old any, path []expr.Step) (any, int, error) {
 	if path[0].Index {
 		parent = []any{}
 	}
-	next, grown, err := c.at(parent, path)
-	return next, grown + len("{}") - len("null"), err
+	next, delta, err := c.at(parent, path)
+	return next, delta + len("{}") - len("null"), err
 }
 
 func (c *change) member(parent *value.Object, path []expr.Step) (any, int, error) {
 	key := path[0].Key
 	old := parent.At(key)
-	child, grown, err := c.at(old, path[1:])
+	child, delta, err := c.at(old, path[1:])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,13 +115,13 @@ func (c *change) member(parent *value.Object, path []expr.Step) (any, int, error
 	next.Set(key, child)
 	switch before, after := isInJSON(old), isInJSON(child); {
 	case !before && after:
-		grown += memberSize(parent, key, len("null"))
+		delta += memberSize(parent, key, len("null"))
 	case before && !after:
-		grown = -memberSize(parent, key, measure(old).bytes)
+		delta = -memberSize(parent, key, measure(old).bytes)
 	case !before:
-		grown = 0
+		delta = 0
 	}
-	return next, grown, nil
+	return next, delta, nil
 }
 
 func (c *change) item(parent []any, path []expr.Step) (any, int, error) {
@@ -138,15 +138,15 @@ func (c *change) item(parent []any, path []expr.Step) (any, int, error) {
 	if index < len(parent) {
 		old = parent[index]
 	}
-	child, grown, err := c.at(old, path[1:])
+	child, delta, err := c.at(old, path[1:])
 	if err != nil {
 		return nil, 0, err
 	}
 	next[index] = child
 	if added := len(next) - len(parent); added > 0 {
-		grown += added*len(",null") - missingComma(len(parent))
+		delta += added*len(",null") - missingComma(len(parent))
 	}
-	return next, grown, nil
+	return next, delta, nil
 }
 
 func (c *change) refusal(path []expr.Step, why string) error {
@@ -159,8 +159,8 @@ func (c *change) put(old any) (any, int, error) {
 	case c.Kind == Push:
 		return c.push(old)
 	case c.Kind == Merge && !value.IsNothing(old):
-		next, grown := c.merge(old)
-		return next, grown, nil
+		next, delta := c.merge(old)
+		return next, delta, nil
 	}
 	return c.Value, c.size - measure(old).bytes, nil
 }
@@ -170,11 +170,11 @@ func (c *change) push(old any) (any, int, error) {
 	if !ok && !value.IsNothing(old) {
 		return nil, 0, automation.Invalid("cannot push to %s: its type is %s, not array", pathText(c.Path), value.TypeName(old))
 	}
-	grown := c.size + len(",") - missingComma(len(list))
+	delta := c.size + len(",") - missingComma(len(list))
 	if !ok {
-		grown += len("[]") - len("null")
+		delta += len("[]") - len("null")
 	}
-	return appendCopy(list, c.Value), grown, nil
+	return appendCopy(list, c.Value), delta, nil
 }
 
 func (c *change) merge(old any) (any, int) {
@@ -204,18 +204,18 @@ func (c *change) mergeList(old []any) (any, int) {
 
 func mergeObjects(old, over *value.Object) (any, int) {
 	next := old.Copy()
-	grown := 0
+	delta := 0
 	for _, key := range over.Keys() {
 		was, is := next.At(key), over.At(key)
 		if isInJSON(was) {
-			grown -= memberSize(next, key, measure(was).bytes)
+			delta -= memberSize(next, key, measure(was).bytes)
 		}
 		next.Set(key, is)
 		if isInJSON(is) {
-			grown += memberSize(next, key, measure(is).bytes)
+			delta += memberSize(next, key, measure(is).bytes)
 		}
 	}
-	return next, grown
+	return next, delta
 }
 
 // appendCopy returns a list with more items. It never writes behind the end of the
@@ -254,10 +254,10 @@ func withoutMember(parent *value.Object, path []expr.Step, closing bool) (any, i
 		return parent, 0
 	}
 	if len(path) > 1 {
-		child, grown := withoutPath(old, path[1:], closing)
+		child, delta := withoutPath(old, path[1:], closing)
 		next := parent.Copy()
 		next.Set(key, child)
-		return next, grown
+		return next, delta
 	}
 	next := value.NewObjectSize(parent.Len() - 1)
 	for _, other := range parent.Keys() {
@@ -281,9 +281,9 @@ func withoutItem(parent []any, path []expr.Step, closing bool) (any, int) {
 	if len(path) == 1 && closing {
 		return slices.Delete(next, index, index+1), missingComma(len(parent)-1) - len(",") - measure(old).bytes
 	}
-	child, grown := withoutPath(old, path[1:], closing)
+	child, delta := withoutPath(old, path[1:], closing)
 	next[index] = child
-	return next, grown
+	return next, delta
 }
 
 // pathText writes a path for messages.
