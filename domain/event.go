@@ -165,6 +165,8 @@ type Fact struct {
 	Schema  int    // version of its stored shape; grows when the shape changes
 	Summary string // one line for the event catalogue
 	Hidden  bool   // a means to an end: no feed, search, webhook or subscriber gets it
+	// ErasedByType says that it is erased sooner than other activity, by its type.
+	ErasedByType bool
 
 	decode func([]byte) (Event, error)
 }
@@ -185,6 +187,13 @@ func Describe[T Event](log Log, summary string) Fact {
 // Internal returns the row of an event that is a means to an end: nobody reads it.
 func (f Fact) Internal() Fact {
 	f.Hidden = true
+	return f
+}
+
+// ErasedAlone returns the row of an event that is erased by its type, and is never stored in one message with
+// events of other types.
+func (f Fact) ErasedAlone() Fact {
+	f.ErasedByType = true
 	return f
 }
 

@@ -24,7 +24,7 @@ type Report struct {
 	Duration   Duration        `json:"duration"`
 }
 
-// Progress receives how far a rebuild or a verification has come: sequences
+// Progress receives how far a rebuild or a verification has come: messages
 // done, out of a total that grows with the logs. It may be nil.
 type Progress func(done, total uint64)
 
@@ -121,17 +121,18 @@ func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *met
 	if w.at.Seq >= last {
 		return nil
 	}
-	meter.expect(w.log, last)
+	meter.expect(w.log, info.Messages)
 	err = m.read(ctx, w.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
 		events := eventsUpTo(b.Events, until)
 		if err := w.apply(events); err != nil {
 			return false, err
 		}
 		more = b.Pending > 0 && len(events) == len(b.Events) && w.at.Seq < until
+		left := min(b.Pending, info.Messages)
 		if !more {
-			err = w.finishAt(last)
+			left, err = 0, w.finishAt(last)
 		}
-		meter.report(w.log, w.at.Seq)
+		meter.report(w.log, info.Messages-left)
 		return more, err
 	})
 	return cmp.Or(err, w.flush()) // also what came before a fault
@@ -156,10 +157,10 @@ func newMeter(progress Progress) *meter {
 	return &meter{progress: progress, done: map[domain.Log]uint64{}, total: map[domain.Log]uint64{}}
 }
 
-func (t *meter) expect(log domain.Log, last uint64) { t.total[log] = max(t.total[log], last) }
+func (t *meter) expect(log domain.Log, messages uint64) { t.total[log] = max(t.total[log], messages) }
 
-func (t *meter) report(log domain.Log, seq uint64) {
-	t.done[log] = seq
+func (t *meter) report(log domain.Log, messages uint64) {
+	t.done[log] = max(t.done[log], messages)
 	if t.progress == nil {
 		return
 	}

@@ -200,7 +200,7 @@ func TestVerifyingWhatIsRight(t *testing.T) {
 	require.Equal(t, at, v.Position)
 	require.Equal(t, []projections.LogReport{
 		{Log: domain.State, First: 1, Last: 600, Messages: 600},
-		{Log: domain.Activity, First: 1, Last: 1, Messages: 1},
+		{Log: domain.Activity, First: at.Activity, Last: at.Activity, Messages: 1},
 	}, v.Logs)
 	require.Equal(t, uint64(2400), v.Projections[0].Keys, "four of each")
 	nums, err := h.Generations()

@@ -118,7 +118,7 @@ func Table() []domain.Fact {
 		domain.Describe[subscription.Deleted](domain.State, "A subscription was deleted."),
 		domain.Describe[subscription.Disabled](domain.State, "A subscription was disabled by the platform, because its receiver failed for too long."),
 		domain.Describe[subscription.Tested](domain.Activity, "The event that a test of a subscription sends."),
-		domain.Describe[subscription.Attempted](domain.Activity, "The state of deliveries to a subscription.").Internal(),
+		domain.Describe[subscription.Attempted](domain.Activity, "The state of deliveries to a subscription.").Internal().ErasedAlone(),
 		domain.Describe[topic.Created](domain.State, "A user topic was created: events can be sent to all users who join it."),
 		domain.Describe[topic.Joined](domain.State, "A user joined a topic and receives its events."),
 	}

@@ -54,16 +54,24 @@ func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventsto
 
 // commit appends without checking whether writes are possible.
 func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
-	msgs, log, err := l.encodeCommits(commits)
+	log, err := logOfAll(commits)
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
+	store := func() ([]uint64, error) { return l.packer.append(ctx, commits) }
+	if !l.usesGroups(log) {
+		msgs, err := l.encodeCommits(log, commits)
+		if err != nil {
+			return eventstore.Receipt{}, err
+		}
+		store = func() ([]uint64, error) { return l.publish(ctx, log, commits, msgs) }
+	}
 	var seqs []uint64
-	err = l.conn.writeDurably(ctx, string(log), func() (last uint64, err error) {
-		if seqs, err = l.publish(ctx, log, commits, msgs); err != nil {
+	err = l.conn.writeDurably(ctx, string(log), func() (message uint64, err error) {
+		if seqs, err = store(); err != nil {
 			return 0, err
 		}
-		return seqs[len(seqs)-1], nil
+		return l.numbering(log).message(seqs[len(seqs)-1]), nil
 	})
 	if err != nil {
 		return eventstore.Receipt{}, err
@@ -73,19 +81,31 @@ func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventsto
 	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
 }
 
-// encodeCommits encodes commits. All of them belong to one log.
-func (l *Log) encodeCommits(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
-	now := l.conn.opts.Now()
+// logOfAll returns the log of commits, which belong to one.
+func logOfAll(commits []eventstore.Commit) (log domain.Log, err error) {
+	facts := 0
 	for i, c := range commits {
 		if i == 0 {
 			log = logOf(c)
 		} else if logOf(c) != log {
-			return nil, "", errors.New("jetstream: one append cannot span two logs")
+			return "", errors.New("jetstream: one append cannot span two logs")
 		}
+		facts += len(c.Facts)
+	}
+	if facts == 0 || facts > maxFacts || len(commits[0].Facts) == 0 {
+		return "", fmt.Errorf("jetstream: an append takes 1 to %d facts, not %d", maxFacts, facts)
+	}
+	return log, nil
+}
+
+// encodeCommits encodes commits as one message for each fact.
+func (l *Log) encodeCommits(log domain.Log, commits []eventstore.Commit) (msgs []*nats.Msg, err error) {
+	now := l.conn.opts.Now()
+	for _, c := range commits {
 		for j, f := range c.Facts {
 			m, err := l.encode(c, f, now)
 			if err != nil {
-				return nil, "", err
+				return nil, err
 			}
 			if log == domain.State && j == 0 {
 				m.Header[headerExpect] = []string{strconv.FormatUint(c.Expected, 10)}
@@ -94,10 +114,7 @@ func (l *Log) encodeCommits(commits []eventstore.Commit) (msgs []*nats.Msg, log 
 			msgs = append(msgs, m)
 		}
 	}
-	if len(msgs) == 0 || len(msgs) > maxFacts {
-		return nil, "", fmt.Errorf("jetstream: an append takes 1 to %d facts, not %d", maxFacts, len(msgs))
-	}
-	return msgs, log, nil
+	return msgs, nil
 }
 
 // publish sends the messages until the outcome is known, for as long as ctx and MaxWait allow. Ids
@@ -114,9 +131,9 @@ func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.
 	ctx, cancel := context.WithTimeout(ctx, l.conn.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		seqs, duplicate, err := l.send(ctx, log, msgs)
+		messages, duplicate, err := l.send(ctx, log, msgs)
 		if err == nil && !duplicate {
-			return seqs, nil
+			return l.toSeqs(log, messages), nil
 		}
 		switch errorCode(err) {
 		case codeWrongLastSequence, codeWrongLastSequenceConstant, codeDuplicateInBatch:
@@ -126,7 +143,7 @@ func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.
 		case codeDuplicateInProcess, codeBatchIncomplete, codeTooManyBatches:
 		case 0:
 			if duplicate {
-				return l.verifyStored(ctx, log, commits, seqs[0])
+				return l.verifyStored(ctx, log, commits, l.numbering(log).last(messages[0]))
 			}
 			if !isTransient(err) {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -143,8 +160,17 @@ func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.
 	}
 }
 
-// send makes one attempt to store msgs, all or none. duplicate says that the first id is stored
-// already.
+// toSeqs returns the sequences of the events of messages that have one each.
+func (l *Log) toSeqs(log domain.Log, messages []uint64) []uint64 {
+	n := l.numbering(log)
+	for i, message := range messages {
+		messages[i] = n.last(message)
+	}
+	return messages
+}
+
+// send makes one attempt to store msgs, all or none, and returns their sequences. duplicate says that the
+// first id is stored already.
 func (l *Log) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.conn.attemptWait())
 	defer cancel()
@@ -303,7 +329,7 @@ func (l *Log) findStored(ctx context.Context, log domain.Log, commits []eventsto
 	if !ok || m.header.Get(headerID) != c.Facts[0].ID {
 		return nil, eventstore.ErrConflict
 	}
-	return l.verifyStored(ctx, log, commits, m.seq)
+	return l.verifyStored(ctx, log, commits, l.numbering(log).last(m.seq))
 }
 
 // findStoredActivity finds a commit without an expectation: the broker answers its first event, sent
@@ -316,32 +342,47 @@ func (l *Log) findStoredActivity(ctx context.Context, commits []eventstore.Commi
 	if err != nil || !ack.Duplicate {
 		return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, errors.Join(err, errors.New("an id was refused as known, and is not")))
 	}
-	return l.verifyStored(ctx, domain.Activity, commits, ack.Sequence)
+	return l.verifyStored(ctx, domain.Activity, commits, l.numbering(domain.Activity).last(ack.Sequence))
 }
 
 // verifyStored checks that the facts of commits are stored from seq on, and returns their sequences.
-func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
-	first, at := seq, seq
+func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) (seqs []uint64, err error) {
+	message := l.numbering(log).message(seq)
+	events, err := l.committedAt(ctx, log, message)
+	if err != nil {
+		return nil, err
+	}
+	for len(events) > 0 && events[0].Seq < seq {
+		events = events[1:]
+	}
 	for _, c := range commits {
 		for _, f := range c.Facts {
-			m, ok, err := l.messageAt(ctx, log, at)
-			if err != nil {
-				return nil, err
-			}
-			var ev domain.Recorded
-			if ok {
-				if ev, err = l.decodeCommitted(ctx, log, m); err != nil {
+			if len(events) == 0 {
+				message++
+				if events, err = l.committedAt(ctx, log, message); err != nil {
 					return nil, err
 				}
 			}
-			if ev.ID != f.ID || ev.Stream != c.Stream {
-				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
+			if len(events) == 0 || events[0].ID != f.ID || events[0].Stream != c.Stream {
+				return nil, usedTwice(f.ID)
 			}
-			if _, void := ev.Data.(domain.Void); void {
+			if _, void := events[0].Data.(domain.Void); void {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrVoidIDs)
 			}
-			at++
+			seqs, events = append(seqs, events[0].Seq), events[1:]
 		}
 	}
-	return sequenceRange(first, int(at-first)), nil
+	return seqs, nil
+}
+
+// usedTwice says that an id is that of another event.
+func usedTwice(id string) error { return fmt.Errorf("jetstream: event id %s is used twice", id) }
+
+// committedAt returns the events of the message at a sequence; none when there is none.
+func (l *Log) committedAt(ctx context.Context, log domain.Log, message uint64) ([]domain.Recorded, error) {
+	m, ok, err := l.messageAt(ctx, log, message)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return l.decodeCommitted(ctx, log, m)
 }

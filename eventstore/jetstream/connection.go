@@ -29,9 +29,10 @@ type connection struct {
 	js      jetstream.JetStream
 	metrics metrics
 
-	diskCheckedAt atomic.Int64 // when the free disk space was last read
-	faults        faults       // why appends are refused
-	streamsMu     sync.Mutex   // held while a stream is created, or the health of the broker is checked
+	diskCheckedAt atomic.Int64  // when the free disk space was last read
+	faults        faults        // why appends are refused
+	packBase      atomic.Uint64 // of the numbering of ACTIVITY
+	streamsMu     sync.Mutex    // held while a stream is created, or the health of the broker is checked
 
 	mu        sync.RWMutex
 	gates     map[string]*gate // by stream; empty when the broker syncs

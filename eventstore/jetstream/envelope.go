@@ -77,8 +77,7 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	}
 	body = appendBodies(body, payload, data)
 	if len(body) > maxBody {
-		return nil, domain.Refuse(domain.CodeInvalidRequest, "event %s is too large", name).
-			Reason("event_too_large").With("eventType", name).With("length", len(body)).With("limit", maxBody)
+		return nil, errTooLarge(name, len(body))
 	}
 	m := &nats.Msg{Subject: subjectOf(logOf(c), c.Stream, name), Header: nats.Header{}, Data: body}
 	m.Header[headerID] = []string{f.ID}
@@ -86,6 +85,12 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	setHeader(m, headerUser, c.Meta.UserID)
 	setHeader(m, headerCorrelation, c.Meta.CorrelationID)
 	return m, nil
+}
+
+// errTooLarge refuses an event for its size.
+func errTooLarge(name string, length int) error {
+	return domain.Refuse(domain.CodeInvalidRequest, "event %s is too large", name).
+		Reason("event_too_large").With("eventType", name).With("length", length).With("limit", maxBody)
 }
 
 // optionsOrNil returns nil for the zero value.
@@ -162,12 +167,23 @@ func (m storedMessage) inGroup() bool { return len(m.header[headerGroup]) > 0 }
 // errDamaged says that a stored message cannot be decoded.
 var errDamaged = errors.New("the stored event is damaged")
 
-// decode turns a stored message back into an event.
-func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
-	ev := domain.Recorded{Log: log, Seq: m.seq, At: m.at, Size: len(m.data)}
+// decode turns a stored message back into its events.
+func (l *Log) decode(log domain.Log, m storedMessage) ([]domain.Recorded, error) {
+	if len(m.header[headerPack]) > 0 {
+		return l.decodePack(log, m)
+	}
+	ev := domain.Recorded{Log: log, Seq: l.numbering(log).last(m.seq), At: m.at, Size: len(m.data)}
+	if err := l.decodeEvent(&ev, m.data); err != nil {
+		return nil, fmt.Errorf("%s %d: %w", log, m.seq, err)
+	}
+	return []domain.Recorded{ev}, nil
+}
+
+// decodeEvent decodes the members of an event, which stands alone or in a pack.
+func (l *Log) decodeEvent(ev *domain.Recorded, data []byte) error {
 	var name string
 	var body json.RawMessage
-	err := visitMembers(m.data, func(key, value []byte) error {
+	err := visitMembers(data, func(key, value []byte) error {
 		switch string(key) {
 		case "id":
 			return decodeString(&ev.ID, value)
@@ -196,15 +212,12 @@ func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
 		return nil
 	})
 	if err != nil {
-		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
+		return errors.Join(errDamaged, err)
 	}
-	if ev.Data, err = l.conn.opts.Events.Decode(name, body); err != nil && log == domain.Activity {
+	if ev.Data, err = l.conn.opts.Events.Decode(name, body); err != nil && ev.Log == domain.Activity {
 		ev.Data, err = domain.Unknown{Name: name, Body: slices.Clone(body)}, nil // an event of a user under the name of a platform type
 	}
-	if err != nil {
-		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, err)
-	}
-	return ev, nil
+	return err
 }
 
 // decodeMeta is a faster json.Unmarshal for the source of an event: it decodes the common members

@@ -640,7 +640,7 @@ func (l *Log) checkWatermarks() {
 		if g == nil {
 			continue
 		}
-		have, was := l.Known().Of(log), g.watermark.read()
+		have, was := l.numbering(log).message(l.Known().Of(log)), g.watermark.read()
 		if have >= was {
 			continue
 		}

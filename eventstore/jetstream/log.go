@@ -22,12 +22,15 @@ type Log struct {
 	extent  *extentQueries   // finds out what other nodes appended
 	batches chan struct{}    // held while an atomic batch is sent
 	orderMu sync.RWMutex     // held while messages must follow each other; see sendGroup
+	packer  *packer
 }
 
 var _ eventstore.Store = (*Log)(nil)
 
 func newLog(c *connection) *Log {
-	return &Log{conn: c, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
+	l := &Log{conn: c, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
+	l.packer = newPacker(l)
+	return l
 }
 
 // loadExtent loads the last sequences of the logs, so that a new reader waits for them.
@@ -39,16 +42,19 @@ func (l *Log) loadExtent(ctx context.Context) error {
 		}
 		l.advanceKnown(log, info.Last)
 		if g := l.conn.gate(string(log)); g != nil {
-			g.setDurable(info.Last)
+			g.setDurable(l.numbering(log).message(info.Last))
 		}
 	}
-	return nil
+	if !l.conn.Alone() {
+		return nil
+	}
+	return l.packer.loadRecent(ctx)
 }
 
 // Durable implements eventstore.Store.
 func (l *Log) Durable(log domain.Log) uint64 {
 	if g := l.conn.gate(string(log)); g != nil {
-		return g.durable.Load()
+		return l.numbering(log).last(g.durable.Load())
 	}
 	return l.Known().Of(log)
 }
@@ -81,10 +87,10 @@ func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	if err != nil {
 		return eventstore.Info{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	i := stream.CachedInfo()
+	i, n := stream.CachedInfo(), l.numbering(log)
 	return eventstore.Info{
 		Identity: i.Created.UTC().Format(time.RFC3339Nano), Created: i.Created,
-		First: max(i.State.FirstSeq, 1), Last: i.State.LastSeq, Messages: i.State.Msgs,
+		First: n.first(max(i.State.FirstSeq, 1)), Last: n.last(i.State.LastSeq), Messages: i.State.Msgs,
 	}, nil
 }
 
@@ -236,7 +242,7 @@ func (l *Log) queryExtentOnce(ctx context.Context) error {
 const purgeWait = 10 * time.Minute
 
 // PurgeActivity erases the activity events before a sequence: of a workspace, or of all when that is
-// empty; of one type, or of any. That is durable when it returns nil. The last event of the log is
+// empty; of one type, or of any. Events in the same message as the one at that sequence stay. That is durable when it returns nil. The last event of the log is
 // never erased: it marks how far the log has reached.
 func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
 	last, err := l.conn.lastSequence(ctx, string(domain.Activity))
@@ -247,12 +253,13 @@ func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, 
 	if eventType != "" {
 		subject = activityRoot + workspaceToken(workspaceID) + "." + typeTokens(eventType)
 	}
-	return l.conn.purge(ctx, string(domain.Activity), subject, min(below, last))
+	return l.conn.purge(ctx, string(domain.Activity), subject, min(l.numbering(domain.Activity).message(below), last))
 }
 
 // Since returns the sequence before which every event of a log is older than a time.
 func (l *Log) Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error) {
-	return l.conn.firstSince(ctx, string(log), rootOf(log)+">", at)
+	message, err := l.conn.firstSince(ctx, string(log), rootOf(log)+">", at)
+	return l.numbering(log).first(message), err
 }
 
 // voidIncompleteTails appends an event to each log that ends in the middle of an atomic batch. Only a

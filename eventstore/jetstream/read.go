@@ -23,8 +23,8 @@ const loadBatch = 500
 func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) (events []domain.Recorded, err error) {
 	last := uint64(0)
 	err = l.conn.visitMessages(ctx, string(domain.State), aggregateFilter(id), after, loadBatch, func(m storedMessage) error {
-		ev, err := l.decodeCommitted(ctx, domain.State, m)
-		events, last = append(events, ev), m.seq
+		decoded, err := l.decodeCommitted(ctx, domain.State, m)
+		events, last = append(events, decoded...), m.seq
 		return err
 	})
 	if err != nil {
@@ -39,25 +39,41 @@ func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) (event
 
 // Read implements eventstore.Store.
 func (l *Log) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
-	m, ok, err := l.messageAt(ctx, log, seq)
-	if err != nil || !ok {
+	events, err := l.committedAt(ctx, log, l.numbering(log).message(seq))
+	if err != nil {
 		return domain.Recorded{}, false, err
 	}
-	ev, err := l.decodeCommitted(ctx, log, m)
-	return ev, err == nil, err
+	ev, ok := eventAt(events, seq)
+	return ev, ok, nil
+}
+
+// eventAt returns the event with a sequence.
+func eventAt(events []domain.Recorded, seq uint64) (domain.Recorded, bool) {
+	at := slices.IndexFunc(events, func(ev domain.Recorded) bool { return ev.Seq == seq })
+	if at < 0 {
+		return domain.Recorded{}, false
+	}
+	return events[at], true
 }
 
 // decodeCommitted decodes m; part of a batch that was never completed is Void.
-func (l *Log) decodeCommitted(ctx context.Context, log domain.Log, m storedMessage) (domain.Recorded, error) {
-	ev, err := l.decode(log, m)
+func (l *Log) decodeCommitted(ctx context.Context, log domain.Log, m storedMessage) ([]domain.Recorded, error) {
+	events, err := l.decode(log, m)
 	if err != nil {
-		return ev, err
+		return nil, err
 	}
 	whole, err := l.isBatchComplete(ctx, log, m)
 	if err == nil && !whole {
-		ev.Data = domain.Void{Name: ev.Data.EventType()}
+		voidAll(events)
 	}
-	return ev, err
+	return events, err
+}
+
+// voidAll makes events void.
+func voidAll(events []domain.Recorded) {
+	for i := range events {
+		events[i].Data = domain.Void{Name: events[i].Data.EventType()}
+	}
 }
 
 // isBatchComplete reports whether the batch of m was committed: whether its last message is,
@@ -86,7 +102,7 @@ func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessag
 	found, ok, err := l.messageAt(ctx, log, at)
 	if err == nil && !ok {
 		var info eventstore.Info
-		if info, err = l.Info(ctx, log); err != nil || info.Last < at {
+		if info, err = l.Info(ctx, log); err != nil || l.numbering(log).message(info.Last) < at {
 			return false, err
 		}
 		found, ok, err = l.messageAt(ctx, log, at) // another message may have been stored there meanwhile
@@ -116,28 +132,78 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 		}
 		return []domain.Recorded{ev}, nil
 	}
-	found := make(map[uint64]storedMessage, len(seqs))
-	for run := range slices.Chunk(slices.Sorted(slices.Values(seqs)), loadBatch) {
+	n, found := l.numbering(log), make(map[uint64]storedMessage, len(seqs))
+	messages := make([]uint64, len(seqs))
+	for i, seq := range seqs {
+		messages[i] = n.message(seq)
+	}
+	slices.Sort(messages)
+	for run := range slices.Chunk(slices.Compact(messages), loadBatch) {
 		if err := l.readRange(ctx, log, run, found); err != nil {
 			return nil, fmt.Errorf("read %s: %w", log, err)
 		}
 	}
-	events := make([]domain.Recorded, 0, len(seqs))
+	events, decoded := make([]domain.Recorded, 0, len(seqs)), map[uint64][]domain.Recorded{}
 	for _, seq := range seqs {
-		m, ok := found[seq]
+		message := n.message(seq)
+		m, ok := found[message]
 		if !ok {
 			continue
 		}
-		ev, err := l.decode(log, m)
-		if err != nil {
-			return nil, err
+		if decoded[message] == nil {
+			var err error
+			if decoded[message], err = l.decode(log, m); err != nil {
+				return nil, err
+			}
 		}
-		events = append(events, ev)
+		if ev, ok := eventAt(decoded[message], seq); ok {
+			events = append(events, ev)
+		}
 	}
 	return events, nil
 }
 
-// readRange adds the messages at seqs, in ascending order, to found.
+// Scan returns the events of the next n messages of a log, from one sequence up to another, or down to it
+// when that is lower. next is the sequence to continue with; more is false when nothing is left.
+func (l *Log) Scan(ctx context.Context, log domain.Log, from, to uint64, n int) (events []domain.Recorded, next uint64, more bool, err error) {
+	num, low, high := l.numbering(log), min(from, to), max(from, to)
+	first, last := num.message(low), num.message(high)
+	down := from > to
+	switch {
+	case down && last-first >= uint64(n):
+		first = last - uint64(n) + 1
+	case last-first >= uint64(n):
+		last = first + uint64(n) - 1
+	}
+	found := map[uint64]storedMessage{}
+	for part := range slices.Chunk(sequenceRange(first, int(last-first)+1), loadBatch) {
+		if err := l.readRange(ctx, log, part, found); err != nil {
+			return nil, 0, false, fmt.Errorf("read %s: %w", log, err)
+		}
+	}
+	for message := first; message <= last; message++ {
+		m, ok := found[message]
+		if !ok {
+			continue
+		}
+		decoded, err := l.decode(log, m)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		for _, ev := range decoded {
+			if ev.Seq >= low && ev.Seq <= high {
+				events = append(events, ev)
+			}
+		}
+	}
+	if down {
+		slices.Reverse(events)
+		return events, num.last(first - 1), num.last(first-1) >= low && first > 1, nil
+	}
+	return events, num.last(last) + 1, num.last(last) < high, nil
+}
+
+// readRange adds the messages at sequences, in ascending order, to found.
 func (l *Log) readRange(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]storedMessage) error {
 	if span := seqs[len(seqs)-1] - seqs[0] + 1; span <= uint64(len(seqs)*maxSparsity) && span <= loadBatch {
 		msgs, _, err := l.conn.getMessages(ctx, string(log), rootOf(log)+">", seqs[0], int(span))
@@ -214,7 +280,8 @@ const (
 
 // Subscribe implements eventstore.Store.
 func (l *Log) Subscribe(ctx context.Context, log domain.Log, from uint64, handle func(eventstore.Batch) error) error {
-	r := &logReader{eventLog: l, log: log, next: max(from, 1), handle: handle}
+	from = max(from, 1)
+	r := &logReader{eventLog: l, log: log, numbering: l.numbering(log), next: l.numbering(log).message(from), from: from, handle: handle}
 	return readUntilDone(ctx, r.follow)
 }
 
@@ -222,18 +289,20 @@ func (l *Log) Subscribe(ctx context.Context, log domain.Log, from uint64, handle
 type logReader struct {
 	eventLog   *Log
 	log        domain.Log
-	next       uint64
+	numbering  numbering
+	next       uint64 // message
+	from       uint64 // sequence of the first event that is wanted
 	handle     func(eventstore.Batch) error
-	held       []heldEvent // of a batch whose last message has not arrived
-	leaderLast uint64      // last sequence of the log when the consumer started
+	held       []heldMessage // of a batch whose last message has not arrived
+	leaderLast uint64        // last message of the log when the consumer started
 
 	delivered time.Time // when the last batch was handed over
 }
 
-// heldEvent is an event and the message it came in.
-type heldEvent struct {
-	event domain.Recorded
-	msg   storedMessage
+// heldMessage is a message and its events.
+type heldMessage struct {
+	events []domain.Recorded
+	msg    storedMessage
 }
 
 // follow reads with one consumer for as long as it lasts.
@@ -271,7 +340,7 @@ func (r *logReader) loadLast(ctx context.Context) error {
 	return err
 }
 
-// pending returns how many events follow the one at last. The consumer reported reported, and
+// pending returns how many messages follow the one at last. The consumer reported reported, and
 // may read from a replica that is behind.
 func (r *logReader) pending(reported, last uint64) uint64 {
 	if last >= r.leaderLast {
@@ -318,7 +387,7 @@ func (r *logReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jets
 	}
 	last := r.next - 1
 	if n := len(b.Events); n > 0 {
-		last = b.Events[n-1].Seq
+		last = r.numbering.message(b.Events[n-1].Seq)
 	}
 	b.Pending = r.pending(b.Pending+uint64(len(r.held)), last)
 	return r.deliver(ctx, b)
@@ -356,14 +425,15 @@ func (r *logReader) deliver(ctx context.Context, b eventstore.Batch) error {
 	if len(b.Events) == 0 {
 		return r.handle(b)
 	}
-	last := b.Events[len(b.Events)-1].Seq
+	seq := b.Events[len(b.Events)-1].Seq
+	last := r.numbering.message(seq)
 	if g := r.eventLog.conn.gate(string(r.log)); g != nil {
 		g.announce()
 		if err := g.wait(ctx, last); err != nil {
 			return r.retryLater(ctx, err)
 		}
 	}
-	r.eventLog.advanceKnown(r.log, last)
+	r.eventLog.advanceKnown(r.log, seq)
 	if err := r.handle(b); err != nil {
 		return err
 	}
@@ -379,9 +449,12 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 		return 0, 0, fmt.Errorf("%s: a message without a place: %w", r.log, err)
 	}
 	st := storedMessage{seq: meta.Sequence.Stream, at: meta.Timestamp, header: m.Headers(), data: m.Data()}
-	ev, err := r.eventLog.decode(r.log, st)
+	events, err := r.eventLog.decode(r.log, st)
 	if err != nil {
 		return 0, 0, err
+	}
+	for len(events) > 0 && events[0].Seq < r.from {
+		events = events[1:]
 	}
 	id, seq, batchSize := st.batchPosition()
 	if len(r.held) > 0 {
@@ -392,10 +465,10 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 		}
 	}
 	if batchSize == 0 {
-		b.Events = append(b.Events, ev)
+		b.Events = append(b.Events, events...)
 		return meta.NumPending, len(st.data), nil
 	}
-	r.held = append(r.held, heldEvent{ev, st})
+	r.held = append(r.held, heldMessage{events, st})
 	switch {
 	case seq < batchSize:
 	case uint64(len(r.held)) == batchSize: // the last one, and all before it are held
@@ -409,7 +482,7 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 // appendHeld appends the held events to events.
 func (r *logReader) appendHeld(events []domain.Recorded) []domain.Recorded {
 	for _, h := range r.held {
-		events = append(events, h.event)
+		events = append(events, h.events...)
 	}
 	r.held = nil
 	return events
@@ -422,9 +495,9 @@ func (r *logReader) resolveHeld(ctx context.Context, b *eventstore.Batch) error 
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
-	for i := range r.held {
-		if ev := &r.held[i].event; !whole {
-			ev.Data = domain.Void{Name: ev.Data.EventType()}
+	for _, h := range r.held {
+		if !whole {
+			voidAll(h.events)
 		}
 	}
 	b.Events = r.appendHeld(b.Events)

@@ -66,8 +66,11 @@ func streamTable(replicas int) []jetstream.StreamConfig {
 func (c *connection) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	stream, err := c.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = c.js.CreateStream(ctx, cfg)
-		return err
+		cfg = c.withPackBase(cfg, nil)
+		if _, err = c.js.CreateStream(ctx, cfg); err != nil {
+			return err
+		}
+		return c.readPackBase(cfg)
 	}
 	if err != nil {
 		return err
@@ -80,14 +83,17 @@ func (c *connection) ensureStream(ctx context.Context, cfg jetstream.StreamConfi
 		return fmt.Errorf("it has %d replicas and STREAM_REPLICAS asks for %d: set STREAM_REPLICAS=%d, or change the stream first",
 			have.Replicas, cfg.Replicas, have.Replicas)
 	}
-	_, err = c.js.UpdateStream(ctx, cfg)
-	return err
+	cfg = c.withPackBase(cfg, stream.CachedInfo())
+	if _, err = c.js.UpdateStream(ctx, cfg); err != nil {
+		return err
+	}
+	return c.readPackBase(cfg)
 }
 
 // Subjects:
 //
 //	svc.state.{workspace}.{aggregate}.{id}.{type…}
-//	svc.activity.{workspace}.{type…}
+//	svc.activity.{workspace}.{type…}, or %pack for events of several types
 //	svc.payloads.{workspace}.{eventId}
 //	svc.data.{workspace}.{kind}.{id}
 //	svc.rates.{key}.{window}

@@ -31,6 +31,8 @@ type (
 // Store is what the feed needs of the log.
 type Store interface {
 	Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
+	// Scan returns the events of the next n messages from one sequence on, up or down to another, and where to continue.
+	Scan(ctx context.Context, log domain.Log, from, to uint64, n int) (events []domain.Recorded, next uint64, more bool, err error)
 	Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	// Since returns the sequence before which every event is older than a time.
 	Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error)

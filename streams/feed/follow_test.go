@@ -30,6 +30,16 @@ func (l *leisurely) Reread(ctx context.Context, log domain.Log, seqs []uint64) (
 	return l.Log.Reread(ctx, log, seqs)
 }
 
+// Scan implements feed.Store.
+func (l *leisurely) Scan(ctx context.Context, log domain.Log, from, to uint64, n int) ([]domain.Recorded, uint64, bool, error) {
+	l.reads++
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+	return l.Log.Scan(ctx, log, from, to, n)
+}
+
 var errSeenEnough = errors.New("seen enough")
 
 // Who is far behind with a filter that hardly anything matches gets signs of life, and

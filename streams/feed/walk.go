@@ -433,7 +433,7 @@ type logReader struct {
 	high      uint64
 	ended     bool
 	queue     []location
-	size      int // how many sequences are read at once
+	size      int // how many messages are read at once
 }
 
 // needsRead reports whether a reel must be read further before it tells what is next.
@@ -521,10 +521,15 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 	if !r.needsRead() {
 		return nil
 	}
-	events, err := w.feed.store.Reread(ctx, r.log, w.nextSeqs(r))
+	to := r.high
+	if w.r.Descending {
+		to = r.low
+	}
+	events, next, more, err := w.feed.store.Scan(ctx, r.log, r.next, to, r.size)
 	if err != nil {
 		return err
 	}
+	r.next, r.ended = next, !more
 	bytes := 0
 	for _, ev := range events {
 		bytes += ev.Size
@@ -542,22 +547,6 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 		}
 	}
 	return nil
-}
-
-// nextSeqs returns the next sequences of a reel, in the order of the walk.
-func (w *walker) nextSeqs(r *logReader) []uint64 {
-	seqs := make([]uint64, 0, r.size)
-	for len(seqs) < r.size && !r.ended {
-		seqs = append(seqs, r.next)
-		if w.r.Descending {
-			r.ended = r.next == r.low
-			r.next--
-		} else {
-			r.ended = r.next == r.high
-			r.next++
-		}
-	}
-	return seqs
 }
 
 // locate returns where an event that was read is in the feed of its workspace; ok is

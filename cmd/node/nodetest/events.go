@@ -45,13 +45,17 @@ func (p Place) Emits(t *testing.T, events string, headers ...string) (made []Sho
 // ActivityOf returns what the log has of a workspace that is no state.
 func (s *Service) ActivityOf(t *testing.T, workspaceID string) (events []domain.Recorded) {
 	t.Helper()
-	info, err := s.Node.Store().Log.Info(t.Context(), domain.Activity)
+	log := s.Node.Store().Log
+	info, err := log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
-	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := s.Node.Store().Log.Read(t.Context(), domain.Activity, seq)
+	for next, more := info.First, info.Last > 0; more; {
+		var part []domain.Recorded
+		part, next, more, err = log.Scan(t.Context(), domain.Activity, next, info.Last, 100)
 		require.NoError(t, err)
-		if ok && ev.Stream.Scope == workspaceID {
-			events = append(events, ev)
+		for _, ev := range part {
+			if ev.Stream.Scope == workspaceID {
+				events = append(events, ev)
+			}
 		}
 	}
 	return events

@@ -1,0 +1,245 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"svc/domain"
+	"svc/domain/catalog"
+	"svc/domain/subscription"
+	"svc/eventstore"
+)
+
+func TestSequencesFollowFromMessages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := numbering{rapid.Uint64Range(0, 1<<40).Draw(t, "base")}
+		message := rapid.Uint64Range(1, 1<<41).Draw(t, "message")
+		first, last := n.first(message), n.last(message)
+		require.LessOrEqual(t, first, last)
+		require.Equal(t, message, n.message(first))
+		require.Equal(t, message, n.message(last))
+		require.Equal(t, last+1, n.first(message+1), "nothing lies between two messages")
+		if message <= n.base {
+			require.Equal(t, message, last, "what was stored before keeps its sequence")
+		} else {
+			require.EqualValues(t, maxPack, last-first+1)
+		}
+	})
+	require.Equal(t, uint64(1<<63), messageNumbering.last(1<<63))
+}
+
+// What is read from a pack is what was put into it.
+func TestAPackHoldsWhatWasAppended(t *testing.T) {
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
+	until := time.Now().UTC().Truncate(time.Second)
+	commits := []eventstore.Commit{
+		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: happenings(2)},
+		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: happenings(1)},
+		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u2", Actor: &domain.Actor{KeyID: "k"}}, Facts: []eventstore.Fact{{
+			ID: "x", Event: domain.Unknown{Name: "lines", Body: json.RawMessage("{\n\"a\": \"b\\nc\",\n\"{\\\"source\\\":\": 1}")},
+			Target: &domain.Target{UserTopic: "t"}, Options: domain.EventOptions{Persist: new(false)},
+		}}},
+	}
+	packs, err := l.encodePacked(commits)
+	require.NoError(t, err)
+	require.Len(t, packs, 1)
+	m := packs[0].message("id", until)
+	got, err := l.decode(domain.Activity, storedMessage{seq: 7, at: until, header: m.Header, data: m.Data})
+	require.NoError(t, err)
+	require.Len(t, got, 4)
+	i := 0
+	for _, c := range commits {
+		for _, f := range c.Facts {
+			require.Equal(t, f.ID, got[i].ID)
+			require.Equal(t, c.Stream, got[i].Stream)
+			require.Equal(t, c.Meta, got[i].Meta)
+			require.Equal(t, f.Target, got[i].Target)
+			require.Equal(t, f.Options, got[i].Options)
+			require.JSONEq(t, string(f.Event.(domain.Unknown).Body), string(got[i].Body))
+			require.Equal(t, uint64(7<<packBits-3+i), got[i].Seq)
+			i++
+		}
+	}
+	require.Equal(t, []string{got[0].ID, got[1].ID, got[2].ID, "x"}, storedMessage{header: m.Header, data: m.Data}.eventIDs())
+
+	for name, damaged := range map[string][]byte{"cut": m.Data[:len(m.Data)/2], "empty": nil, "a line": []byte("x\n"), "too many": append(slices.Clone(m.Data), m.Data...)} {
+		_, err := l.decode(domain.Activity, storedMessage{seq: 7, header: m.Header, data: damaged})
+		require.ErrorIs(t, err, errDamaged, name)
+	}
+}
+
+// Appends of a workspace that wait for another one are stored in one message, each where it was said to be.
+func TestAppendsThatWaitShareAMessage(t *testing.T) {
+	s := openHere(t, Options{})
+	const writers, each = 40, 25
+	stored, mu := map[uint64]string{}, sync.Mutex{}
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for range each {
+				c := eventstore.Commit{Stream: someWorkspace, Meta: domain.Meta{UserID: fmt.Sprint(w)}, Facts: happenings(3)}
+				r, err := s.Log.Append(t.Context(), c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for i, seq := range r.Seqs {
+					stored[seq] = c.Facts[i].ID
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, stored, writers*each*3)
+	info, err := s.Log.Info(t.Context(), domain.Activity)
+	require.NoError(t, err)
+	require.Less(t, info.Messages, uint64(writers*each), "fewer messages than appends")
+	last := slices.Max(slices.Collect(maps.Keys(stored)))
+	require.Equal(t, last, info.Last)
+	events := readFrom(t, s, domain.Activity, 1, last)
+	requireReal(t, events, len(stored))
+	for _, ev := range events {
+		require.Equal(t, stored[ev.Seq], ev.ID)
+	}
+	again, err := s.Log.Reread(t.Context(), domain.Activity, []uint64{events[10].Seq, events[9].Seq, events[2000].Seq})
+	require.NoError(t, err)
+	require.Equal(t, []string{events[10].ID, events[9].ID, events[2000].ID}, []string{again[0].ID, again[1].ID, again[2].ID})
+
+	middle := events[1001]
+	after := readFrom(t, s, domain.Activity, middle.Seq, last)
+	require.Equal(t, middle.ID, after[0].ID, "a reader may begin inside of a message")
+	require.Len(t, after, len(events)-1001)
+
+	for name, to := range map[string]uint64{"up": last, "down": 1} {
+		from, found := uint64(1), 0
+		if to == 1 {
+			from = last
+		}
+		for next, more := from, true; more; {
+			var part []domain.Recorded
+			part, next, more, err = s.Log.Scan(t.Context(), domain.Activity, next, to, 3)
+			require.NoError(t, err)
+			for _, ev := range part {
+				at := found
+				if to == 1 {
+					at = len(events) - 1 - found
+				}
+				require.Equal(t, events[at].ID, ev.ID, name)
+				found++
+			}
+		}
+		require.Equal(t, len(events), found, name)
+	}
+}
+
+// An append that is repeated is found, also when it was stored with others, and after a restart.
+func TestARepeatedAppendIsFoundInAPack(t *testing.T) {
+	dir := t.TempDir()
+	s := openHere(t, Options{Dir: dir})
+	var commits []eventstore.Commit
+	var receipts [20]eventstore.Receipt
+	for range receipts {
+		commits = append(commits, eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+	}
+	appendAll := func() (found [20]eventstore.Receipt) {
+		var all sync.WaitGroup
+		for i, c := range commits {
+			all.Go(func() {
+				var err error
+				if found[i], err = s.Log.Append(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		return found
+	}
+	receipts = appendAll()
+	require.Equal(t, receipts, appendAll())
+	require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
+	s = openHere(t, Options{Dir: dir})
+	require.Equal(t, receipts, appendAll())
+	requireReal(t, readFrom(t, s, domain.Activity, 1, s.Log.Known().Activity), 40)
+
+	other := eventstore.Commit{Stream: someWorkspace, Facts: append(slices.Clone(commits[3].Facts[:1]), happenings(1)...)}
+	_, err := s.Log.Append(t.Context(), other)
+	require.ErrorContains(t, err, "is used twice")
+}
+
+// An append that is larger than a pack is several messages, of which all count or none.
+func TestALargeAppendIsSeveralPacks(t *testing.T) {
+	s := openHere(t, Options{})
+	big := eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "big", Body: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 400_000))}}
+	c := eventstore.Commit{Stream: someWorkspace, Facts: append(happenings(600), big, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event}, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event})}
+	other := eventstore.Commit{Stream: domain.StreamID{Scope: "w2"}, Facts: happenings(2)}
+	r, err := s.Log.Append(t.Context(), c, other)
+	require.NoError(t, err)
+	require.Len(t, r.Seqs, 605)
+	again, err := s.Log.Append(t.Context(), c, other)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
+	events := readFrom(t, s, domain.Activity, 1, r.Seqs[604])
+	requireReal(t, events, 605)
+	for i, ev := range events {
+		require.Equal(t, r.Seqs[i], ev.Seq)
+	}
+	require.Equal(t, "w2", events[604].Stream.Scope)
+}
+
+// Events that are erased by their type are in no message with others.
+func TestWhatIsErasedByTypeIsPackedAlone(t *testing.T) {
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
+	attempt := subscription.Attempted{}
+	packs, err := l.encodePacked([]eventstore.Commit{{Stream: someWorkspace, Facts: []eventstore.Fact{
+		{ID: "1", Event: domain.Unknown{Name: "a", Body: []byte(`{}`)}}, {ID: "2", Event: attempt}, {ID: "3", Event: attempt}, {ID: "4", Event: domain.Unknown{Name: "b", Body: []byte(`{}`)}},
+	}}})
+	require.NoError(t, err)
+	require.Len(t, packs, 3)
+	require.Equal(t, activityRoot+"w1."+typeTokens(attempt.EventType()), packs[1].message("2", time.Now()).Subject)
+}
+
+// A log of a version without packs goes on where it was: what is stored keeps its sequences.
+func TestALogWithoutPacksGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	s := openHere(t, Options{Dir: dir})
+	old := eventstore.Commit{Stream: someWorkspace, Facts: happenings(4)}
+	msgs, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{old})
+	require.NoError(t, err)
+	_, _, err = s.Log.sendGroup(t.Context(), msgs)
+	require.NoError(t, err)
+	for _, cfg := range streamTable(1) {
+		if cfg.Name == string(domain.Activity) {
+			_, err := s.conn.js.UpdateStream(t.Context(), cfg) // without the base of the numbering
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
+
+	for range 2 { // the base stays
+		s = openHere(t, Options{Dir: dir})
+		r, err := s.Log.Append(t.Context(), old)
+		require.NoError(t, err)
+		require.Equal(t, []uint64{1, 2, 3, 4}, r.Seqs)
+		r, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+		require.NoError(t, err)
+		events := readFrom(t, s, domain.Activity, 1, r.Seqs[1])
+		require.Equal(t, []uint64{1, 2, 3, 4, 4 + maxPack - 1, 4 + maxPack}, []uint64{events[0].Seq, events[1].Seq, events[2].Seq, events[3].Seq, events[4].Seq, events[5].Seq})
+		info, err := s.Log.Info(t.Context(), domain.Activity)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, info.First)
+		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
+	}
+}
