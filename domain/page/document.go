@@ -127,6 +127,7 @@ func unwrap(v any) any {
 type compiler struct {
 	instance    string
 	data        bool
+	inPayload   bool // of an event or an automation: what looks like a block in it is data
 	languages   []string
 	usesVisitor bool
 }
@@ -159,12 +160,16 @@ func (c *compiler) config(o *value.Object, unsecure bool) *value.Object {
 
 // compile returns a value with its templates and blocks compiled. Lists and objects that have some are dynamic.
 func (c *compiler) compile(v any, key string) any {
+	if key == "payload" && !c.inPayload {
+		c.inPayload = true
+		defer func() { c.inPayload = false }()
+	}
 	switch v := v.(type) {
 	case string:
 		if c.data {
 			return v
 		}
-		if key == "type" && v == "script" {
+		if key == "type" && v == "script" && !c.inPayload {
 			return scriptType{}
 		}
 		if t := c.template(v); t != nil {
@@ -180,7 +185,7 @@ func (c *compiler) compile(v any, key string) any {
 			return &dynamic{list}
 		}
 	case *value.Object:
-		if kind, ok := v.At("slug").(string); ok && slices.Contains(nestedKeys, key) {
+		if kind, ok := v.At("slug").(string); ok && !c.inPayload && slices.Contains(nestedKeys, key) {
 			return c.node(kind, v)
 		}
 		if !c.data && isLocalized(v) {

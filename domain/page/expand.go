@@ -91,7 +91,7 @@ func (v *View) Expand() *Tree {
 	root := &scope{raw: raw}
 	e.tree.Config = e.evalConfig(root, nil)
 	if call := callOf(unwrap(v.Document.Config.At("automation"))); call != nil {
-		payload, _ := e.evalValue(call.At("payload"), root).(*value.Object)
+		payload, _ := e.evalContent("payload", call.At("payload"), root, nil).(*value.Object)
 		e.tree.Call = &Call{Slug: call.At("slug").(string), Payload: payload}
 	}
 	blocks, _ := unwrap(raw.At("blocks")).([]any)
@@ -111,6 +111,8 @@ type expansion struct {
 	blocks   int
 	spent    int
 	reported map[string]bool
+	// inPayload says that the payload of an event is being evaluated, which is never shown: its texts are texts.
+	inPayload bool
 }
 
 // spend takes n from the budget, and reports whether it is enough.
@@ -236,7 +238,11 @@ func (e *expansion) eval(v any, s *scope, in *nested) any {
 // evalContent is eval for a key. Mixed text under the key content keeps its values apart: where it is HTML or Markdown
 // they are escaped.
 func (e *expansion) evalContent(key string, v any, s *scope, in *nested) any {
-	if t, ok := v.(*Template); ok && key == "content" && len(t.parts) > 1 {
+	if key == "payload" && !e.inPayload {
+		e.inPayload = true
+		defer func() { e.inPayload = false }()
+	}
+	if t, ok := v.(*Template); ok && key == "content" && !e.inPayload && len(t.parts) > 1 {
 		return e.evalMixed(t, s)
 	}
 	return e.eval(v, s, in)
@@ -333,7 +339,7 @@ func (e *expansion) fill(b *Block, s *scope, depth int, kinds []string) {
 		return
 	}
 	if b.Call != nil && b.payload != nil {
-		payload, _ := e.evalValue(b.payload, s).(*value.Object)
+		payload, _ := e.evalContent("payload", b.payload, s, nil).(*value.Object)
 		b.Call = &Call{b.Call.Instance, b.Call.Slug, payload}
 	}
 	b.Config = e.evalConfig(s, &nested{path: b.Path, depth: depth, kinds: kinds})

@@ -341,3 +341,11 @@ func TestForms(t *testing.T) {
 	require.JSONEq(t, `{"name":"abc","ok":true,"age":17}`, got)
 	require.Equal(t, "n", form.Find("rows[3].n").Name[len("rows[]."):])
 }
+
+// What stands in a payload is sent as it is, whatever it looks like.
+func TestPayloadsAreData(t *testing.T) {
+	t.Parallel()
+	tree := view(t, `{"name":"P","blocks":[{"slug":"Button","n":1,"payload":{"content":"n is {{n}}","type":"script","blocks":[{"slug":"KPI","value":"{{n}}"}],"block":{"slug":"KPI"}}}]}`).Expand()
+	require.JSONEq(t, `{"content":"n is 1","type":"script","blocks":[{"slug":"KPI","value":1}],"block":{"slug":"KPI"}}`, at(t, tree, "0", "payload"))
+	require.Len(t, tree.ByPath, 1)
+}
