@@ -152,7 +152,7 @@ func (a Apps) command(ctx context.Context, p Publication, since uint64) (app.Pub
 		text, _ := detail.Index.Get("description")
 		cmd.Description, _ = document.AsLocalized(text)
 	}
-	if detail.Documented {
+	if detail.Documentation != nil {
 		cmd.Documentation = &app.Documentation{WorkspaceSlug: detail.Index.Text("slug"), Slug: DocumentationPage}
 	}
 	return cmd, nil
@@ -205,16 +205,16 @@ func NotFound(slug string) error {
 
 // Detail is what the content of an app says. It is never changed.
 type Detail struct {
-	Index       *document.Map   // the whole index document
-	Config      *document.Map   // schema and block of its config; nil for none
-	Automations []*document.Map // slug, name, description, arguments of those that others may call
-	Blocks      []*document.Map // slug, name, description, url, edit
-	BlockBytes  int             // of the blocks in the index
-	Events      *document.Map   // emit, listen, autocomplete
-	Installs    []content.Installed
-	Secrets     []string      // settings that are secret
-	Settings    *input.Config // the schema of its config, compiled; nil: none
-	Documented  bool          // it has a page that explains it
+	Index         *document.Map   // the whole index document
+	Config        *document.Map   // schema and block of its config; nil for none
+	Automations   []*document.Map // slug, name, description, arguments of those that others may call
+	Blocks        []*document.Map // slug, name, description, url, edit
+	BlockBytes    int             // of the blocks in the index
+	Events        *document.Map   // emit, listen, autocomplete
+	Installs      []content.Installed
+	Secrets       []string      // settings that are secret
+	Settings      *input.Config // the schema of its config, compiled; nil: none
+	Documentation *content.Ref  // the page that explains it; nil: none
 }
 
 // DocumentationPage is the page of a workspace that explains its app.
@@ -261,7 +261,9 @@ func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (
 	var automations []*document.Map
 	for _, path := range slices.Sorted(maps.Keys(refs)) {
 		folder, slug := workspace.Folder(path)
-		d.Documented = d.Documented || folder == "pages" && slug == DocumentationPage
+		if ref := refs[path]; folder == "pages" && slug == DocumentationPage {
+			d.Documentation = &ref
+		}
 		if folder == "pages" || folder == "security" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"svc/commands/apps"
 	"svc/domain"
 	"svc/domain/page"
 	"svc/http/gateway"
@@ -154,13 +156,13 @@ type found struct {
 }
 
 // findPage finds the page of a path: a path that is a slug is that page, else its first segment may be a language.
-func (p *Pages) findPage(at place) (f found, err error) {
+func (p *Pages) findPage(ctx context.Context, at place) (f found, err error) {
 	err = p.ReadModel.View(func(rd projections.Reader) error {
 		f.slug = at.path
 		if f.slug == "" {
 			f.slug = "index"
 		}
-		if f.item, f.exists, err = (projections.Content{}).Get(rd, at.workspaceID, "pages/"+f.slug); err != nil || f.exists {
+		if f.item, f.exists, err = FindPage(ctx, rd, p.Shelf, at.workspaceID, f.slug); err != nil || f.exists {
 			return err
 		}
 		language, rest, ok := page.SplitLanguage(at.path)
@@ -171,10 +173,35 @@ func (p *Pages) findPage(at place) (f found, err error) {
 		if f.slug == "" {
 			f.slug = "index"
 		}
-		f.item, f.exists, err = projections.Content{}.Get(rd, at.workspaceID, "pages/"+f.slug)
+		f.item, f.exists, err = FindPage(ctx, rd, p.Shelf, at.workspaceID, f.slug)
 		return err
 	})
 	return f, err
+}
+
+// FindPage returns a page of a workspace as its visitors see it. The documentation of an app is public, in the form
+// that was published last; other pages are as they are saved.
+func FindPage(ctx context.Context, rd projections.Reader, shelf *apps.Shelf, workspaceID, slug string) (item projections.Item, exists bool, err error) {
+	path := "pages/" + slug
+	if slug == apps.DocumentationPage {
+		app, published, err := projections.Apps{}.Of(rd, workspaceID)
+		if err != nil {
+			return item, false, err
+		}
+		if published {
+			revision := app.Revision(projections.Current)
+			detail, err := shelf.Read(ctx, workspaceID, revision)
+			if err != nil {
+				return item, false, err
+			}
+			if ref := detail.Documentation; ref != nil {
+				return projections.Item{
+					Path: path, ID: ref.ID, Hash: ref.Hash, Apart: ref.Apart, Public: true, Revision: revision, Created: revision, Updated: revision,
+				}, true, nil
+			}
+		}
+	}
+	return projections.Content{}.Get(rd, workspaceID, path)
 }
 
 // canonicalPath returns where a path should lead instead; "" when it is right. Queries are kept.

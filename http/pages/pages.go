@@ -212,7 +212,7 @@ func redirectTo(status int, location string) *gateway.Answer {
 
 // show renders the page of the request.
 func (v *visit) show() (any, error) {
-	f, err := v.findPage(v.place)
+	f, err := v.findPage(v.request.Context(), v.place)
 	if err != nil {
 		return nil, err
 	}
@@ -607,7 +607,7 @@ func (p *Pages) errorAnswer(r *http.Request, v *visit, err error) (any, error) {
 		for _, slug := range slugs {
 			at := v.place
 			at.path = slug
-			f, findErr := p.findPage(at)
+			f, findErr := p.findPage(r.Context(), at)
 			if findErr != nil || !f.exists {
 				continue
 			}

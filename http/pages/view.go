@@ -236,7 +236,7 @@ func blockDepth(path string) int {
 // mayReadNow reports whether the visitor may read the page of the view, as it is shared now.
 func (l *liveView) mayReadNow(item *projections.Item) (may bool) {
 	err := l.ReadModel.View(func(rd projections.Reader) error {
-		now, ok, err := projections.Content{}.Get(rd, l.record.WorkspaceID, item.Path)
+		now, ok, err := FindPage(l.request.Context(), rd, l.Shelf, l.record.WorkspaceID, item.Slug())
 		if err != nil || !ok || now.ID != item.ID {
 			return err
 		}

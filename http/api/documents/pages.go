@@ -256,7 +256,7 @@ func (h *Handlers) findVisitedPage(r *http.Request) (*documentView, error) {
 	if err != nil || id == "" {
 		return nil, cmp.Or(err, noPage(slug))
 	}
-	item, found, err := projections.Content{}.Get(rd, id, "pages/"+slug)
+	item, found, err := pages.FindPage(r.Context(), rd, h.Shelf, id, slug)
 	if err == nil && !found {
 		err = noPage(slug)
 	}

@@ -83,6 +83,7 @@ type visitor struct {
 	origin string
 	base   string // path of the pages
 	header http.Header
+	socket string // names the tab
 }
 
 // visitor returns one who comes to the pages below /pages/{slug}, or to a host.
@@ -95,7 +96,7 @@ func (s shop) visitor(t *testing.T, host string) *visitor {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	v := &visitor{t: t, origin: s.Service.Base, base: "/pages/" + s.slug, header: http.Header{"Accept": {"text/html"}}}
+	v := &visitor{t: t, origin: s.Service.Base, base: "/pages/" + s.slug, header: http.Header{"Accept": {"text/html"}}, socket: "tab1"}
 	v.client = &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if host != "" {
 		v.origin, v.base = "http://"+host+":"+s.Service.Port(), ""
@@ -175,7 +176,7 @@ func (a answer) seq(t *testing.T) string {
 // emit does something on a page, as its script does.
 func (v *visitor) emit(view, block, on string, values any) answer {
 	v.t.Helper()
-	body, err := json.Marshal(map[string]any{"view": view, "block": block, "on": on, "values": values, "socket": "tab1"})
+	body, err := json.Marshal(map[string]any{"view": view, "block": block, "on": on, "values": values, "socket": v.socket})
 	require.NoError(v.t, err)
 	return v.as("Accept", "application/json").send(http.MethodPost, v.base+"/_svc/events", strings.NewReader(string(body)), "application/json")
 }
@@ -206,7 +207,7 @@ type feed struct {
 // follow opens the feed of a view.
 func (v *visitor) follow(view, from string) *feed {
 	v.t.Helper()
-	query := url.Values{"view": {view}, "socket": {"tab1"}}
+	query := url.Values{"view": {view}, "socket": {v.socket}}
 	if from != "" {
 		query.Set("fromSeq", from)
 	}
@@ -218,7 +219,9 @@ func (v *visitor) follow(view, from string) *feed {
 	require.NoError(v.t, err)
 	v.t.Cleanup(func() { res.Body.Close() })
 	require.Equal(v.t, http.StatusOK, res.StatusCode)
-	return &feed{v.t, res.Body, bufio.NewScanner(res.Body)}
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 16<<20)
+	return &feed{v.t, res.Body, lines}
 }
 
 // next waits for the next frame.

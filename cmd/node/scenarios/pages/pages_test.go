@@ -2,10 +2,12 @@ package pages_test
 
 import (
 	"bytes"
+	"html"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,25 +23,26 @@ func TestAddresses(t *testing.T) {
 	s.page(t, true, `{"slug":"shop/cart","name":"Cart"}`)
 	v := s.visitor(t, "")
 
-	home := v.shown("/")
+	home := v.shown("/") // Row 1
 	require.Contains(t, home.html, "Welcome")
 	require.Equal(t, "public, max-age=0, s-maxage=60", home.Header.Get("Cache-Control"))
 	require.Empty(t, home.Cookies(), "a page that everybody sees alike needs no session")
 	require.NotContains(t, home.html, "data-seq")
 	require.Equal(t, http.StatusNotModified, v.as("If-None-Match", home.Header.Get("Etag")).get("/").StatusCode)
 
+	// Row 2
 	for from, to := range map[string]string{"/index?a=1": "/?a=1", "/about/": "/about", "/about/?q=%2F": "/about?q=%2F", "": "/", "/en/index": "/en"} {
 		got := v.get(from)
 		require.Equal(t, http.StatusPermanentRedirect, got.StatusCode, from)
 		require.Equal(t, "/pages/shop"+to, got.Header.Get("Location"), from)
 	}
 
-	french := v.shown("/fr/about")
+	french := v.shown("/fr/about") // Row 8
 	require.Contains(t, french.html, "<title>À propos</title>")
 	require.Contains(t, french.html, `<html lang="fr">`)
 	require.Contains(t, french.html, "<h1>Bonjour</h1>")
 	require.Equal(t, "fr", french.Header.Get("Content-Language"))
-	require.Contains(t, v.shown("/fr").html, "<title>Page fr</title>", "a slug wins over a language")
+	require.Contains(t, v.shown("/fr").html, "<title>Page fr</title>", "a slug wins over a language") // Row 9
 	require.Contains(t, v.as("Accept-Language", "fr-CA, en;q=0.5").shown("/about").html, "<h1>Bonjour</h1>")
 	require.Contains(t, v.shown("/about").Header.Values("Vary"), "Accept-Language")
 	require.Contains(t, v.shown("/shop/cart").html, "<title>Cart</title>")
@@ -53,7 +56,7 @@ func TestAddresses(t *testing.T) {
 	wrong := v.send("DELETE", "/pages/shop/about", nil, "")
 	require.Equal(t, http.StatusMethodNotAllowed, wrong.StatusCode)
 	require.Contains(t, wrong.html, "<h1>Something went wrong</h1>")
-	lost := v.as("Accept", "application/json").get("/nothing")
+	lost := v.as("Accept", "application/json").get("/nothing") // Row 7
 	require.Equal(t, http.StatusNotFound, lost.StatusCode)
 	require.Contains(t, lost.html, `"error":"resource_not_found"`)
 	require.Contains(t, lost.html, `"requestId"`)
@@ -69,7 +72,7 @@ func TestHostsOfPages(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "PAGES_HOST=.pages.test")
 	s.page(t, true, `{"slug":"about","name":"About","blocks":[{"slug":"Header","title":"Hi","nav":[{"text":"Home","type":"internal","value":"index"}]}]}`)
-	got := s.visitor(t, "").get("/about?a=1")
+	got := s.visitor(t, "").get("/about?a=1") // Row 3
 	require.Equal(t, http.StatusPermanentRedirect, got.StatusCode)
 	require.Equal(t, "http://shop.pages.test:"+s.Service.Port()+"/about?a=1", got.Header.Get("Location"))
 
@@ -89,7 +92,7 @@ func TestHostsOfPages(t *testing.T) {
 	require.Contains(t, own.shown("/about").html, "<h1>Hi</h1>")
 	require.Contains(t, own.shown("/about").html, `<link rel="canonical" href="http://shop.example.com/about">`)
 	other := s.Does(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"Other"}`).JSON(t)["id"].(string)
-	s.Refuses(t, http.StatusConflict, "resource_already_exists", "PATCH", "/v2/workspaces/"+other, `{"customDomains":["shop.example.com"]}`)
+	s.Refuses(t, http.StatusConflict, "resource_already_exists", "PATCH", "/v2/workspaces/"+other, `{"customDomains":["shop.example.com"]}`) // Row 4
 }
 
 func TestWhoMayRead(t *testing.T) {
@@ -105,18 +108,22 @@ func TestWhoMayRead(t *testing.T) {
 	require.Equal(t, "noindex", refused.Header.Get("X-Robots-Tag"))
 
 	s.page(t, false, `{"slug":"_401","name":"Who","blocks":[{"slug":"RichText","content":"Who are you?"}]}`)
-	refused = v.get("/plan")
+	refused = v.get("/plan") // Row 5
 	require.Equal(t, http.StatusUnauthorized, refused.StatusCode)
 	require.Contains(t, refused.html, "Who are you?")
+	require.NotContains(t, refused.html, "top secret")
 	eve := v.as("Authorization", s.Service.Person(t, "eve").Get("Authorization"))
-	refused = eve.get("/plan")
+	refused = eve.get("/plan") // Row 6
 	require.Equal(t, http.StatusForbidden, refused.StatusCode)
 	require.Contains(t, refused.html, "Who are you?")
 	require.NotContains(t, refused.html, "top secret")
 
 	require.Contains(t, v.as("Authorization", s.Me.Get("Authorization")).shown("/plan").html, "top secret")
 	s.Does(t, http.StatusOK, "POST", "/v2/pages/"+id+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
-	require.Contains(t, v.shown("/plan").html, "top secret")
+	shared := s.visitor(t, "").shown("/plan") // Row 10
+	require.Contains(t, shared.html, "top secret")
+	require.Empty(t, shared.Cookies())
+	require.Contains(t, shared.Header.Get("Cache-Control"), "s-maxage=60")
 	require.Len(t, s.awaitEvents(t, "workspaces.pages.permissions.shared", 1), 1)
 }
 
@@ -136,10 +143,10 @@ func TestAutomationsOfPages(t *testing.T) {
 	s.page(t, true, `{"slug":"bad","name":"Bad","automation":"bad"}`)
 	v := s.visitor(t, "")
 	got := v.shown("/?n=7")
-	require.Contains(t, got.html, "<h1>A </h1>")
+	require.Contains(t, got.html, "<h1>A </h1>") // Row 11
 	require.Contains(t, got.html, "row 1")
 	require.Contains(t, got.html, "row 2")
-	require.Contains(t, got.html, "stored")
+	require.Contains(t, got.html, "stored") // Row 12
 	require.Contains(t, got.html, `<span class="svc-kpi-value">7</span>`)
 	require.Equal(t, "private, no-store", got.Header.Get("Cache-Control"))
 	require.NotEmpty(t, got.seq(t))
@@ -148,10 +155,11 @@ func TestAutomationsOfPages(t *testing.T) {
 	require.Contains(t, failed[1]["payload"].(map[string]any)["message"], "not found")
 	require.Equal(t, "page", s.awaitEvents(t, "runtime.interactions.triggered", 2)[0]["payload"].(map[string]any)["trigger"].(map[string]any)["type"])
 
-	gone := v.get("/go")
+	gone := v.get("/go") // Row 13
 	require.Equal(t, http.StatusFound, gone.StatusCode)
 	require.Equal(t, "/login", gone.Header.Get("Location"))
-	require.Contains(t, v.shown("/bad").html, "<title>Bad</title>")
+	require.Contains(t, v.shown("/bad").html, "<title>Bad</title>") // Row 14
+	require.Equal(t, "InvalidRedirect", s.awaitEvents(t, "error", 3)[2]["payload"].(map[string]any)["error"])
 }
 
 func TestWhatIsInsertedIsText(t *testing.T) {
@@ -167,13 +175,13 @@ func TestWhatIsInsertedIsText(t *testing.T) {
 		{"slug":"Header","title":"{{SYSTEM.query.q}}"}]}`)
 	v := s.visitor(t, "")
 	got := v.shown("/?q=" + url.QueryEscape(`<img onerror=x>{{SYSTEM.page.slug}}"'`))
-	require.Contains(t, got.html, "Hi &lt;img onerror=x&gt;{{SYSTEM.page.slug}}")
-	require.Contains(t, got.html, "<b>a</b>")
+	require.Contains(t, got.html, "Hi &lt;img onerror=x&gt;{{SYSTEM.page.slug}}") // Rows 19 and 20
+	require.Contains(t, got.html, "<b>a</b>")                                     // Row 21
 	require.Contains(t, got.html, "<b>b</b>")
-	require.NotContains(t, got.html, "javascript:")
+	require.NotContains(t, got.html, "javascript:") // Row 25
 	require.NotContains(t, got.html, "evil()")
 	require.NotContains(t, got.html, "<img onerror")
-	require.Contains(t, got.html, `role="alert"`)
+	require.Regexp(t, `(?s)<figure.*role="alert".*<header`, got.html) // Row 26
 	require.Contains(t, got.Header.Get("Content-Security-Policy"), "script-src 'self';")
 	failed := s.awaitEvents(t, "error", 1)[0]["payload"].(map[string]any)
 	require.Equal(t, "DisplayBlockError", failed["error"])
@@ -182,14 +190,34 @@ func TestWhatIsInsertedIsText(t *testing.T) {
 
 func TestScriptsRunOnOwnHostsOnly(t *testing.T) {
 	t.Parallel()
+	const doc = `{"slug":"index","name":"Home","blocks":[
+		{"slug":"RichText","allowUnsecure":true,"content":"<b>b</b><script>mine('{{SYSTEM.query.q}}')</script>"},
+		{"slug":"BlocksList","updateOn":"changed","blocks":[]},
+		{"slug":"Button","text":"Change","type":"event","value":"changed","payload":{"allowUnsecure":true,"content":"<script>evil()</script>","blocks":[
+			{"slug":"RichText","allowUnsecure":true,"content":"<i>new</i><script>evil()</script>"},
+			{"slug":"BlocksList","blocks":[{"slug":"RichText","allowScripts":true,"content":"<script>evil()</script>"},{"slug":"Button","type":"script","text":"Run","value":"evil()"}]}]}}]}`
+	path := newShop(t)
+	path.Does(t, http.StatusOK, "PATCH", path.Path, `{"allowUnsecurePages":true}`)
+	path.page(t, true, doc)
+	shared := path.visitor(t, "").shown("/") // Row 22: no own origin
+	require.Contains(t, shared.html, "<b>b</b>")
+	require.NotContains(t, shared.html, "mine(")
+	require.Contains(t, shared.Header.Get("Content-Security-Policy"), "script-src 'self';")
+
 	s := newShop(t, "PAGES_HOST=.pages.test")
-	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"RichText","allowUnsecure":true,"content":"<b>b</b><script>mine('{{SYSTEM.query.q}}')</script>"}]}`)
+	s.page(t, true, doc)
 	v := s.visitor(t, "shop.pages.test")
 	require.NotContains(t, v.shown("/").html, "mine(")
 	s.Does(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true}`)
 	got := v.shown("/?q=" + url.QueryEscape("</script>"))
-	require.Contains(t, got.html, "<script>mine('&lt;/script&gt;')</script>")
-	require.Contains(t, got.Header.Get("Content-Security-Policy"), "'unsafe-inline'")
+	require.Contains(t, got.html, "<script>mine('&lt;/script&gt;')</script>") // Row 22: on its own sub-domain
+	require.Contains(t, got.Header.Get("Content-Security-Policy"), "script-src 'self' 'unsafe-inline' https:;")
+	view := got.view(t)
+	live := v.follow(view, "")
+	v.does(view, "2", "action", nil)
+	changed := live.next().html(t) // Row 23
+	require.Contains(t, changed, "<i>new</i>")
+	require.NotContains(t, changed, "evil")
 }
 
 func TestStylesAreLimitedToTheirPlace(t *testing.T) {
@@ -214,7 +242,7 @@ func TestStylesAreLimitedToTheirPlace(t *testing.T) {
 	require.Contains(t, css, "https://a.example/b.png")
 	require.NotContains(t, css, "evil.example")
 	require.NotContains(t, css, "javascript")
-	require.Regexp(t, `\.svc-css-[0-9a-f]{12} p\{color:red;\}`, css)
+	require.Regexp(t, `\.svc-css-[0-9a-f]{12} p\{color:red;\}`, css) // Row 43
 	require.Regexp(t, `@keyframes spin-[0-9a-f]+\{to\{opacity:0;\}\}`, css)
 	require.Regexp(t, `class="svc-rich-text svc-css-[0-9a-f]{12}"`, got.html)
 }
@@ -250,14 +278,16 @@ func TestEventsOfAPage(t *testing.T) {
 
 	got = v.emit(view, "3", "onSubmit", map[string]any{"name": "A", "k": 2, "age": "30", "undeclared": true})
 	require.Equal(t, http.StatusCreated, got.StatusCode, got.html)
-	require.Equal(t, map[string]any{"name": "A", "k": 1.0, "age": 30.0}, s.awaitEvents(t, "save", 1)[0]["payload"])
+	saved := s.awaitEvents(t, "save", 1)[0] // Row 36
+	require.Equal(t, map[string]any{"name": "A", "k": 1.0, "age": 30.0}, saved["payload"])
+	require.Equal(t, bought["source"].(map[string]any)["sessionId"], saved["source"].(map[string]any)["sessionId"])
 	got = v.emit(view, "3", "onSubmit", map[string]any{"age": "x"})
 	require.Equal(t, http.StatusUnprocessableEntity, got.StatusCode)
 	require.Contains(t, got.html, `"field":"name"`)
 	require.Contains(t, got.html, `"field":"age"`)
 
 	form := url.Values{"svc:view": {view}, "svc:block": {"3"}, "svc:on": {"onSubmit"}, "name": {""}, "age": {"44"}, "secret": {"hush"}}
-	faulty := v.submit(form)
+	faulty := v.submit(form) // Row 37
 	require.Equal(t, http.StatusUnprocessableEntity, faulty.StatusCode)
 	require.Contains(t, faulty.html, "This field is required.")
 	require.Contains(t, faulty.html, `value="44"`)
@@ -270,11 +300,12 @@ func TestEventsOfAPage(t *testing.T) {
 
 	for name, header := range map[string][2]string{"origin": {"Origin", "https://evil.example"}, "site": {"Sec-Fetch-Site", "cross-site"}} {
 		foreign := v.as(header[0], header[1], "Accept", "application/json").send("POST", v.base+"/_svc/events", strings.NewReader(form.Encode()), "application/x-www-form-urlencoded")
-		require.Equal(t, http.StatusForbidden, foreign.StatusCode, name)
+		require.Equal(t, http.StatusForbidden, foreign.StatusCode, name) // Row 38
 		require.Contains(t, foreign.html, "permission_denied")
 	}
 	require.Len(t, s.events(t, "save"), 2)
 
+	// Row 41
 	asked := v.submit(url.Values{"svc:view": {view}, "svc:block": {"2"}, "svc:on": {"action"}, "svc:ask": {"1"}})
 	require.Equal(t, http.StatusOK, asked.StatusCode)
 	require.Contains(t, asked.html, "Really?")
@@ -284,19 +315,20 @@ func TestEventsOfAPage(t *testing.T) {
 	s.awaitEvents(t, "deleted", 1)
 
 	v.does(view, "4", "pagination", map[string]any{"page": 2})
-	require.Equal(t, 2.0, s.awaitEvents(t, "more", 1)[0]["payload"].(map[string]any)["page"])
+	require.Equal(t, 2.0, s.awaitEvents(t, "more", 1)[0]["payload"].(map[string]any)["page"]) // Row 40
 	require.Contains(t, v.shown("/").html, `value="pagination:3"`)
 	v.does(view, "4", "pagination:3", nil)
 	require.Equal(t, 3.0, s.awaitEvents(t, "more", 2)[1]["payload"].(map[string]any)["page"])
 
 	view = v.shown("/?a=1").view(t)
 	v.does(view, "", "onInit", map[string]any{"hash": "#h"})
-	ready := s.awaitEvents(t, "ready", 1)[0]["payload"].(map[string]any)
+	ready := s.awaitEvents(t, "ready", 1)[0]["payload"].(map[string]any) // Row 35
 	require.Equal(t, "#h", ready["hash"])
 	require.Equal(t, map[string]any{"a": "1"}, ready["query"])
 	require.Equal(t, "en", ready["language"])
 	require.Equal(t, 1.0, ready["p"])
 	require.NotEmpty(t, ready["page"])
+	require.Contains(t, ready, "config")
 
 	require.Equal(t, http.StatusRequestEntityTooLarge, v.emit(view, "3", "onSubmit", map[string]any{"name": strings.Repeat("x", 100_001)}).StatusCode)
 }
@@ -318,16 +350,16 @@ func TestLiveUpdates(t *testing.T) {
 	view := page.view(t)
 	v.does(view, "1", "action", nil) // between HTML and feed
 	live := v.follow(view, page.seq(t))
-	first := live.next()
+	first := live.next() // Row 32
 	require.Equal(t, "patch", first.event)
-	require.Contains(t, first.html(t), `<span class="svc-kpi-value">42</span>`)
+	require.Contains(t, first.html(t), `<span class="svc-kpi-value">42</span>`) // Row 27
 	v.does(view, "1", "action", nil)
 	second := live.next()
 	require.Contains(t, second.html(t), ">43<")
 
 	stranger := s.visitor(t, "")
 	other := stranger.shown("/").view(t)
-	stranger.does(other, "1", "action", nil) // another session: no frame
+	stranger.does(other, "1", "action", nil) // Row 31: the next frame is another one
 	require.Equal(t, http.StatusForbidden, stranger.emit(view, "1", "action", nil).StatusCode, "a view belongs to its session")
 
 	v.does(view, "3", "action", nil)
@@ -347,6 +379,7 @@ func TestLiveUpdates(t *testing.T) {
 	for len(seen) < 4 {
 		seen = append(seen, again.next().event)
 	}
+	// Row 33
 	require.Equal(t, []string{"toast", "patch", "patch", "patch"}, seen, "what came after the position is sent once, in order")
 }
 
@@ -368,7 +401,7 @@ func TestAPageGoesOnAfterARestart(t *testing.T) {
 	v = v.moved(s)
 	again := v.follow(view, first.id)
 	v.does(view, "1", "action", nil)
-	require.Contains(t, again.next().html(t), ">3<")
+	require.Contains(t, again.next().html(t), ">3<") // Row 34
 }
 
 // moved returns the visitor of a service that has another port.
@@ -423,9 +456,18 @@ func TestUploads(t *testing.T) {
 func TestSigningIn(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"Signin","redirect":"https://evil.example"}]}`)
+	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"Signin","redirect":"https://evil.example"},{"slug":"Button","text":"Buy","type":"event","value":"bought"}]}`)
+	s.page(t, true, `{"slug":"mine","name":"Mine","blocks":[{"slug":"RichText","content":"You are in","if":"{{SYSTEM.userIsSignedIn}}"}]}`)
+	ada := s.As(s.Service.Person(t, "ada")).UserID(t)
 	v := s.visitor(t, "")
-	require.Contains(t, v.shown("/").html, `href="/pages/shop/_svc/signin?redirect=https%3A%2F%2Fevil.example"`)
+	v.origin = "http://localhost:" + s.Service.Port() // as API_URL has it
+	home := v.shown("/")
+	require.Contains(t, home.html, `href="/pages/shop/_svc/signin?redirect=https%3A%2F%2Fevil.example"`)
+	require.NotContains(t, v.shown("/mine").html, "You are in")
+	v.does(home.view(t), "1", "action", nil)
+	before := s.awaitEvents(t, "bought", 1)[0]["source"].(map[string]any)
+	require.NotEqual(t, ada, before["userId"])
+
 	asked := v.get("/_svc/signin?redirect=" + url.QueryEscape("https://evil.example"))
 	require.Equal(t, http.StatusFound, asked.StatusCode)
 	to, err := url.Parse(asked.Header.Get("Location"))
@@ -434,7 +476,42 @@ func TestSigningIn(t *testing.T) {
 	require.Equal(t, "workspace-"+s.ID, to.Query().Get("client_id"))
 	require.Equal(t, "S256", to.Query().Get("code_challenge_method"))
 	require.True(t, strings.HasSuffix(to.Query().Get("redirect_uri"), "/pages/shop/_svc/callback"))
+	form := v.redirected(asked)
+	require.Equal(t, http.StatusOK, form.StatusCode, form.html)
+	action := regexp.MustCompile(`<form[^>]* action="([^"]+/login)"`).FindStringSubmatch(form.html)
+	require.NotNil(t, action, form.html)
+	target, err := form.Request.URL.Parse(html.UnescapeString(action[1]))
+	require.NoError(t, err)
+	signedIn := v.as("Origin", v.origin).send("POST", target.RequestURI(), strings.NewReader(url.Values{"login": {"ada@example.org"}, "password": {"long enough"}}.Encode()), "application/x-www-form-urlencoded")
+	back := v.redirected(signedIn)
+	require.Equal(t, http.StatusOK, back.StatusCode, back.html)
+	require.Equal(t, "/pages/shop/", back.Request.URL.Path) // Row 44
+
+	require.Contains(t, v.shown("/mine").html, "You are in")
+	v.does(v.shown("/").view(t), "1", "action", nil)
+	after := s.awaitEvents(t, "bought", 2)[1]["source"].(map[string]any)
+	require.Equal(t, ada, after["userId"])
+	require.NotEqual(t, before["sessionId"], after["sessionId"]) // Row 44
+
 	require.Equal(t, http.StatusBadRequest, v.get("/_svc/callback?state="+strings.Repeat("x", 43)+"&code=y").StatusCode)
 	out := v.as("Origin", v.origin).send("POST", v.base+"/_svc/signout", nil, "")
 	require.Equal(t, http.StatusSeeOther, out.StatusCode)
+	require.Equal(t, "/pages/shop/", out.Header.Get("Location"))
+	require.NotContains(t, v.shown("/mine").html, "You are in")
+}
+
+// redirected follows the redirects of an answer.
+func (v *visitor) redirected(got answer) answer {
+	v.t.Helper()
+	for range 10 {
+		location := got.Header.Get("Location")
+		if location == "" {
+			return got
+		}
+		to, err := got.Request.URL.Parse(location)
+		require.NoError(v.t, err)
+		got = v.send(http.MethodGet, to.RequestURI(), nil, "")
+	}
+	require.Fail(v.t, "it redirects for ever", got.Request.URL)
+	return got
 }
