@@ -207,14 +207,23 @@ func (s *server) awaitOrders(t *testing.T, path string) {
 }
 
 // executedIn counts the runs on the log of a service that has ended.
-func executedIn(t *testing.T, dir string) (executed int) {
+func executedIn(t *testing.T, dir string) int {
+	t.Helper()
+	return countActivity(t, dir, func(ev domain.Event) bool {
+		_, ok := ev.(activity.Executed)
+		return ok
+	})
+}
+
+// countActivity counts the wanted events on the log of a service that has ended.
+func countActivity(t *testing.T, dir string, wanted func(domain.Event) bool) (n int) {
 	t.Helper()
 	store := openStore(t, filepath.Join(dir, "log"), "group")
 	defer closeStore(t, store)
 	err := store.Log.Subscribe(t.Context(), domain.Activity, 1, func(b eventstore.Batch) error {
 		for _, e := range b.Events {
-			if _, ok := e.Data.(activity.Executed); ok {
-				executed++
+			if wanted(e.Data) {
+				n++
 			}
 		}
 		if b.Pending == 0 {
@@ -223,7 +232,7 @@ func executedIn(t *testing.T, dir string) (executed int) {
 		return nil
 	})
 	require.ErrorIs(t, err, errRead)
-	return executed
+	return n
 }
 
 // errRead ends the reading of a log that was read to its end.
