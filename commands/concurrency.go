@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// Turns lets what belongs to one key go one after the other on this node, such as
-// the commands of one aggregate: at once they would only lose races against each
-// other. What other nodes do is met on the log. The zero Turns is ready.
+// Turns serialises the work of each key on this node, such as the commands of one aggregate: concurrent ones would
+// only conflict. The log orders the work of several nodes. The zero Turns is ready.
 type Turns[K comparable] struct {
 	mu     sync.Mutex
 	queues map[K]*queue
 }
 
-// queue is where those of one key wait, in the order they came.
+// queue is the queue of one key.
 type queue struct {
 	busy chan struct{}
-	here int // who waits, and who runs
+	here int // callers that wait or run
 }
 
-// Acquire waits for a turn, and no longer than ctx: one that is free is always had. leave ends it.
+// Acquire waits for the turn of a key, until ctx ends. A free turn is acquired even if ctx has ended. release ends it.
 func (t *Turns[K]) Acquire(ctx context.Context, key K) (release func(), err error) {
 	t.mu.Lock()
 	q := t.queues[key]
@@ -55,6 +54,20 @@ func (t *Turns[K]) release(key K, q *queue) {
 	defer t.mu.Unlock()
 	if q.here--; q.here == 0 {
 		delete(t.queues, key)
+	}
+}
+
+// Every calls do after each interval, until ctx ends.
+func Every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do()
+		}
 	}
 }
 

@@ -83,11 +83,11 @@ type Beside[S any] func(before, after S, own EventIDs) ([]eventstore.Commit, err
 // ExecuteBeside is Execute for a decision that other aggregates record too: all of it
 // or nothing. Without beside it is Execute.
 func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, beside Beside[S], pre ...Precondition[S]) (Execution[S], error) {
-	leave, err := e.turns.Acquire(ctx, id)
+	release, err := e.turns.Acquire(ctx, id)
 	if err != nil {
 		return Execution[S]{}, err
 	}
-	defer leave()
+	defer release()
 	ids := drawIDs(ctx, id.String())
 	agg, current, err := cached(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
@@ -187,12 +187,12 @@ func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamI
 	if !ok {
 		return agg
 	}
-	var kept snapshot[S]
-	if err := json.Unmarshal(body, &kept); err != nil {
+	var stored snapshot[S]
+	if err := json.Unmarshal(body, &stored); err != nil {
 		e.log.Warn("unreadable snapshot ignored", "aggregate", id.String(), "err", err)
 		return agg
 	}
-	return &folded[S]{state: kept.State, seq: seq, recent: kept.Recent, voided: kept.Voided, size: len(body)}
+	return &folded[S]{state: stored.State, seq: seq, recent: stored.Recent, voided: stored.Voided, size: len(body)}
 }
 
 // refresh folds the events since agg and stores the result in the cache.
@@ -289,8 +289,8 @@ type Name struct{ Kind, Value string }
 // NameOwner returns the aggregate that holds a name, as StreamID.String writes it,
 // or "" when nobody does. It is the log's own word.
 func NameOwner(ctx context.Context, e *Engine, n Name) (string, error) {
-	held, err := refresh(ctx, e, name.Decider, name.Stream(n.Kind, n.Value), &folded[name.State]{})
-	return held.state.Owner, err
+	owner, err := refresh(ctx, e, name.Decider, name.Stream(n.Kind, n.Value), &folded[name.State]{})
+	return owner.state.Owner, err
 }
 
 // naming returns what is to be recorded with a decision of the aggregate id that
@@ -328,11 +328,11 @@ func naming(ctx context.Context, e *Engine, id domain.StreamID, own EventIDs, be
 // the decision that it belongs to.
 func claimCommit(ctx context.Context, e *Engine, n Name, own EventIDs, cmd name.Command) (eventstore.Commit, error) {
 	stream := name.Stream(n.Kind, n.Value)
-	held, err := refresh(ctx, e, name.Decider, stream, &folded[name.State]{})
+	owner, err := refresh(ctx, e, name.Decider, stream, &folded[name.State]{})
 	if err != nil {
 		return eventstore.Commit{}, err
 	}
-	c, err := commitBeside(ctx, e, name.Decider, stream, held, cmd, own)
+	c, err := commitBeside(ctx, e, name.Decider, stream, owner, cmd, own)
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
 		return eventstore.Commit{}, refusal.With("value", n.Value)
 	}

@@ -340,12 +340,12 @@ func (w Workspaces) Configure(ctx context.Context, id, ifMatch string, change fu
 		if based == "" {
 			based = ETag(now.State.Revision)
 		}
-		next, untold, err := change(now.State.Settings.Config)
+		next, hidden, err := change(now.State.Settings.Config)
 		if err != nil {
 			return err
 		}
 		patch := document.MapOf(document.Pair{Key: "config", Value: next})
-		_, err = w.UpdateWith(ctx, id, workspace.Update{Patch: patch, HiddenPaths: untold}, based)
+		_, err = w.UpdateWith(ctx, id, workspace.Update{Patch: patch, HiddenPaths: hidden}, based)
 		refusal, ok := errors.AsType[*domain.Error](err)
 		if ok && refusal.Details["reason"] == "stale" && ifMatch == "" && attempt < configAttempts {
 			continue

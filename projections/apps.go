@@ -315,23 +315,23 @@ func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 		return nil
 	}
 	key := append([]byte{'w'}, ev.Stream.ID...)
-	kept, err := parseStorageSlugs(tx.Get(key))
+	slugs, err := parseStorageSlugs(tx.Get(key))
 	if err != nil {
 		return err
 	}
 	moves := renames(d)
 	if back {
-		moves.addRestored(kept, d)
+		moves.addRestored(slugs, d)
 	}
 	for app, moved := range moves {
-		if kept[app] = applyRenames(kept[app], moved); len(kept[app]) == 0 {
-			delete(kept, app)
+		if slugs[app] = applyRenames(slugs[app], moved); len(slugs[app]) == 0 {
+			delete(slugs, app)
 		}
 	}
-	if len(kept) == 0 {
+	if len(slugs) == 0 {
 		return tx.Delete(key)
 	}
-	text, err := json.Marshal(kept)
+	text, err := json.Marshal(slugs)
 	if err != nil {
 		return err
 	}
@@ -362,13 +362,13 @@ func renames(d workspace.Delta) slugMoves {
 
 // addRestored adds the instances that are where they were before they were renamed: a
 // restoration puts them there, and takes them away where they are.
-func (m slugMoves) addRestored(kept StorageSlugs, d workspace.Delta) {
+func (m slugMoves) addRestored(slugs StorageSlugs, d workspace.Delta) {
 	for _, e := range d.Entries {
 		folder, slug := workspace.Folder(e.Path)
 		if folder != "imports" || e.From != "" {
 			continue
 		}
-		for from, at := range kept[e.App] {
+		for from, at := range slugs[e.App] {
 			if at == slug && slices.Contains(d.Deleted, "imports/"+from) {
 				m.add(e.App, from, slug)
 			}
@@ -380,7 +380,7 @@ func (m slugMoves) addRestored(kept StorageSlugs, d workspace.Delta) {
 // that an instance has now, of one that is gone, is found under the slug that is free:
 // nothing is ever lost, and no two have the same.
 func applyRenames(before, moves map[string]string) map[string]string {
-	kept := func(slug string) string {
+	storageSlug := func(slug string) string {
 		if at, ok := before[slug]; ok {
 			return at
 		}
@@ -390,12 +390,12 @@ func applyRenames(before, moves map[string]string) map[string]string {
 	if after == nil {
 		after = map[string]string{}
 	}
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	for from, to := range moves {
-		after[to], taken[to] = kept(from), true
+		after[to], used[to] = storageSlug(from), true
 	}
 	for from := range moves {
-		if taken[from] {
+		if used[from] {
 			continue
 		}
 		last := from
@@ -404,21 +404,21 @@ func applyRenames(before, moves map[string]string) map[string]string {
 				last = next
 			}
 		}
-		after[from] = kept(last)
+		after[from] = storageSlug(last)
 	}
 	maps.DeleteFunc(after, func(slug, at string) bool { return slug == at })
 	return after
 }
 
 func parseStorageSlugs(text []byte, ok bool, err error) (StorageSlugs, error) {
-	kept := StorageSlugs{}
+	slugs := StorageSlugs{}
 	if err != nil || !ok {
-		return kept, err
+		return slugs, err
 	}
-	if err := json.Unmarshal(text, &kept); err != nil {
+	if err := json.Unmarshal(text, &slugs); err != nil {
 		return nil, fmt.Errorf("read where instances keep what is theirs: %w", err)
 	}
-	return kept, nil
+	return slugs, nil
 }
 
 // StorageSlugs returns where things are kept for the instances of a workspace.

@@ -274,7 +274,7 @@ func TestWhatInstancesKeepIsFoundAfterRenames(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, projections.Instances{})
+			h := newFixture(t, projections.Instances{})
 			r := newRecorder(t, h)
 			r.state(workspace.Stream("w1"), workspace.Created{Workspace: snapshot("w1", "Shop")})
 			r.state(workspace.Stream("w2"), workspace.Created{Workspace: snapshot("w2", "Shop")})

@@ -82,7 +82,7 @@ func consume(b *testing.B, log eventstore.Store) {
 
 // BenchmarkGet reads one workspace; "control" is one Badger get.
 func BenchmarkGet(b *testing.B) {
-	h := newHouse(b)
+	h := newFixture(b)
 	allocateBlocks(b, h.log.Log, 500)
 	create(b, h.log.Log, "a", "a workspace")
 	require.NoError(b, h.Fresh(bounded(b)))

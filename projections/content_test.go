@@ -25,39 +25,39 @@ func page(path, text string) workspace.Entry {
 	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Checksum: "sha256:" + text, Body: body}
 }
 
-// told is a house with the history of one workspace in it.
-type told struct {
-	*house
+// contentFixture is a fixture with the history of one workspace in it.
+type contentFixture struct {
+	*fixture
 	id   string
 	last uint64
 }
 
-func (h *told) tell(t testing.TB, ev domain.Event) uint64 {
+func (h *contentFixture) append(t testing.TB, ev domain.Event) uint64 {
 	t.Helper()
 	r := add(t, h.log.Log, workspace.Stream(h.id), h.last, ev)
 	h.last = r.Seqs[0]
 	return h.last
 }
 
-func newTold(t testing.TB) *told {
+func newContentFixture(t testing.TB) *contentFixture {
 	t.Helper()
-	return tellOf(t, newHouse(t), "w1")
+	return tellOf(t, newFixture(t), "w1")
 }
 
 // tellOf begins the history of another workspace.
-func tellOf(t testing.TB, in *house, id string) *told {
+func tellOf(t testing.TB, in *fixture, id string) *contentFixture {
 	t.Helper()
-	h := &told{house: in, id: id}
-	h.tell(t, workspace.Created{Workspace: snapshot(id, "Shop"), Security: access.Default(id)})
+	h := &contentFixture{fixture: in, id: id}
+	h.append(t, workspace.Created{Workspace: snapshot(id, "Shop"), Security: access.Default(id)})
 	return h
 }
 
-func (h *told) reach(t testing.TB) {
+func (h *contentFixture) reach(t testing.TB) {
 	t.Helper()
 	require.NoError(t, h.Reach(bounded(t), domain.At(domain.State, h.last)))
 }
 
-func (h *told) at(t testing.TB, seq uint64) (paths []string) {
+func (h *contentFixture) at(t testing.TB, seq uint64) (paths []string) {
 	t.Helper()
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		m, err := projections.History{}.ManifestAt(r, h.id, seq)
@@ -70,14 +70,14 @@ func (h *told) at(t testing.TB, seq uint64) (paths []string) {
 }
 
 func TestDocumentsAreFoundAndForgotten(t *testing.T) {
-	h := newTold(t)
+	h := newContentFixture(t)
 	home := page("pages/home", "one")
 	home.ID = "page001"
-	first := h.tell(t, workspace.PageCreated{Entry: home})
-	h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "x")})
+	first := h.append(t, workspace.PageCreated{Entry: home})
+	h.append(t, workspace.AutomationCreated{Entry: page("automations/a", "x")})
 	moved := page("pages/start", "two")
 	moved.From, moved.ID = "pages/home", "page001"
-	renamed := h.tell(t, workspace.PageUpdated{Entry: moved})
+	renamed := h.append(t, workspace.PageUpdated{Entry: moved})
 	h.reach(t)
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		item, ok, err := projections.Content{}.Get(r, "w1", "pages/start")
@@ -96,7 +96,7 @@ func TestDocumentsAreFoundAndForgotten(t *testing.T) {
 		require.Equal(t, "sha256:two", meta.Checksum)
 		return err
 	}))
-	h.tell(t, workspace.PageDeleted{Slug: "start"})
+	h.append(t, workspace.PageDeleted{Slug: "start"})
 	h.reach(t)
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		id, _, err := projections.Content{}.Page(r, "page001")
@@ -108,13 +108,13 @@ func TestDocumentsAreFoundAndForgotten(t *testing.T) {
 }
 
 func TestWhatIsStagedShowsInOneStep(t *testing.T) {
-	h := newTold(t)
-	h.tell(t, workspace.Staged{Name: "never", Entries: []workspace.Entry{page("automations/never", "x")}})
-	h.tell(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/a", "1"), page("automations/b", "2")}})
-	before := h.tell(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/c", "3")}})
+	h := newContentFixture(t)
+	h.append(t, workspace.Staged{Name: "never", Entries: []workspace.Entry{page("automations/never", "x")}})
+	h.append(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/a", "1"), page("automations/b", "2")}})
+	before := h.append(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/c", "3")}})
 	h.reach(t)
 	require.Len(t, h.at(t, before), 2)
-	h.tell(t, workspace.Imported{Switch: workspace.Switch{Stage: "s"}})
+	h.append(t, workspace.Imported{Switch: workspace.Switch{Stage: "s"}})
 	h.reach(t)
 	require.Len(t, h.at(t, h.last), 5)
 	var found []string
@@ -134,7 +134,7 @@ func TestWhatIsStagedShowsInOneStep(t *testing.T) {
 
 // Whatever happened, the manifest at a sequence is what folding up to it gives.
 func TestTheManifestIsTheFold(t *testing.T) {
-	shared, n := newHouse(t), 0
+	shared, n := newFixture(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		h := tellOf(t, shared, fmt.Sprintf("w%d", n))
@@ -143,7 +143,7 @@ func TestTheManifestIsTheFold(t *testing.T) {
 		for i := range rapid.IntRange(1, 150).Draw(rt, "changes") {
 			ev := someChange(rt, s, i)
 			s = workspace.Decider.Evolve(s, ev)
-			states[h.tell(t, ev)] = s
+			states[h.append(t, ev)] = s
 		}
 		h.reach(t)
 		for seq, state := range states {
@@ -174,12 +174,12 @@ func someChange(rt *rapid.T, s workspace.State, i int) domain.Event {
 }
 
 func TestHistoryTellsWhatWasTouched(t *testing.T) {
-	h := newTold(t)
-	renamed := h.tell(t, workspace.Updated{Workspace: snapshot("w1", "Store")})
+	h := newContentFixture(t)
+	renamed := h.append(t, workspace.Updated{Workspace: snapshot("w1", "Store")})
 	aside := snapshot("w1", "Store")
 	aside.Settings.CustomDomains = []string{"a.example.com"}
-	elsewhere := h.tell(t, workspace.Updated{Workspace: aside, Aside: true})
-	saved := h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
+	elsewhere := h.append(t, workspace.Updated{Workspace: aside, Aside: true})
+	saved := h.append(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
 	h.reach(t)
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		var all []projections.Change
@@ -209,7 +209,7 @@ func TestHistoryTellsWhatWasTouched(t *testing.T) {
 
 // An edit that was made while a push ran stays to be pushed.
 func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
-	h := newTold(t)
+	h := newContentFixture(t)
 	dirty := func() (dirty bool) {
 		h.reach(t)
 		require.NoError(t, h.View(func(r projections.Reader) error {
@@ -220,38 +220,38 @@ func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
 		return dirty
 	}
 	require.True(t, dirty(), "a new workspace is nowhere else")
-	snapshotAt := h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
+	snapshotAt := h.append(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
 	version := workspace.Version{Name: "v1", Repository: &workspace.RepositoryRef{ID: "origin"}, ContentRevision: snapshotAt}
-	h.tell(t, workspace.Published{Version: version, Synced: snapshotAt})
+	h.append(t, workspace.Published{Version: version, Synced: snapshotAt})
 	require.False(t, dirty())
-	again := h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "2")})
+	again := h.append(t, workspace.AutomationUpdated{Entry: page("automations/a", "2")})
 	require.True(t, dirty())
-	h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "3")})
-	h.tell(t, workspace.Published{Version: version, Synced: again})
+	h.append(t, workspace.AutomationUpdated{Entry: page("automations/a", "3")})
+	h.append(t, workspace.Published{Version: version, Synced: again})
 	require.True(t, dirty(), "the third text was not in what was pushed")
-	h.tell(t, workspace.Published{Version: workspace.Version{Name: "n1"}})
+	h.append(t, workspace.Published{Version: workspace.Version{Name: "n1"}})
 	require.True(t, dirty(), "a native version says nothing about the outside")
-	h.tell(t, workspace.Locked{Reason: "manual", Epoch: 1})
-	h.tell(t, workspace.Published{Version: version, Synced: h.last})
+	h.append(t, workspace.Locked{Reason: "manual", Epoch: 1})
+	h.append(t, workspace.Published{Version: version, Synced: h.last})
 	require.False(t, dirty())
-	h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "4")})
-	h.tell(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin"}})
+	h.append(t, workspace.AutomationUpdated{Entry: page("automations/a", "4")})
+	h.append(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin"}})
 	require.True(t, dirty(), "what is here was merged with what is there")
-	h.tell(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin", Clean: true}})
+	h.append(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin", Clean: true}})
 	require.False(t, dirty(), "a pull found the same there")
 }
 
 // A page of another workspace with the same id takes nothing from this one.
 func TestPagesOfTwoWorkspacesWithOneID(t *testing.T) {
-	shared := newHouse(t)
+	shared := newFixture(t)
 	victim, thief := tellOf(t, shared, "victim"), tellOf(t, shared, "thief")
 	home, copied := page("pages/home", "one"), page("pages/mine", "two")
 	home.ID, copied.ID = "page001", "page001"
-	victim.tell(t, workspace.PageCreated{Entry: home})
-	thief.tell(t, workspace.PageCreated{Entry: copied})
+	victim.append(t, workspace.PageCreated{Entry: home})
+	thief.append(t, workspace.PageCreated{Entry: copied})
 	bob := access.Target{ID: "bob"}
-	thief.tell(t, workspace.PageShared{SubjectID: "page001", Path: "pages/mine", Target: bob, Permissions: access.Permissions{Policies: map[string]bool{"update": true}}})
-	thief.tell(t, workspace.PageDeleted{Slug: "mine"})
+	thief.append(t, workspace.PageShared{SubjectID: "page001", Path: "pages/mine", Target: bob, Permissions: access.Permissions{Policies: map[string]bool{"update": true}}})
+	thief.append(t, workspace.PageDeleted{Slug: "mine"})
 	thief.reach(t)
 	require.NoError(t, shared.View(func(r projections.Reader) error {
 		id, path, err := projections.Content{}.Page(r, "page001")
@@ -264,16 +264,16 @@ func TestPagesOfTwoWorkspacesWithOneID(t *testing.T) {
 }
 
 func TestALongNameOfAPartStopsNothing(t *testing.T) {
-	h := newTold(t)
+	h := newContentFixture(t)
 	odd := snapshot("w1", "Shop")
 	odd.Settings.Unknown = document.MapOf(document.Pair{Key: strings.Repeat("k", 70_000), Value: "v"})
-	h.tell(t, workspace.Updated{Workspace: odd})
+	h.append(t, workspace.Updated{Workspace: odd})
 	h.reach(t)
 }
 
 // switching records a change of so many documents with paths of a length: new ones in place
 // of others.
-func switching(t *testing.T, h *house, seq uint64, round string, n, length int, deleted []string) (next uint64, paths []string) {
+func switching(t *testing.T, h *fixture, seq uint64, round string, n, length int, deleted []string) (next uint64, paths []string) {
 	t.Helper()
 	var entries []workspace.Entry
 	for i := range n {
@@ -301,7 +301,7 @@ func TestTheLargestChangeFits(t *testing.T) {
 	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir(), Log: quiet, MemtableMB: 16}) // as by default
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	h := &house{log: store}
+	h := &fixture{log: store}
 	h.Models, _ = start(t, projections.Options{DB: db, Store: store.Log, Projections: []projections.Projection{projections.History{}, projections.Content{}}, Known: store.Log.Known})
 	made := create(t, h.log.Log, "w1", "Shop")
 	seq := made.Seqs[len(made.Seqs)-1]

@@ -16,7 +16,7 @@ import (
 )
 
 func TestEndedSessionsAreForgottenWhenTheirTimeIsOver(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	soon := time.Now().Add(300 * time.Millisecond)
 	end := func(id string, expires time.Time) {
 		add(t, h.log.Log, session.Stream(id), 0, session.Ended{SessionID: id, UserID: "u", Cause: session.CauseLogout, Expires: expires})

@@ -228,7 +228,7 @@ func (l badgerLog) Infof(format string, args ...any) {
 // held up here until it can.
 func (l badgerLog) Debugf(format string, _ ...any) {
 	if strings.Contains(format, "LOG Compact. Added") {
-		l.guard.awaitFree(tableRoom)
+		l.guard.awaitFree(tableReserve)
 	}
 }
 

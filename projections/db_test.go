@@ -18,13 +18,13 @@ import (
 	"svc/projections"
 )
 
-// damaged returns a house that was shut after a few writes, with a large value
+// damaged returns a fixture that was shut after a few writes, with a large value
 // so that there is a value log, and its files.
-func damaged(t *testing.T) (h *house, all []projections.Projection) {
+func damaged(t *testing.T) (h *fixture, all []projections.Projection) {
 	t.Helper()
 	big := counter{name: "big.1", log: "STATE", pad: 64 << 10}
 	all = []projections.Projection{projections.Workspaces{}, big}
-	h = newHouse(t, all...)
+	h = newFixture(t, all...)
 	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 30)))
 	h.stop()

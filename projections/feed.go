@@ -382,21 +382,21 @@ type Piece struct {
 // Piece returns the first part of a workspace's activity from one sequence to before
 // another of which about limit things are kept, so that it can be forgotten at once.
 func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit int) (p Piece, err error) {
-	var known, shown []uint64
+	var known, visible []uint64
 	for _, t := range e.keySpaces() {
 		seqs, err := t.sequences(r, workspaceID, from, below, limit+1)
 		if err != nil {
 			return p, err
 		}
 		if known = append(known, seqs...); t.space == 'e' {
-			shown = seqs
+			visible = seqs
 		}
 	}
 	slices.Sort(known)
 	if p = (Piece{To: below - 1, Stored: len(known)}); len(known) > limit {
 		p = Piece{To: known[limit-1], Stored: limit}
 	}
-	for _, seq := range shown {
+	for _, seq := range visible {
 		if seq <= p.To {
 			p.Visible++
 		}

@@ -112,9 +112,9 @@ func (m *Models) resetGeneration(ctx context.Context, stale *staleError) error {
 
 // pauseWriters stops all writing to the live generation.
 func (m *Models) pauseWriters(ctx context.Context) (release func(), err error) {
-	var held []semaphore
+	var paused []semaphore
 	release = func() {
-		for _, gate := range held {
+		for _, gate := range paused {
 			gate.release()
 		}
 	}
@@ -123,7 +123,7 @@ func (m *Models) pauseWriters(ctx context.Context) (release func(), err error) {
 			release()
 			return nil, err
 		}
-		held = append(held, f.gate)
+		paused = append(paused, f.gate)
 	}
 	return release, nil
 }

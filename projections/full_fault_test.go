@@ -150,7 +150,7 @@ func eventually(well func() bool, patience time.Duration) bool {
 	return false
 }
 
-func requireEventuallyOK(t *testing.T, h *house, disk string) {
+func requireEventuallyOK(t *testing.T, h *fixture, disk string) {
 	t.Helper()
 	var refusal error
 	well := func() bool { refusal = writeOnce(t.Context(), h.log.Log); return refusal == nil && h.Health().OK() }

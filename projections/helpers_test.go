@@ -91,8 +91,8 @@ func start(tb testing.TB, o projections.Options) (m *projections.Models, stop fu
 	return m, stop
 }
 
-// house is a log, a store and the models between them.
-type house struct {
+// fixture is a log, a store and the models between them.
+type fixture struct {
 	*projections.Models
 	log  *jetstream.Store
 	db   *projections.DB
@@ -103,17 +103,17 @@ type house struct {
 }
 
 // shut closes everything, in order, keeping the files.
-func (h *house) shut() { h.stop(); h.closeStore(); h.closeLog() }
+func (h *fixture) shut() { h.stop(); h.closeStore(); h.closeLog() }
 
-func newHouse(tb testing.TB, ps ...projections.Projection) *house {
+func newFixture(tb testing.TB, ps ...projections.Projection) *fixture {
 	tb.Helper()
 	dir := tb.TempDir()
 	return openHouse(tb, filepath.Join(dir, "log"), filepath.Join(dir, "models"), ps...)
 }
 
-func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection) *house {
+func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection) *fixture {
 	tb.Helper()
-	h := &house{logDir: logDir, dbDir: dbDir, told: make(watch, 1)}
+	h := &fixture{logDir: logDir, dbDir: dbDir, told: make(watch, 1)}
 	h.log, h.closeLog = openLog(tb, logDir)
 	h.db, h.closeStore = openDB(tb, dbDir)
 	h.Models, h.stop = start(tb, projections.Options{DB: h.db, Store: h.log.Log, Projections: ps, Known: h.log.Log.Known, Log: slog.New(h.told)})

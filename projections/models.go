@@ -356,10 +356,10 @@ func newMetrics(r prometheus.Registerer, m *Models) (*metrics, error) {
 	return s, nil
 }
 
-func (s *metrics) observe(log domain.Log, events int, took time.Duration) {
+func (s *metrics) observe(log domain.Log, events int, duration time.Duration) {
 	s.applied.WithLabelValues(string(log)).Add(float64(events))
 	s.batch.Observe(float64(events))
-	s.seconds.Observe(took.Seconds())
+	s.seconds.Observe(duration.Seconds())
 }
 
 // Health is the state of the read models.

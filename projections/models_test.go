@@ -22,7 +22,7 @@ import (
 )
 
 func TestAWriterReadsItsOwnWrites(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx := bounded(t)
 	var writers sync.WaitGroup
 	for w := range 8 {
@@ -48,7 +48,7 @@ func TestAWriterReadsItsOwnWrites(t *testing.T) {
 }
 
 func TestTheLastUpdatedIsListedFirst(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	a := create(t, h.log.Log, "a", "a")
 	create(t, h.log.Log, "b", "b")
 	last := update(t, h.log.Log, "a", "a2", a.Seqs[0])
@@ -64,7 +64,7 @@ func TestTheLastUpdatedIsListedFirst(t *testing.T) {
 }
 
 func TestADocumentIsServedAsStored(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")
 	second := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), second.Position))
@@ -84,7 +84,7 @@ func TestADocumentIsServedAsStored(t *testing.T) {
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, h.Reach(ctx, domain.Position{State: 1}), context.Canceled)
@@ -92,7 +92,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 }
 
 func TestEmptyLogsAreCaughtUp(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	require.NoError(t, h.CaughtUp(bounded(t)))
 	require.True(t, h.Health().OK())
 }
@@ -177,7 +177,7 @@ func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
 }
 
 func TestAnEventTooLargeForOneProjectionStops(t *testing.T) {
-	h := newHouse(t, counter{name: "huge.1", log: domain.State, pad: 20 << 10, times: 100})
+	h := newFixture(t, counter{name: "huge.1", log: domain.State, pad: 20 << 10, times: 100})
 	fault := faultOf(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 1)))
 	require.Equal(t, "huge.1", fault.Projection)
 	require.ErrorIs(t, fault, badger.ErrTxnTooBig)
@@ -236,7 +236,7 @@ type future struct{}
 func (future) EventType() string { return "workspaces.teleported" }
 
 func TestAnUnknownStateEventStops(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	allocateBlocks(t, h.log.Log, 2)
 	at := add(t, h.log.Log, workspace.Stream("w9"), 0, future{}).Position
 	fault := faultOf(t, h.Reach(bounded(t), at))
@@ -246,7 +246,7 @@ func TestAnUnknownStateEventStops(t *testing.T) {
 }
 
 func TestAnUnknownActivityEventIsAUsersOwn(t *testing.T) {
-	h := newHouse(t, activities)
+	h := newFixture(t, activities)
 	at := add(t, h.log.Log, domain.StreamID{Scope: "w1"}, 0, future{}).Position
 	require.NoError(t, h.Reach(bounded(t), at))
 	require.Equal(t, uint64(1), activities.count(t, h.Models))
@@ -310,7 +310,7 @@ func TestAGapStopsAndIsNamed(t *testing.T) {
 }
 
 func TestAGapBehindTheCheckpointIsFoundAtTheStart(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 5)))
 	h.stop()
 	lossy := faulty{Store: h.log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq == 2 })}
@@ -359,7 +359,7 @@ func TestAStoreThatFailsIsTriedAgain(t *testing.T) {
 }
 
 func TestACrashLosesAndRepeatsNothing(t *testing.T) {
-	h := newHouse(t, states, activities)
+	h := newFixture(t, states, activities)
 	for happened := uint64(1); happened <= 5; happened++ {
 		at := allocateBlocks(t, h.log.Log, 30).Max(happen(t, h.log.Log).Position)
 		require.NoError(t, h.Reach(bounded(t), at))
@@ -379,7 +379,7 @@ func TestACrashLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestACleanStartGoesOn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
@@ -390,7 +390,7 @@ func TestACleanStartGoesOn(t *testing.T) {
 }
 
 func TestAnotherLogMeansARebuild(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	create(t, h.log.Log, "old", "old")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
@@ -410,7 +410,7 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 	tests := map[string]int{"that is behind": 1, "that went another way": 3}
 	for name, added := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			create(t, h.log.Log, "a", "kept")
 			require.NoError(t, h.Fresh(bounded(t)))
 			h.shut()
@@ -432,7 +432,7 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 }
 
 func TestAChangedShapeMeansARebuild(t *testing.T) {
-	h := newHouse(t, states)
+	h := newFixture(t, states)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 4)))
 	h.shut()
 	next := counter{name: "states.2", log: domain.State}
@@ -441,7 +441,7 @@ func TestAChangedShapeMeansARebuild(t *testing.T) {
 	require.Equal(t, uint64(4), next.count(t, again.Models))
 }
 
-func requireRebuilt(t *testing.T, h *house) {
+func requireRebuilt(t *testing.T, h *fixture) {
 	t.Helper()
 	require.NoError(t, h.CaughtUp(bounded(t)))
 	require.NoError(t, h.Fresh(bounded(t)))
@@ -453,7 +453,7 @@ func requireRebuilt(t *testing.T, h *house) {
 }
 
 func TestADeletedStoreIsRebuilt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
@@ -465,7 +465,7 @@ func TestADeletedStoreIsRebuilt(t *testing.T) {
 }
 
 func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Reach(bounded(t), first.Position))
 	require.NoError(t, h.CaughtUp(bounded(t)))
@@ -490,7 +490,7 @@ func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
 }
 
 func TestAStateOfAWorkspaceTellsOfEachChange(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")
 	other := create(t, h.log.Log, "b", "one")
 	require.NoError(t, h.Reach(bounded(t), other.Position))

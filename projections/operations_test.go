@@ -16,7 +16,7 @@ import (
 
 func TestOperationsAreFoldedListedAndFoundWhileTheyRun(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Workspaces{}, projections.Operations{})
+	h := newFixture(t, projections.Workspaces{}, projections.Operations{})
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	last := map[domain.StreamID]uint64{}
 	record := func(id domain.StreamID, events ...domain.Event) (r eventstore.Receipt) {

@@ -211,15 +211,15 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		if err := w.keep(path, olds[path], changes[path]); err != nil {
+		if err := w.putFacts(path, olds[path], changes[path]); err != nil {
 			return err
 		}
 	}
 	return w.review(touched)
 }
 
-// keep stores what is known of a document.
-func (w problemsTx) keep(path string, old, next *documentFacts) error {
+// putFacts stores what is known of a document.
+func (w problemsTx) putFacts(path string, old, next *documentFacts) error {
 	if old != nil && old.App != "" && (next == nil || next.App != old.App) {
 		if err := w.tx.Delete(instanceKey(old.App, w.id, path)); err != nil {
 			return err
@@ -578,7 +578,7 @@ func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[strin
 			return err
 		}
 	}
-	if err := w.keepSchema(seq, s.Config); err != nil {
+	if err := w.putSchema(seq, s.Config); err != nil {
 		return err
 	}
 	return w.change(map[string]*documentFacts{"index": facts}, map[string]bool{})
@@ -722,7 +722,7 @@ type configSchema struct {
 // what the workspace was a while ago at most.
 const maxSchemas = 20
 
-func (w problemsTx) keepSchema(seq uint64, config *document.Map) error {
+func (w problemsTx) putSchema(seq uint64, config *document.Map) error {
 	schema, _ := config.Get("schema")
 	fields, _ := schema.(*document.Map)
 	now := configSchema{Seq: seq}
@@ -841,7 +841,7 @@ func (w problemsTx) checkInstances(slug string) error {
 }
 
 // checkInstance returns what is wrong with an app instance and its config. An app that was
-// never published here is not judged: it may be built in.
+// never published here is not checked: it may be built in.
 func (w problemsTx) checkInstance(f documentFacts) (found []Problem, err error) {
 	body, known, err := w.Get(publicationKey(f.App))
 	if err != nil || !known {

@@ -22,7 +22,7 @@ func newFeedEntry(path, body string) workspace.Entry {
 }
 
 // problemsOf lists the problems of a workspace as "severity object field: message".
-func problemsOf(t *testing.T, h *house, id string) []string {
+func problemsOf(t *testing.T, h *fixture, id string) []string {
 	t.Helper()
 	all := []string{}
 	require.NoError(t, h.View(func(r projections.Reader) error {
@@ -50,7 +50,7 @@ func settingsOf(t *testing.T, index string) workspace.Settings {
 // What a change fixes or breaks elsewhere shows at once.
 func TestProblemsFollowTheChange(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Problems{})
+	h := newFixture(t, projections.Problems{})
 	r := newRecorder(t, h)
 	shop := workspace.Stream("shop")
 	const (
@@ -145,7 +145,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 // However a workspace came to be what it is, its problems are those of its content.
 func TestProblemsAreThoseOfTheContent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Problems{})
+	h := newFixture(t, projections.Problems{})
 	r := newRecorder(t, h)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	names := []string{"a", "b", "c", "d"}
@@ -208,7 +208,7 @@ func TestProblemsAreThoseOfTheContent(t *testing.T) {
 // An import of more documents than fit into one transaction is applied all the same.
 func TestProblemsOfAnImportOfThousands(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Problems{})
+	h := newFixture(t, projections.Problems{})
 	r := newRecorder(t, h)
 	big := workspace.Stream("big")
 	r.state(big, workspace.Created{Workspace: snapshot("big", "Big")})

@@ -21,7 +21,7 @@ import (
 )
 
 func TestARebuildIsNotSeenByReadersOrWriters(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 50)))
 	ctx, done := context.WithCancel(t.Context())
 	var busy sync.WaitGroup
@@ -64,7 +64,7 @@ func TestARebuildIsNotSeenByReadersOrWriters(t *testing.T) {
 
 // requireOneGeneration waits until Run has dropped what nobody uses: it says so
 // in the log.
-func requireOneGeneration(t *testing.T, h *house) {
+func requireOneGeneration(t *testing.T, h *fixture) {
 	t.Helper()
 	for ctx := bounded(t); ; {
 		nums, err := h.Generations()
@@ -111,7 +111,7 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 }
 
 func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 20)))
 	h.stop()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -128,7 +128,7 @@ func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 }
 
 func TestARebuildNeedsNoRun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 5)))
 	h.stop()
 	allocateBlocks(t, h.log.Log, 5)
@@ -141,7 +141,7 @@ func TestARebuildNeedsNoRun(t *testing.T) {
 // Whatever happened, the models built while it happened and those built
 // afterwards are the same bytes.
 func TestARebuiltModelIsByteEqual(t *testing.T) {
-	h := newHouse(t, projections.Workspaces{}, states, activities)
+	h := newFixture(t, projections.Workspaces{}, states, activities)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -161,7 +161,7 @@ func TestARebuiltModelIsByteEqual(t *testing.T) {
 }
 
 // act does one random thing.
-func act(t *testing.T, rt *rapid.T, h *house, round int, seqs map[string]uint64) {
+func act(t *testing.T, rt *rapid.T, h *fixture, round int, seqs map[string]uint64) {
 	id := fmt.Sprint(rapid.StringMatching(`[a-e]`).Draw(rt, "id"), round)
 	switch {
 	case rapid.IntRange(0, 4).Draw(rt, "what") == 0:
@@ -189,7 +189,7 @@ func hashes(rt *rapid.T, m *projections.Models) (sums []string) {
 }
 
 func TestVerifyingWhatIsRight(t *testing.T) {
-	h := newHouse(t, projections.Workspaces{}, states, activities)
+	h := newFixture(t, projections.Workspaces{}, states, activities)
 	at := allocateBlocks(t, h.log.Log, 600).Max(happen(t, h.log.Log).Position)
 	require.NoError(t, h.Reach(bounded(t), at))
 	var last uint64
@@ -209,19 +209,19 @@ func TestVerifyingWhatIsRight(t *testing.T) {
 }
 
 func TestVerifyingNamesTheFirstDifference(t *testing.T) {
-	key := func(h *house, s string) []byte { return append(slices.Clone(h.Area(projections.Workspaces{})), s...) }
+	key := func(h *fixture, s string) []byte { return append(slices.Clone(h.Area(projections.Workspaces{})), s...) }
 	tests := map[string]struct {
-		tamper func(h *house, txn *badger.Txn) error
+		tamper func(h *fixture, txn *badger.Txn) error
 		diff   string
 	}{
-		"a changed value":  {func(h *house, txn *badger.Txn) error { return txn.Set(key(h, "db"), []byte("x")) }, `"db"`},
-		"a missing key":    {func(h *house, txn *badger.Txn) error { return txn.Delete(key(h, "da")) }, `"da"`},
-		"an added key":     {func(h *house, txn *badger.Txn) error { return txn.Set(key(h, "daa"), nil) }, `"daa"`},
-		"a key at the end": {func(h *house, txn *badger.Txn) error { return txn.Set(key(h, "z"), nil) }, `"z"`},
+		"a changed value":  {func(h *fixture, txn *badger.Txn) error { return txn.Set(key(h, "db"), []byte("x")) }, `"db"`},
+		"a missing key":    {func(h *fixture, txn *badger.Txn) error { return txn.Delete(key(h, "da")) }, `"da"`},
+		"an added key":     {func(h *fixture, txn *badger.Txn) error { return txn.Set(key(h, "daa"), nil) }, `"daa"`},
+		"a key at the end": {func(h *fixture, txn *badger.Txn) error { return txn.Set(key(h, "z"), nil) }, `"z"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, projections.Workspaces{}, states)
+			h := newFixture(t, projections.Workspaces{}, states)
 			for _, id := range []string{"a", "b", "c"} {
 				create(t, h.log.Log, id, id)
 			}
@@ -241,7 +241,7 @@ func TestVerifyingNamesTheFirstDifference(t *testing.T) {
 }
 
 func TestVerifyingReportsGapsAndFaults(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")
 	allocateBlocks(t, h.log.Log, 3)
 	update(t, h.log.Log, "a", "two", first.Seqs[0])
@@ -270,7 +270,7 @@ func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 
 func TestSnapshotsBelongToOneLog(t *testing.T) {
 	id := workspace.Stream("a")
-	h := newHouse(t)
+	h := newFixture(t)
 	allocateBlocks(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 3, []byte("state")))
@@ -290,7 +290,7 @@ func TestSnapshotsBelongToOneLog(t *testing.T) {
 
 func TestSnapshotsAheadOfTheCheckpointAreDiscarded(t *testing.T) {
 	id := workspace.Stream("a")
-	h := newHouse(t)
+	h := newFixture(t)
 	allocateBlocks(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 6, []byte("of an event that was lost")))
@@ -364,7 +364,7 @@ func empty(tx projections.Tx, seq uint64) error {
 
 func TestWhatIsBuiltInBulkIsWhatWasFollowed(t *testing.T) {
 	large := counter{name: "large.1", log: domain.State, pad: 400 << 10} // more than is held at once
-	h := newHouse(t, projections.Workspaces{}, drawer{}, large)
+	h := newFixture(t, projections.Workspaces{}, drawer{}, large)
 	first := create(t, h.log.Log, "a", "one")
 	at := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 100).Max(at.Position)))

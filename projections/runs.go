@@ -76,7 +76,7 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 	case activity.WaitPending:
 		return w.startWait(ev, e)
 	case activity.WaitKept:
-		return w.keepWait(ev, activity.WaitPending(e))
+		return w.putWait(ev, activity.WaitPending(e))
 	case activity.WaitFulfilled:
 		return errors.Join(w.endWait(ev, e.ID), w.recordWaitEnd(ev, e.ID))
 	case activity.WaitExpired:
@@ -134,8 +134,8 @@ const (
 // recordedPartly is what an execution says whose record was cut off.
 const recordedPartly = "truncated"
 
-func recordedState(said any) int {
-	switch said {
+func recordedState(value any) int {
+	switch value {
 	case true:
 		return wholeRecorded
 	case recordedPartly:
@@ -275,10 +275,10 @@ func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
 	if !r.exists() {
 		return nil
 	}
-	place := append(seqKey(uint64(r.First.StartedAt)), run...)
-	keys = append(keys, scopedKey('l', workspaceID, place))
+	timeKey := append(seqKey(uint64(r.First.StartedAt)), run...)
+	keys = append(keys, scopedKey('l', workspaceID, timeKey))
 	if IsIndexable(r.First.Automation) {
-		keys = append(keys, listKey('a', workspaceID, r.First.Automation, place))
+		keys = append(keys, listKey('a', workspaceID, r.First.Automation, timeKey))
 	}
 	return keys
 }
@@ -692,11 +692,11 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 		return nil
 	}
 	before, known, err := w.wait(e.ID)
-	shown := PendingWait{
+	wait := PendingWait{
 		ID: e.ID, CorrelationID: ev.Meta.CorrelationID, Automation: ev.Meta.AutomationSlug, Since: e.Since.UTC(), Until: e.ExpiresAt, Wait: e.Wait,
 	}
 	if e.Since.IsZero() {
-		shown.Since = ev.At.UTC()
+		wait.Since = ev.At.UTC()
 	}
 	if err == nil && known && before.EndSeq == 0 { // it is said again
 		err = w.removePending(before, e.ID)
@@ -716,15 +716,15 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.tx.Set(executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), shown)); err != nil {
+	if err := errors.Join(w.tx.Set(executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), wait)); err != nil {
 		return err
 	}
 	return w.changeWaitCount(row, 1)
 }
 
-// keepWait notes that an execution still stands in a wait whose beginning is about to be
+// putWait notes that an execution still stands in a wait whose beginning is about to be
 // erased, unless the wait or its run has just ended.
-func (w runsTx) keepWait(ev domain.Recorded, e activity.WaitPending) error {
+func (w runsTx) putWait(ev domain.Recorded, e activity.WaitPending) error {
 	if !IsIndexable(e.ID) {
 		return nil
 	}
@@ -796,8 +796,8 @@ func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	if !IsIndexable(executionID) {
 		return nil
 	}
-	var stands int
-	if err := getJSON(w.tx, waitCountKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &stands); err != nil || stands == 0 {
+	var remaining int
+	if err := getJSON(w.tx, waitCountKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &remaining); err != nil || remaining == 0 {
 		return err
 	}
 	var ids []string
@@ -1164,21 +1164,21 @@ func (b runBegin) event(workspaceID, run string) *feed.Event {
 }
 
 func (r runRow) toRun(workspaceID, run string) Run {
-	shown := Run{
+	result := Run{
 		WorkspaceID: workspaceID, CorrelationID: run, Status: r.status(), Executions: r.Executions, Recorded: r.Recorded > 0,
 		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation,
 		first: r.First,
 	}
 	if by := r.First.Source; !isVisitor(by) {
-		shown.StartedBy = by.UserID
+		result.StartedBy = by.UserID
 	}
 	if r.Truncated > 0 {
-		shown.Recorded = recordedPartly
+		result.Recorded = recordedPartly
 	}
 	if r.End.Seq > 0 {
-		shown.EndedAt = time.UnixMilli(r.End.At).UTC()
+		result.EndedAt = time.UnixMilli(r.End.At).UTC()
 	}
-	return shown
+	return result
 }
 
 // isVisitor reports whether the user of an event is none: a visitor goes by the id that was

@@ -17,7 +17,7 @@ import (
 )
 
 // isProgramPath records events of a run of w1, and returns where the log is.
-func isProgramPath(t *testing.T, h *house, run string, events ...domain.Event) domain.Position {
+func isProgramPath(t *testing.T, h *fixture, run string, events ...domain.Event) domain.Position {
 	t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: run, SessionID: "s1"}}
 	for _, ev := range events {
@@ -29,7 +29,7 @@ func isProgramPath(t *testing.T, h *house, run string, events ...domain.Event) d
 }
 
 func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
-	h := newHouse(t, projections.Runs{})
+	h := newFixture(t, projections.Runs{})
 	started := func(id string) activity.TreeStarted {
 		return activity.TreeStarted{ExecutionID: id, Automation: "pay", Trigger: activity.Trigger{Type: activity.ByEvent, ID: "e" + id}, Attempt: 1, StartedAt: "2026-03-01T10:00:00Z"}
 	}
@@ -76,7 +76,7 @@ func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
 // transaction, whatever they are for.
 func TestManyWaitsEndAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Runs{})
+	h := newFixture(t, projections.Runs{})
 	var events []domain.Event
 	for i := range 1000 {
 		events = append(events, activity.WaitPending{

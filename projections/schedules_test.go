@@ -14,14 +14,14 @@ import (
 
 // clocks is a log with the read model of schedules.
 type clocks struct {
-	*house
+	*fixture
 	t    *testing.T
 	last map[domain.StreamID]uint64
 }
 
 func newClocks(t *testing.T) *clocks {
 	t.Helper()
-	return &clocks{house: newHouse(t, projections.Schedules{}), t: t, last: map[domain.StreamID]uint64{}}
+	return &clocks{fixture: newFixture(t, projections.Schedules{}), t: t, last: map[domain.StreamID]uint64{}}
 }
 
 // do records events of a workspace, and returns the sequence of the last.

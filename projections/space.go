@@ -27,8 +27,8 @@ const (
 	closeWait    = 5 * time.Second        // for room to close in
 	maxFull      = 2                      // memtables that Badger takes in before it holds up a commit
 
-	manifestRoom = 64 << 10 // kept at the end of the manifest, enough for hundreds of tables
-	tableRoom    = 4 << 20  // free before a compaction makes a file: the file system needs some of its own
+	manifestReserve = 64 << 10 // kept at the end of the manifest, enough for hundreds of tables
+	tableReserve    = 4 << 20  // free before a compaction makes a file: the file system needs some of its own
 )
 
 // diskGuard sees to it that Badger never writes where the disk has no room. Badger
@@ -83,7 +83,7 @@ func existingDir(dir string) string {
 
 // checkOpen refuses to open a store on a disk that is too full for it.
 func (s *diskGuard) checkOpen() error {
-	return s.requireFree(existingDir(s.dir), 2*s.memtable+s.values+tableRoom)
+	return s.requireFree(existingDir(s.dir), 2*s.memtable+s.values+tableReserve)
 }
 
 // requireFree returns ErrNoSpace unless so many bytes are free.
@@ -152,7 +152,7 @@ func (s *diskGuard) checkReady() (busy bool, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.keepSpare()
+	err = s.reserveSpare()
 	for len(s.full) > 0 {
 		if _, err := os.Stat(s.full[0]); err == nil {
 			break
@@ -173,21 +173,21 @@ func (s *diskGuard) allocate(fd int, path string, length int64) {
 		if !isNew {
 			return // it is not written to again
 		}
-		s.retryUntilRoom(path, s.keepManifest)
+		s.retryUntilFree(path, s.reserveManifest)
 	}
 	if allocatedBytes(fd) < length {
-		s.retryUntilRoom(path, func() error { return allocateBlocks(fd, length, isNew) })
+		s.retryUntilFree(path, func() error { return allocateBlocks(fd, length, isNew) })
 	}
 }
 
 // awaitFree waits until so many bytes are free.
 func (s *diskGuard) awaitFree(need int64) {
-	s.retryUntilRoom("a compaction", func() error { return s.requireFree(s.dir, need) })
+	s.retryUntilFree("a compaction", func() error { return s.requireFree(s.dir, need) })
 }
 
-// retryUntilRoom tries until it succeeds. Nothing is written meanwhile, so the spare
+// retryUntilFree tries until it succeeds. Nothing is written meanwhile, so the spare
 // is of no use but for its room.
-func (s *diskGuard) retryUntilRoom(what string, try func() error) {
+func (s *diskGuard) retryUntilFree(what string, try func() error) {
 	err := try()
 	if err == nil {
 		return
@@ -207,9 +207,9 @@ func (s *diskGuard) retryUntilRoom(what string, try func() error) {
 	s.log.Info("read models found room on the disk", "for", filepath.Base(what))
 }
 
-// keepManifest keeps blocks beyond the end of the manifest: half a line in it
+// reserveManifest keeps blocks beyond the end of the manifest: half a line in it
 // would make the store unreadable.
-func (s *diskGuard) keepManifest() error {
+func (s *diskGuard) reserveManifest() error {
 	file, err := os.OpenFile(filepath.Join(s.dir, badger.ManifestFilename), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -220,7 +220,7 @@ func (s *diskGuard) keepManifest() error {
 	defer file.Close()
 	stat, err := file.Stat()
 	if err == nil {
-		err = preallocate(int(file.Fd()), stat.Size()+manifestRoom)
+		err = preallocate(int(file.Fd()), stat.Size()+manifestReserve)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -271,9 +271,9 @@ func (s store) demandCopy() error {
 	return s.guard.requireFree(s.guard.dir, tables+values+2*s.guard.memtable+s.guard.values)
 }
 
-// keepSpare lays in the next memtable file, if Badger has taken the last one.
+// reserveSpare lays in the next memtable file, if Badger has taken the last one.
 // It leaves room for the memtable before it to be made a table.
-func (s *diskGuard) keepSpare() error {
+func (s *diskGuard) reserveSpare() error {
 	if s.spare != nil {
 		if stat, err := s.spare.Stat(); err != nil || stat.Size() == 0 {
 			return err

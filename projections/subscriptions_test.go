@@ -20,11 +20,11 @@ import (
 // recorder appends events of aggregates, each with what it expects.
 type recorder struct {
 	t    *testing.T
-	h    *house
+	h    *fixture
 	last map[domain.StreamID]uint64
 }
 
-func newRecorder(t *testing.T, h *house) *recorder {
+func newRecorder(t *testing.T, h *fixture) *recorder {
 	return &recorder{t: t, h: h, last: map[domain.StreamID]uint64{}}
 }
 
@@ -58,7 +58,7 @@ func subscribed(id string, change ...func(*subscription.Summary)) subscription.S
 
 func TestSubscriptionsAreFoldedAndThoseThatWorkAreTold(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Subscriptions{})
+	h := newFixture(t, projections.Subscriptions{})
 	r := newRecorder(t, h)
 	keys := subscription.Keys{Sealed: []byte("s"), Last4: "abcd"}
 	r.state(workspace.Stream("w1"), workspace.Created{Workspace: snapshot("w1", "Shop")})
@@ -140,7 +140,7 @@ func attempted(id, sub string, at time.Time, order uint64, status subscription.S
 
 func TestTheLastRecordOfADeliverySaysAllOfIt(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Deliveries{})
+	h := newFixture(t, projections.Deliveries{})
 	r := newRecorder(t, h)
 	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	first, second := attempted("1", "sub_1", noon, 30, subscription.Failed), attempted("2", "sub_1", noon.Add(time.Second), 20, subscription.Pending)
@@ -231,7 +231,7 @@ func TestTheLastRecordOfADeliverySaysAllOfIt(t *testing.T) {
 }
 
 // topicsOf are the topics of a user in a workspace, and their version.
-func topicsOf(t *testing.T, h *house, workspaceID, userID string) (names []string, version uint64) {
+func topicsOf(t *testing.T, h *fixture, workspaceID, userID string) (names []string, version uint64) {
 	t.Helper()
 	require.NoError(t, h.View(func(rd projections.Reader) (err error) {
 		if names, err = (projections.Topics{}).Of(rd, workspaceID, userID); err != nil {
@@ -245,7 +245,7 @@ func topicsOf(t *testing.T, h *house, workspaceID, userID string) (names []strin
 
 func TestTopicsAreFoldedByWorkspaceAndUser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Topics{})
+	h := newFixture(t, projections.Topics{})
 	r := newRecorder(t, h)
 	made := func(workspaceID, name string, ids ...string) {
 		r.state(topic.Stream(workspaceID, name), topic.Created{Topic: name, UserIDs: append([]string{}, ids...)})
@@ -278,7 +278,7 @@ func TestTopicsAreFoldedByWorkspaceAndUser(t *testing.T) {
 
 func TestTopicsLeaveOutWhoAndWhatIsDeleted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, projections.Topics{})
+	h := newFixture(t, projections.Topics{})
 	r := newRecorder(t, h)
 	r.state(workspace.Stream("w1"), workspace.Created{Workspace: snapshot("w1", "Shop")})
 	r.state(topic.Stream("w1", "sales"), topic.Created{Topic: "sales", UserIDs: []string{"ann", "bob"}})

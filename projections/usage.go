@@ -43,8 +43,8 @@ func (u Usage) Apply(tx Tx, ev domain.Recorded) error {
 	case activity.Dropped:
 		return u.drop(tx, e)
 	}
-	if said, ok := parseUsageReport(ev); ok {
-		return u.addReport(tx, ev, said)
+	if report, ok := parseUsageReport(ev); ok {
+		return u.addReport(tx, ev, report)
 	}
 	return nil
 }

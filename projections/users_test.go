@@ -26,7 +26,7 @@ type people struct {
 
 func newPeople(t *testing.T) *people {
 	t.Helper()
-	h := newHouse(t, projections.Users{}, projections.AccessTokens{})
+	h := newFixture(t, projections.Users{}, projections.AccessTokens{})
 	return &people{t: t, log: h.log, models: h.Models, last: map[domain.StreamID]uint64{}}
 }
 

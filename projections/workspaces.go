@@ -160,7 +160,8 @@ func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// changesETag reports whether an event changes the ETag of its workspace, besides those that change its content or settings.
+// changesETag reports whether an event changes the ETag of its workspace, besides those that change its content or
+// settings.
 func changesETag(ev domain.Event) bool {
 	switch ev.(type) {
 	case workspace.Unshared, workspace.PageShared, workspace.PageUnshared, workspace.SecretsUpdated:
@@ -274,7 +275,7 @@ func (Workspaces) updateIndexes(tx Tx, before *Record, after Record) error {
 		stale = indexEntries(*before)
 	}
 	for key := range stale {
-		if _, kept := fresh[key]; !kept {
+		if _, unchanged := fresh[key]; !unchanged {
 			if err := tx.Delete([]byte(key)); err != nil {
 				return err
 			}

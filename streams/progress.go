@@ -103,8 +103,8 @@ type position[T any] interface {
 // LoadCursor returns how far a partition was processed, if it ever was, and whether a cursor of this very partition
 // is stored. A node that was alone before, or is not alone any more, used another number of partitions. What all of
 // those have processed is processed here too, so the later position counts.
-func LoadCursor[T position[T]](ctx context.Context, c eventstore.Bucket, shares, number int, read func([]byte) (T, error)) (at T, ever, kept bool, err error) {
-	at, kept, err = readCursor(ctx, c, PartitionKey(shares, number), read)
+func LoadCursor[T position[T]](ctx context.Context, c eventstore.Bucket, shares, number int, read func([]byte) (T, error)) (at T, ever, found bool, err error) {
+	at, found, err = readCursor(ctx, c, PartitionKey(shares, number), read)
 	if err != nil {
 		return at, false, false, err
 	}
@@ -116,7 +116,7 @@ func LoadCursor[T position[T]](ctx context.Context, c eventstore.Bucket, shares,
 	switch {
 	case err != nil:
 		return at, false, false, err
-	case !kept:
+	case !found:
 		return other, some, false, nil
 	case all:
 		at = at.Max(other)

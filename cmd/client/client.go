@@ -66,9 +66,9 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return err
 }
 
-// Call sends in as JSON, unless it is nil, and decodes the answer, unless into is
-// nil. A path begins after /v2, which those below /sys have none of. What was lost on the way, or came while the service
-// was busy, is sent again; an operation that failed is not.
+// Call sends in as JSON, unless it is nil, and decodes the answer, unless into is nil. A path begins after /v2, which
+// those below /sys have none of. What was lost on the way, or came while the service was busy, is sent again; an
+// operation that failed is not.
 func (c *Client) Call(ctx context.Context, method, path string, in, into any) (Answer, error) {
 	answer, err := c.send(ctx, call{method: method, path: path}, in)
 	if err != nil || into == nil {
@@ -155,7 +155,7 @@ func (c *Client) once(ctx context.Context, what call) (Answer, error) {
 	answer := Answer{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader)}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no stream
 	if kind == streamType && answer.Status == http.StatusOK {
-		answer.stream = &stream{ReadCloser: resp.Body, leave: func() { cancel(nil) }}
+		answer.stream = &stream{ReadCloser: resp.Body, stop: func() { cancel(nil) }}
 		return answer, nil
 	}
 	defer cancel(nil)
@@ -247,14 +247,14 @@ func (e *Error) Detail(name string, into any) bool {
 // another program.
 func refusal(resp *http.Response, text []byte) error {
 	e := &Error{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader), RetryAfter: resp.Header.Get("Retry-After")}
-	var told struct {
+	var body struct {
 		Error     domain.Code    `json:"error"`
 		Message   string         `json:"message"`
 		Details   map[string]any `json:"details"`
 		RequestID string         `json:"requestId"`
 	}
-	if err := json.Unmarshal(text, &told); err == nil && told.Error != "" {
-		e.Code, e.Message, e.Details, e.RequestID = told.Error, told.Message, told.Details, told.RequestID
+	if err := json.Unmarshal(text, &body); err == nil && body.Error != "" {
+		e.Code, e.Message, e.Details, e.RequestID = body.Error, body.Message, body.Details, body.RequestID
 		return e
 	}
 	e.Message = fmt.Sprintf("%s answered %s: is this the address of the service?", resp.Request.URL.Host, resp.Status)

@@ -18,8 +18,8 @@ func feeds(events string) http.HandlerFunc {
 
 func event(id int) string { return fmt.Sprintf("id: s%d\ndata: {\"n\":%d}\n\n", id, id) }
 
-// told collects what a tail tells until there are n.
-func told(t *testing.T, c *client.Client, n int) (ids []string, err error) {
+// tailIDs collects what a tail tells until there are n.
+func tailIDs(t *testing.T, c *client.Client, n int) (ids []string, err error) {
 	t.Helper()
 	err = c.Tail(t.Context(), "/workspaces/w/events/stream?fromSeq=s0", func(f client.Frame) bool {
 		ids = append(ids, f.ID)
@@ -30,7 +30,7 @@ func told(t *testing.T, c *client.Client, n int) (ids []string, err error) {
 
 func TestATailGoesOnAfterTheLastEvent(t *testing.T) {
 	s, c := newScript(t, feeds("id: s0\n\n"), feeds(event(1)+event(2)+"id: s3\nda"), lost, answers(503, busy), feeds(""), feeds(event(3)+event(4)+event(5)))
-	ids, err := told(t, c, 4)
+	ids, err := tailIDs(t, c, 4)
 	require.NoError(t, err)
 	require.Equal(t, []string{"s1", "s2", "s3", "s4"}, ids)
 	asked := s.requests()
@@ -55,7 +55,7 @@ func TestATailThatIsRefusedEnds(t *testing.T) {
 		"no stream": {answers(200, `{}`)},
 	} {
 		_, c := newScript(t, handlers...)
-		_, err := told(t, c, 10)
+		_, err := tailIDs(t, c, 10)
 		require.Error(t, err, name)
 	}
 }

@@ -42,12 +42,12 @@ func (o Operation) Err() error {
 // Start sends a call that may start an operation, and returns the operation when it has ended. It
 // calls tell for each of its frames once. Without an operation, the answer is the result of one
 // without an id. With an error, the operation has its id, if that is known.
-func (c *Client) Start(ctx context.Context, workspace, path string, in any, tell func(Frame)) (Operation, error) {
+func (c *Client) Start(ctx context.Context, workspace, path string, in any, notify func(Frame)) (Operation, error) {
 	answer, err := c.send(ctx, call{method: http.MethodPost, path: path, accept: "application/json, " + streamType, wait: planTime}, in)
 	if err != nil {
 		return Operation{ID: answer.Operation}, err
 	}
-	t := &followedOperation{c: c, at: OperationPath(workspace, answer.Operation), id: answer.Operation, tell: tell}
+	t := &followedOperation{c: c, at: OperationPath(workspace, answer.Operation), id: answer.Operation, notify: notify}
 	switch {
 	case answer.stream != nil:
 		_ = frames(answer.stream, t.handle) // a stream that broke goes on elsewhere
@@ -62,8 +62,8 @@ func (c *Client) Start(ctx context.Context, workspace, path string, in any, tell
 }
 
 // Follow returns an operation when it has ended. It calls tell for all of its frames.
-func (c *Client) Follow(ctx context.Context, workspace, id string, tell func(Frame)) (Operation, error) {
-	t := &followedOperation{c: c, at: OperationPath(workspace, id), id: id, tell: tell}
+func (c *Client) Follow(ctx context.Context, workspace, id string, notify func(Frame)) (Operation, error) {
+	t := &followedOperation{c: c, at: OperationPath(workspace, id), id: id, notify: notify}
 	return t.follow(ctx)
 }
 
@@ -74,12 +74,12 @@ func OperationPath(workspace, id string) string {
 
 // followedOperation is an operation over all its streams.
 type followedOperation struct {
-	c    *Client
-	at   string
-	id   string
-	last string // the frame that was heard last
-	tell func(Frame)
-	over bool // the last frame of all was heard
+	c      *Client
+	at     string
+	id     string
+	last   string // the frame that was heard last
+	notify func(Frame)
+	over   bool // the last frame of all was heard
 }
 
 // maxUnanswered is how many calls in a row may have no answer: about a minute.
@@ -143,7 +143,7 @@ func (t *followedOperation) handle(f Frame) {
 	case operation.Ended{}.EventType(), operation.BulkPushCompleted{}.EventType(), operation.BulkImportCompleted{}.EventType():
 		t.over = true
 	}
-	t.tell(f)
+	t.notify(f)
 }
 
 // isTransient reports whether an error may be gone at the next try.
@@ -157,10 +157,10 @@ func isTransient(err error) bool {
 
 // Tail calls tell for the events of a stream, until ctx ends, tell returns false or the service
 // refuses. A stream that breaks is opened again after the last event: none is missed or repeated.
-func (c *Client) Tail(ctx context.Context, path string, tell func(Frame) (more bool)) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	t := &followedStream{c: c, path: path, tell: tell, leave: leave}
+func (c *Client) Tail(ctx context.Context, path string, notify func(Frame) (more bool)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	t := &followedStream{c: c, path: path, notify: notify, stop: stop}
 	for lost, pause := 0, c.pause(); ; {
 		err := t.readOnce(ctx)
 		switch {
@@ -181,13 +181,13 @@ func (c *Client) Tail(ctx context.Context, path string, tell func(Frame) (more b
 
 // followedStream is a stream over all its connections.
 type followedStream struct {
-	c     *Client
-	path  string
-	last  string // the frame that was heard last
-	tell  func(Frame) bool
-	leave func()
-	begun bool // the service was there once
-	over  bool // nobody wants to hear more
+	c      *Client
+	path   string
+	last   string // the frame that was heard last
+	notify func(Frame) bool
+	stop   func()
+	begun  bool // the service was there once
+	over   bool // nobody wants to hear more
 }
 
 // readOnce reads new frames until the connection ends.
@@ -210,9 +210,9 @@ func (t *followedStream) handle(f Frame) {
 		return // what was on its way when the last one was told
 	}
 	t.last = f.ID
-	if f.Data != nil && !t.tell(f) {
+	if f.Data != nil && !t.notify(f) {
 		t.over = true
-		t.leave()
+		t.stop()
 	}
 }
 
@@ -231,18 +231,18 @@ const (
 // stream is a stream that is read, and can be closed.
 type stream struct {
 	io.ReadCloser
-	leave func()
+	stop func()
 }
 
 // Close implements io.Closer.
 func (s *stream) Close() error {
-	s.leave()
+	s.stop()
 	return s.ReadCloser.Close()
 }
 
 // frames calls tell for the frames of a stream until it ends: nil, or its error. A stream that is
 // silent for too long is closed.
-func frames(from io.ReadCloser, tell func(Frame)) error {
+func frames(from io.ReadCloser, notify func(Frame)) error {
 	defer from.Close()
 	quiet := time.AfterFunc(silence, func() { _ = from.Close() }) // the next read fails
 	defer quiet.Stop()
@@ -259,7 +259,7 @@ func frames(from io.ReadCloser, tell func(Frame)) error {
 			if data != nil {
 				now.Data = json.RawMessage(strings.Join(data, "\n"))
 			}
-			tell(now)
+			notify(now)
 			now, data = Frame{}, nil
 		case name == "id":
 			now.ID = value

@@ -294,18 +294,12 @@ func (n *Node) workUnderLeases(name string, do func(context.Context) error) {
 // message failed, and do runs again the next time.
 func (n *Node) repeat(name string, period time.Duration, failed string, do func(context.Context) error) {
 	n.work(name, func(ctx context.Context) error {
-		tick := time.NewTicker(period)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
+		commands.Every(ctx, period, func() {
 			if err := do(ctx); err != nil && ctx.Err() == nil {
 				n.log.Warn(failed, "err", err)
 			}
-		}
+		})
+		return nil
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"svc/commands"
 )
 
 // Go collects garbage when the heap has doubled. A small busy heap doubles many times a
@@ -26,22 +28,16 @@ func PaceCollections(ctx context.Context) error {
 		return nil
 	}
 	defer debug.SetGCPercent(defaultGrowth)
-	tick := time.NewTicker(gcInterval)
-	defer tick.Stop()
 	seen := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(seen)
 	pace := gcPace{cycles: seen[0].Value.Uint64(), growth: defaultGrowth}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	commands.Every(ctx, gcInterval, func() {
 		metrics.Read(seen)
 		if growth, changed := pace.next(seen[0].Value.Uint64(), seen[1].Value.Uint64()); changed {
 			debug.SetGCPercent(growth)
 		}
-	}
+	})
+	return nil
 }
 
 // gcPace is by how many percent the heap may grow, and the counts that it follows from.

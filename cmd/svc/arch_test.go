@@ -21,7 +21,7 @@ import (
 
 const module = "svc/"
 
-// mayImport is the map of the house: a top-level folder on the left may import
+// mayImport is the map of the layers: a top-level folder on the left may import
 // those on the right, and itself. No other top-level folder holds Go code.
 var mayImport = map[string]string{
 	"domain":      "",
@@ -74,7 +74,7 @@ var testSupport = []string{"apitest", "crashfs", "domaintest", "gittest", "livet
 // noFolders are names that say nothing about what is inside.
 var noFolders = []string{"internal", "pkg", "utils", "util", "common", "models", "helpers", "misc"}
 
-func TestTheHouseIsInOrder(t *testing.T) {
+func TestProjectFollowsTheRules(t *testing.T) {
 	sources := readSources(t, "../..")
 	require.Greater(t, len(sources), 50, "the sources were not found")
 	require.Empty(t, violations(sources))
@@ -115,7 +115,7 @@ func skipped(name, base string) bool {
 }
 
 // violations lists everything in sources, file texts by path, that breaks a
-// rule of the house. It is a pure function, so that the rules have tests of
+// rule of the project. It is a pure function, so that the rules have tests of
 // their own.
 func violations(sources map[string]string) []string {
 	var all []string

@@ -144,8 +144,8 @@ func fromNow(text string, sign time.Duration) (time.Time, bool) {
 	return at, err == nil
 }
 
-// maxShown is how many characters of a payload a line shows.
-const maxShown = 160
+// maxOutputLine is how many characters of a payload a line shows.
+const maxOutputLine = 160
 
 // print prints an event: as it came, or a line that tells of it.
 func (t *tail) print(f client.Frame) error {
@@ -174,8 +174,8 @@ func (t *tail) print(f client.Frame) error {
 
 // beginning is what a line shows of a text.
 func beginning(text string) string {
-	if runes := []rune(text); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "…"
+	if runes := []rune(text); len(runes) > maxOutputLine {
+		return string(runes[:maxOutputLine]) + "…"
 	}
 	return text
 }

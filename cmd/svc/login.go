@@ -143,8 +143,8 @@ func (r *remote) signIn(ctx context.Context, email string) (*client.Client, erro
 	}})
 }
 
-// shownProfile is a profile without its token.
-type shownProfile struct {
+// profileOutput is a profile without its token.
+type profileOutput struct {
 	Name      string `json:"name"`
 	URL       string `json:"url"`
 	Email     string `json:"email"`
@@ -152,16 +152,16 @@ type shownProfile struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
-func toShownProfile(name string, p client.Profile) shownProfile {
-	return shownProfile{name, p.URL, p.Email, p.UserID, domain.FormatTime(p.ExpiresAt)}
+func toProfileOutput(name string, p client.Profile) profileOutput {
+	return profileOutput{name, p.URL, p.Email, p.UserID, domain.FormatTime(p.ExpiresAt)}
 }
 
 func (l *login) done(p client.Profile) error {
-	shown := toShownProfile(l.profileName(), p)
+	profile := toProfileOutput(l.profileName(), p)
 	if l.asJSON {
-		return writeJSON(l.environment, shown)
+		return writeJSON(l.environment, profile)
 	}
-	_, err := fmt.Fprintf(l.out, "signed in to %s as %s: profile %s is good until %s\n", shown.URL, clean(cmp.Or(shown.Email, shown.UserID)), shown.Name, shown.ExpiresAt)
+	_, err := fmt.Fprintf(l.out, "signed in to %s as %s: profile %s is good until %s\n", profile.URL, clean(cmp.Or(profile.Email, profile.UserID)), profile.Name, profile.ExpiresAt)
 	return err
 }
 
@@ -179,9 +179,9 @@ func (l *login) profiles() error {
 	if err != nil {
 		return err
 	}
-	list, rows := []shownProfile{}, [][]string{{"PROFILE", "URL", "ACCOUNT", "UNTIL"}}
+	list, rows := []profileOutput{}, [][]string{{"PROFILE", "URL", "ACCOUNT", "UNTIL"}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p := toShownProfile(name, all[name])
+		p := toProfileOutput(name, all[name])
 		list, rows = append(list, p), append(rows, []string{p.Name, p.URL, cmp.Or(p.Email, p.UserID), p.ExpiresAt})
 	}
 	if l.asJSON {

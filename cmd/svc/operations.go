@@ -64,9 +64,9 @@ func (r *remote) start(ctx context.Context, path string, body any) (client.Opera
 // watch shows an operation until it has ended. A user who interrupts it sees how to
 // come back.
 func (r *remote) watch(ctx context.Context, follow func(show func(client.Frame)) (client.Operation, error)) (client.Operation, error) {
-	shown := r.newDisplay()
-	op, err := follow(shown.showFrame)
-	shown.clearFoot()
+	display := r.newDisplay()
+	op, err := follow(display.showFrame)
+	display.clearFoot()
 	if err == nil {
 		return op, op.Err()
 	}

@@ -87,8 +87,8 @@ func (b *progressDisplay) addLine(text string) {
 // rewriteFoot replaces the foot. It never takes more than one line.
 func (b *progressDisplay) rewriteFoot(text string) {
 	b.foot = clean(text)
-	shown := []rune(b.foot)
-	fmt.Fprint(b.out, "\r\x1b[K"+string(shown[:min(len(shown), columns(b.fd)-1)]))
+	foot := []rune(b.foot)
+	fmt.Fprint(b.out, "\r\x1b[K"+string(foot[:min(len(foot), columns(b.fd)-1)]))
 }
 
 // clearFoot takes the foot away.

@@ -14,8 +14,8 @@ import (
 	"svc/projections"
 )
 
-// standing is how a workspace stands with its repositories.
-type standing struct {
+// statusOutput is how a workspace stands with its repositories.
+type statusOutput struct {
 	State           string                 `json:"state"`
 	Dirty           bool                   `json:"dirty"`
 	ContentRevision uint64                 `json:"contentRevision"`
@@ -39,19 +39,19 @@ func statusCommand(w environment) *cobra.Command {
 		if repository != "" {
 			query.Set("repository", repository)
 		}
-		var s standing
+		var s statusOutput
 		got, err := r.Call(ctx, http.MethodGet, r.path("/status?"+query.Encode()), nil, &s)
 		if err != nil {
 			return err
 		}
-		return r.printResult(got.Body, func() string { return r.standingText(ctx, s) })
+		return r.printResult(got.Body, func() string { return r.statusText(ctx, s) })
 	})
 	c.Flags().StringVar(&repository, "repository", "", "compare with this one (default: the one last pushed to or pulled from)")
 	c.Flags().BoolVar(&refresh, "refresh", false, "ask the remotes now")
 	return c
 }
 
-func (r *remote) standingText(ctx context.Context, s standing) string {
+func (r *remote) statusText(ctx context.Context, s statusOutput) string {
 	text := fmt.Sprintf("%s: content at revision %d, synced at %d\n", clean(s.State), s.ContentRevision, s.SyncedRevision)
 	if s.Version != nil {
 		text += clean(fmt.Sprintf("version %s of %s, %s", s.Version.Name, s.Version.RepositoryID, s.Version.At)) + "\n"

@@ -27,7 +27,7 @@ func rebuildCommand(w environment) *cobra.Command {
 		Long: "Rebuild the read models from the log. A running service is asked to do it and goes on serving;\nelse the data directory is opened here.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var report projections.Report
-			err := upkeep(c.Context(), w, "rebuild", &report, func(ctx context.Context, m *projections.Models) (any, error) {
+			err := runMaintenance(c.Context(), w, "rebuild", &report, func(ctx context.Context, m *projections.Models) (any, error) {
 				return m.Rebuild(ctx, progress(w, "rebuilding"))
 			})
 			if err != nil || asJSON {
@@ -56,7 +56,7 @@ func verifyCommand(w environment) *cobra.Command {
 		Long: "Rebuild the read models beside the live ones, compare both, and check that the state log is complete.\nExit status 1 when something is wrong.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var report projections.VerifyReport
-			err := upkeep(c.Context(), w, "verify", &report, func(ctx context.Context, m *projections.Models) (any, error) {
+			err := runMaintenance(c.Context(), w, "verify", &report, func(ctx context.Context, m *projections.Models) (any, error) {
 				return m.Verify(ctx, progress(w, "verifying"))
 			})
 			if err != nil {
@@ -112,8 +112,8 @@ func progress(w environment, what string) projections.Progress {
 	}
 }
 
-// upkeep runs do on the data directory, or asks the service that holds it.
-func upkeep(ctx context.Context, w environment, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
+// runMaintenance runs do on the data directory, or asks the service that holds it.
+func runMaintenance(ctx context.Context, w environment, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
 	loaded, err := settings.Load(w.source)
 	if err != nil {
 		return err

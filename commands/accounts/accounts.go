@@ -230,8 +230,8 @@ func (a *Accounts) byName(ctx context.Context, n commands.Name) (user.State, err
 	if err != nil {
 		return user.State{}, err
 	}
-	id, held := strings.CutPrefix(holder, user.Stream("").String())
-	if !held {
+	id, isUser := strings.CutPrefix(holder, user.Stream("").String())
+	if !isUser {
 		id = noUserID
 	}
 	return a.load(ctx, id)

@@ -19,7 +19,7 @@ import (
 )
 
 // opens reports whether an access token is known.
-func (h *house) opens(token string) bool {
+func (h *fixture) opens(token string) bool {
 	h.t.Helper()
 	require.NoError(h.t, h.models.Fresh(h.ctx()))
 	var ok bool
@@ -30,11 +30,11 @@ func (h *house) opens(token string) bool {
 	return ok
 }
 
-func (h *house) later() string { return h.now().Add(time.Hour).Format(time.RFC3339) }
+func (h *fixture) later() string { return h.now().Add(time.Hour).Format(time.RFC3339) }
 
 func TestAccessTokens(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada, bob := h.signUp("ada@example.org"), h.signUp("bob@example.org")
 	in := h.enter(ada.Email, password, "")
 	first, err := h.CreateAccessToken(h.ctx(), in, "ci", h.later())
@@ -68,7 +68,7 @@ func TestAccessTokens(t *testing.T) {
 
 func TestARepeatedRequestShowsTheSameAccessToken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	in, err := h.Anonymous(h.ctx(), accounts.Client{})
 	require.NoError(t, err)
 	again := func(seed string) accounts.AccessToken {
@@ -79,13 +79,13 @@ func TestARepeatedRequestShowsTheSameAccessToken(t *testing.T) {
 	first := again("key")
 	require.Equal(t, first.Token, again("key").Token)
 	require.NotEqual(t, first.Token, again("other").Token)
-	require.Equal(t, 2, h.told(domain.State, accesstoken.Created{}))
+	require.Equal(t, 2, h.countEvents(domain.State, accesstoken.Created{}))
 	require.True(t, h.state(in.UserID).Exists(), "a visitor who has a token is somebody")
 }
 
 func TestPasswordsAreChangedByWhoKnowsThem(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
 	refused(t, h.ChangePassword(h.ctx(), in, "wrong", newPassword), domain.CodeInvalidCredentials, "")
@@ -101,7 +101,7 @@ func TestPasswordsAreChangedByWhoKnowsThem(t *testing.T) {
 
 func TestNoSessionSlipsThroughAPasswordChange(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in := h.enter(ada.Email, password, "")
 	var between sessions.Session
@@ -114,7 +114,7 @@ func TestNoSessionSlipsThroughAPasswordChange(t *testing.T) {
 
 func TestAHalfDonePasswordChangeLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
 	changed := false
@@ -137,7 +137,7 @@ func TestAHalfDonePasswordChangeLeavesNothingOpen(t *testing.T) {
 
 func TestAnAccountChangesItself(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada, bob := h.signUp("ada@example.org"), h.signUp("bob@example.org")
 	in := h.enter(ada.Email, password, "")
 	got, err := h.PatchSelf(h.ctx(), in, accounts.Patch{Photo: new("https://example.org/a.png"), Meta: new(map[string]json.RawMessage{"a": json.RawMessage("1")})})
@@ -170,7 +170,7 @@ func TestAnAccountChangesItself(t *testing.T) {
 
 func TestASuperAdminChangesAnybody(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	root := accounts.Actor{UserID: "root", Super: true}
 	ada, bob := h.signUp("ada@example.org"), h.signUp("bob@example.org")
 	in := h.enter(ada.Email, password, "")
@@ -212,7 +212,7 @@ func TestASuperAdminChangesAnybody(t *testing.T) {
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
 	live, err := h.SessionsOf(h.ctx(), ada.ID)
@@ -228,7 +228,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 
 func TestSomebodyIsInvited(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada, err := h.Invite(h.ctx(), accounts.Invitation{Email: "Ada@example.org", FirstName: "Ada", Groups: []string{"staff"}})
 	require.NoError(t, err)
 	require.Equal(t, user.Validated, ada.Status)
@@ -254,7 +254,7 @@ func TestSomebodyIsInvited(t *testing.T) {
 
 func TestTheFirstStartMakesSuperAdmins(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(s *accounts.Settings) { s.SuperAdmins = []string{"Root@Example.org", "admin@localhost"} })
+	h := newFixture(t, func(s *accounts.Settings) { s.SuperAdmins = []string{"Root@Example.org", "admin@localhost"} })
 	nodes := []*accounts.Accounts{h.Accounts, h.node(), h.node()}
 	made := make([][]accounts.NewAccount, len(nodes))
 	var all sync.WaitGroup
@@ -291,7 +291,7 @@ func TestTheFirstStartMakesSuperAdmins(t *testing.T) {
 
 func TestTheFirstPasswordCanBeGiven(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(s *accounts.Settings) { s.AdminPassword = "short" })
+	h := newFixture(t, func(s *accounts.Settings) { s.AdminPassword = "short" })
 	_, err := h.FirstStart(h.ctx())
 	require.ErrorContains(t, err, "ADMIN_PASSWORD")
 	require.NotContains(t, err.Error(), "short")
@@ -309,7 +309,7 @@ func TestTheFirstPasswordCanBeGiven(t *testing.T) {
 
 func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	root := h.signUp("root@example.org")
 	in := h.enter(root.Email, password, "")
 	require.Empty(t, root.Role)

@@ -21,7 +21,7 @@ import (
 // not in a bucket, not in a line of the log.
 func TestNoSecretIsWrittenDown(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	secrets := map[string]string{}
 	ada := h.signUp("ada@example.org")
 	secrets["password"] = password
@@ -76,7 +76,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 }
 
 // invited returns the mail to somebody who was invited.
-func (h *house) invited(email string) (sentMail, string) {
+func (h *fixture) invited(email string) (sentMail, string) {
 	h.t.Helper()
 	_, err := h.Invite(h.ctx(), accounts.Invitation{Email: email})
 	require.NoError(h.t, err)
@@ -84,7 +84,7 @@ func (h *house) invited(email string) (sentMail, string) {
 }
 
 // filesWith returns the files of the log and its buckets that hold a text.
-func (h *house) filesWith(text string) (found []string) {
+func (h *fixture) filesWith(text string) (found []string) {
 	h.t.Helper()
 	require.NoError(h.t, filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -18,7 +18,7 @@ func acme(subject, email string) accounts.Identity {
 
 func TestAProviderBringsAUser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	in, err := h.LoginWith(h.ctx(), acme("a1", "Ada@Example.org"), accounts.Client{IP: "203.0.113.7", ClientID: "console"})
 	require.NoError(t, err)
 	s := h.state(in.UserID)
@@ -43,7 +43,7 @@ func TestAProviderBringsAUser(t *testing.T) {
 
 func TestAnUnverifiedAddressIsNobodys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	claim := acme("e1", ada.Email)
 	claim.EmailVerified = false
@@ -58,7 +58,7 @@ func TestAnUnverifiedAddressIsNobodys(t *testing.T) {
 
 func TestWhatAProviderTellsOfSomebodyMustFit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	in, err := h.LoginWith(h.ctx(), accounts.Identity{
 		Provider: "acme", Subject: "a1", Email: "ä@example.org", EmailVerified: true, FirstName: "Ada\n", LastName: strings.Repeat("x", 101),
 		Photo: "javascript:alert(1)", Language: "en",
@@ -77,7 +77,7 @@ func TestWhatAProviderTellsOfSomebodyMustFit(t *testing.T) {
 
 func TestAVerifiedAddressLeadsToItsAccount(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	ada := h.signUp("ada@example.org")
 	_, token := h.mail(ada.Email)
 	require.NoError(t, h.Validate(h.ctx(), token))
@@ -96,14 +96,14 @@ func TestAVerifiedAddressLeadsToItsAccount(t *testing.T) {
 		_, err = h.LoginWith(h.ctx(), who, accounts.Client{})
 		refused(t, err, domain.CodeInvalidCredentials, "")
 	}
-	require.Equal(t, 2, h.told(domain.Activity, user.LoginFailed{}))
+	require.Equal(t, 2, h.countEvents(domain.Activity, user.LoginFailed{}))
 }
 
 // Somebody who made an account with another's address must not keep a way in
 // once its owner comes.
 func TestAStrangerDoesNotWaitInAnAccount(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	stranger := h.enter(ada.Email, password, "")
 	in, err := h.LoginWith(h.ctx(), acme("a1", ada.Email), accounts.Client{})
@@ -118,7 +118,7 @@ func TestAStrangerDoesNotWaitInAnAccount(t *testing.T) {
 
 func TestAPendingAccountIsValidWithItsOwner(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.signUp("ada@example.org")
 	in, err := h.LoginWith(h.ctx(), acme("a1", ada.Email), accounts.Client{})
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestAPendingAccountIsValidWithItsOwner(t *testing.T) {
 
 func TestOneIdentityIsOneUserOnAllNodes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	nodes := []*accounts.Accounts{h.Accounts, h.node()}
 	ids := make([]string, 6)
 	var all sync.WaitGroup
@@ -145,5 +145,5 @@ func TestOneIdentityIsOneUserOnAllNodes(t *testing.T) {
 	for _, id := range ids {
 		require.Equal(t, ids[0], id)
 	}
-	require.Equal(t, 1, h.told(domain.State, user.Created{}))
+	require.Equal(t, 1, h.countEvents(domain.State, user.Created{}))
 }

@@ -68,7 +68,7 @@ func (a *Accounts) SignIn(ctx context.Context, in Login) (sessions.Session, erro
 }
 
 // checkCode checks the code of a login, if the account has a second factor.
-func (a *Accounts) checkCode(ctx context.Context, s user.State, in Login) (shown bool, err error) {
+func (a *Accounts) checkCode(ctx context.Context, s user.State, in Login) (codeSent bool, err error) {
 	if s.MFA != user.MFATOTP {
 		return false, nil
 	}

@@ -16,7 +16,7 @@ import (
 
 func TestSigningUpAndIn(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	made, validation, err := h.SignUp(h.ctx(), accounts.SignUp{Email: "Ada@Example.org", Password: password, FirstName: "Ada", LastName: "Byron", Language: "en", IP: "203.0.113.7"})
 	require.NoError(t, err)
 	require.Equal(t, accounts.ValidationAuto, validation)
@@ -60,7 +60,7 @@ func TestSigningUpAndIn(t *testing.T) {
 
 func TestAnAddressIsUsedOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	first := h.signUp("ada@example.org")
 	_, _, err := h.SignUp(h.ctx(), accounts.SignUp{Email: "ADA@example.org", Password: password, FirstName: "Eve", LastName: "E"})
 	refused(t, err, domain.CodeAlreadyExists, "")
@@ -74,7 +74,7 @@ func TestAnAddressIsUsedOnce(t *testing.T) {
 
 func TestOfManyWhoSignUpAtOnceOneGetsTheAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	nodes := []*accounts.Accounts{h.Accounts, h.node()}
 	var got atomic.Int32
 	var all sync.WaitGroup
@@ -94,7 +94,7 @@ func TestOfManyWhoSignUpAtOnceOneGetsTheAddress(t *testing.T) {
 
 func TestARepeatedSignUpMeetsItsOwnAccount(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	again := func() accounts.Account {
 		ctx := commands.WithRequest(h.ctx(), &commands.Request{Seed: "key"})
 		made, _, err := h.SignUp(ctx, accounts.SignUp{Email: "ada@example.org", Password: password, FirstName: "Ada", LastName: "Byron"})
@@ -106,7 +106,7 @@ func TestARepeatedSignUpMeetsItsOwnAccount(t *testing.T) {
 
 func TestEveryFaultOfASignUpIsNamed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	_, _, err := h.SignUp(h.ctx(), accounts.SignUp{Email: "nobody", Password: "short", FirstName: "", LastName: "B", Language: "?"})
 	refused(t, err, domain.CodeValidation, "")
 	var refusal *domain.Error
@@ -117,13 +117,13 @@ func TestEveryFaultOfASignUpIsNamed(t *testing.T) {
 	}
 	require.Equal(t, []string{"email", "language", "firstName", "password"}, fields)
 	require.NotContains(t, err.Error(), "short ")
-	require.Zero(t, h.told(domain.State, user.SignedUp{}))
+	require.Zero(t, h.countEvents(domain.State, user.SignedUp{}))
 }
 
 // Whatever is wrong gets the same answer, and is recorded the same way.
 func TestARefusedLoginTellsNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	bob := h.signUp("bob@example.org")
 	_, err := h.Patch(h.ctx(), accounts.Actor{Super: true}, bob.ID, accounts.Patch{Status: new(user.Deactivated)})
@@ -148,14 +148,14 @@ func TestARefusedLoginTellsNothing(t *testing.T) {
 		_, err := h.login(in[0], in[1], "")
 		require.Equal(t, unknown, err, name)
 	}
-	require.Equal(t, 9, h.told(domain.Activity, user.LoginFailed{}))
+	require.Equal(t, 9, h.countEvents(domain.Activity, user.LoginFailed{}))
 	require.True(t, h.alive(h.enter(ada.Email, password, "")))
 }
 
 // What a refused login asks of the log does not depend on who was named.
 func TestAnUnknownAddressCostsAsMuchAsAKnownOne(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	cost := func(email string) [2]int32 {
 		h.counted.loads.Store(0)
@@ -172,7 +172,7 @@ func TestAnUnknownAddressCostsAsMuchAsAKnownOne(t *testing.T) {
 // password, must not leave a session that nobody ends.
 func TestALoginIsOverWhenItsAccountIs(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	root := accounts.Actor{Super: true}
 	for _, change := range []accounts.Patch{{Password: new(newPassword)}, {Status: new(user.Deactivated)}} {
@@ -196,7 +196,7 @@ func TestWhoWaitsIsToldForWhat(t *testing.T) {
 	for validation, reason := range map[string]string{
 		accounts.ValidationEmail: "email_not_validated", accounts.ValidationManual: "manual_validation",
 	} {
-		h := newHouse(t, func(s *accounts.Settings) { s.Validation = validation })
+		h := newFixture(t, func(s *accounts.Settings) { s.Validation = validation })
 		ada := h.signUp("ada@example.org")
 		require.Equal(t, user.Pending, ada.Status)
 		_, err := h.login(ada.Email, password, "")
@@ -213,7 +213,7 @@ func TestWhoWaitsIsToldForWhat(t *testing.T) {
 
 func TestWhatIsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	h.set(func(s *accounts.Settings) { s.DisableSignin, s.DisableSignup = true, true })
 	_, err := h.login(ada.Email, password, "")
@@ -226,7 +226,7 @@ func TestWhatIsSwitchedOff(t *testing.T) {
 
 func TestALoginLastsAsLongAsItMay(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	_, err := h.Login(h.ctx(), accounts.Login{Email: ada.Email, Password: password, Client: accounts.Client{ExpiresAfter: -time.Second}})
 	refused(t, err, domain.CodeValidation, "")
@@ -238,7 +238,7 @@ func TestALoginLastsAsLongAsItMay(t *testing.T) {
 
 func TestVisitors(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx := commands.WithRequest(h.ctx(), &commands.Request{Seed: "key"})
 	in, err := h.Anonymous(ctx, accounts.Client{IP: "203.0.113.7"})
 	require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestVisitors(t *testing.T) {
 	s := h.state(in.UserID)
 	require.Equal(t, user.Validated, s.Status)
 	require.Equal(t, map[string]user.Identity{user.Anonymous: {ID: in.UserID}}, s.AuthData)
-	require.Equal(t, 1, h.told(domain.State, user.Created{}))
+	require.Equal(t, 1, h.countEvents(domain.State, user.Created{}))
 
 	patched, err := h.PatchSelf(h.ctx(), other.Session, accounts.Patch{FirstName: new("Visitor")})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ const newPassword = "another horse battery"
 
 func TestAnAddressIsConfirmedByMail(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	ada := h.signUp("ada@example.org")
 	m, first := h.mail(ada.Email)
 	require.Contains(t, m.text, "https://example.org/console/confirm#token="+first)
@@ -33,7 +33,7 @@ func TestAnAddressIsConfirmedByMail(t *testing.T) {
 
 	refused(t, h.Validate(h.ctx(), second), domain.CodeValidation, "")
 	require.NoError(t, h.Validate(h.ctx(), first), "it is true already")
-	require.Equal(t, 1, h.told(domain.State, user.Updated{}))
+	require.Equal(t, 1, h.countEvents(domain.State, user.Updated{}))
 	require.NoError(t, h.RequestValidation(h.ctx(), ada.Email))
 	require.NoError(t, h.RequestValidation(h.ctx(), "nobody@example.org"))
 	refused(t, h.RequestValidation(h.ctx(), "nobody"), domain.CodeValidation, "")
@@ -43,7 +43,7 @@ func TestAnAddressIsConfirmedByMail(t *testing.T) {
 
 func TestAMailDoesNotReplaceConsent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.signUp("ada@example.org")
 	h.proven(ada.ID)
 	_, err := h.login(ada.Email, password, "")
@@ -52,7 +52,7 @@ func TestAMailDoesNotReplaceConsent(t *testing.T) {
 
 func TestAPasswordIsResetByMail(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in := h.enter(ada.Email, password, "")
 	require.NoError(t, h.RequestReset(h.ctx(), "Ada@example.org", "203.0.113.7"))
@@ -73,14 +73,14 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	refused(t, err, domain.CodeInvalidCredentials, "")
 	h.enter(ada.Email, newPassword, "")
 
-	require.Equal(t, 2, h.told(domain.Activity, user.PasswordResetRequested{}))
-	require.Equal(t, 1, h.told(domain.State, user.PasswordReset{}))
+	require.Equal(t, 2, h.countEvents(domain.Activity, user.PasswordResetRequested{}))
+	require.Equal(t, 1, h.countEvents(domain.State, user.PasswordReset{}))
 }
 
 // A reset takes the account from whoever made it with another's address.
 func TestAStrangerLosesWhatTheyPutOnAnAccount(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	stranger := h.enter(ada.Email, password, "")
 	h.secondFactor(stranger)
@@ -98,7 +98,7 @@ func TestAStrangerLosesWhatTheyPutOnAnAccount(t *testing.T) {
 
 func TestMailTokensAgeAndFollowTheirAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	_, old := h.mail(ada.Email)
@@ -126,7 +126,7 @@ func TestMailTokensAgeAndFollowTheirAddress(t *testing.T) {
 // Whether an address has an account cannot be told from what is asked for it.
 func TestNobodyIsMailedWhoIsNotThere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	bob := h.signUp("bob@example.org")
 	_, err := h.Patch(h.ctx(), accounts.Actor{Super: true}, bob.ID, accounts.Patch{Status: new(user.Deactivated)})
 	require.NoError(t, err)
@@ -139,12 +139,12 @@ func TestNobodyIsMailedWhoIsNotThere(t *testing.T) {
 	refused(t, h.RequestReset(h.ctx(), "a@b@c", ""), domain.CodeValidation, "")
 	h.settled()
 	require.Empty(t, h.mails)
-	require.Equal(t, 3, h.told(domain.Activity, user.PasswordResetRequested{}))
+	require.Equal(t, 3, h.countEvents(domain.Activity, user.PasswordResetRequested{}))
 }
 
 func TestWithoutMailRequestsSucceedSilently(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	h.mailer = nil
 	h.Accounts = h.node()
 	ada := h.signUp("ada@example.org")
@@ -163,7 +163,7 @@ func (echo) Send(_ context.Context, _, _, text string) error { return errors.New
 
 func TestNoTokenIsLogged(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	h.mailer = echo{}
 	h.Accounts = h.node()
 	h.signUp("ada@example.org")
@@ -183,7 +183,7 @@ func (m mute) Send(ctx context.Context, to, _, _ string) error {
 
 func TestMailsThatCannotBeSentAreGivenUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	server := make(mute, 10)
 	h.mailer = server
 	h.Accounts = h.node()
@@ -207,7 +207,7 @@ func TestMailsThatCannotBeSentAreGivenUp(t *testing.T) {
 
 func TestNothingWasLostWhenNoMailWaitsAtTheEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, byMail)
+	h := newFixture(t, byMail)
 	ended, cancel := context.WithCancel(h.ctx())
 	cancel()
 	require.NoError(t, h.Close(ended), "an end that others used up the time of is not a fault of the mails")

@@ -23,7 +23,7 @@ const step = 30 * time.Second
 
 func TestTheSecondFactorFromBeginToEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in := h.enter(ada.Email, password, "")
 
@@ -55,8 +55,8 @@ func TestTheSecondFactorFromBeginToEnd(t *testing.T) {
 	require.True(t, second.MFA)
 	_, err = h.login(ada.Email, password, h.code(offer.Secret))
 	refused(t, err, domain.CodeInvalidCredentials, "")
-	require.Equal(t, 3, h.told(domain.Activity, user.MFAFailed{}))
-	require.Equal(t, 1, h.told(domain.State, user.CodeAccepted{}))
+	require.Equal(t, 3, h.countEvents(domain.Activity, user.MFAFailed{}))
+	require.Equal(t, 1, h.countEvents(domain.State, user.CodeAccepted{}))
 
 	refused(t, h.DropMFA(h.ctx(), second, "wrong"), domain.CodeInvalidCredentials, "")
 	require.NoError(t, h.DropMFA(h.ctx(), second, password))
@@ -66,7 +66,7 @@ func TestTheSecondFactorFromBeginToEnd(t *testing.T) {
 
 func TestWhatAnAuthenticatorIsTold(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	offer, err := h.OfferMFA(h.ctx(), h.enter(ada.Email, password, ""), password)
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestWhatAnAuthenticatorIsTold(t *testing.T) {
 
 func TestCodesOfNeighbouringStepsAreTaken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	secret := h.secondFactor(h.enter(ada.Email, password, ""))
 	for _, drift := range []time.Duration{-step, step} {
@@ -116,7 +116,7 @@ func TestCodesOfNeighbouringStepsAreTaken(t *testing.T) {
 // However many nodes see a code at once, it opens one session.
 func TestACodeIsUsedOnceOnAllNodes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	secret := h.secondFactor(h.enter(ada.Email, password, ""))
 	nodes := []*accounts.Accounts{h.Accounts, h.node()}
@@ -140,7 +140,7 @@ func TestACodeIsUsedOnceOnAllNodes(t *testing.T) {
 
 func TestAForcedSecondFactorIsOwedUntilItIsSetUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce, func(s *accounts.Settings) { s.ForceMFA = true })
+	h := newFixture(t, atOnce, func(s *accounts.Settings) { s.ForceMFA = true })
 	ada := h.signUp("ada@example.org")
 	in := h.enter(ada.Email, password, "")
 	require.True(t, in.MFAPending)
@@ -156,7 +156,7 @@ func TestAForcedSecondFactorIsOwedUntilItIsSetUp(t *testing.T) {
 // rid of it.
 func TestTheSecondFactorProtectsItself(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	old := h.enter(ada.Email, password, "")
 	secret := h.secondFactor(h.enter(ada.Email, password, ""))
@@ -190,7 +190,7 @@ func TestTheSecondFactorProtectsItself(t *testing.T) {
 }
 
 // proven marks the address of an account as its owner's, as a mail link does.
-func (h *house) proven(userID string) {
+func (h *fixture) proven(userID string) {
 	h.t.Helper()
 	require.NoError(h.t, h.RequestValidation(h.ctx(), h.state(userID).Email))
 	_, token := h.mail(h.state(userID).Email)
@@ -199,7 +199,7 @@ func (h *house) proven(userID string) {
 
 func TestASecondFactorOutlivesItsMasterKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, atOnce)
+	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	secret := h.secondFactor(h.enter(ada.Email, password, ""))
 	changed, err := h.Reseal(h.ctx(), ada.ID)

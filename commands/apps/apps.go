@@ -81,7 +81,7 @@ func (a Apps) Publish(ctx context.Context, p Publication) (done App, first bool,
 		return done, false, err
 	}
 	done, err = commands.ExecuteNaming(ctx, a.Engine, app.Decider, app.Stream(p.Slug), app.Command(cmd), names)
-	return done, done.Changed && done.State.Publications == 1, told(err, p)
+	return done, done.Changed && done.State.Publications == 1, toPublicationError(err, p)
 }
 
 // current is the name of the version that is not saved as one.
@@ -169,8 +169,8 @@ func labels(index *document.Map) (all []string) {
 	return slices.Clip(all)
 }
 
-// told puts the refusal of a name into the words of the request.
-func told(err error, p Publication) error {
+// toPublicationError returns the refusal of a name as a refusal of the request.
+func toPublicationError(err error, p Publication) error {
 	refusal, ok := errors.AsType[*domain.Error](err)
 	if !ok || refusal.Code != domain.CodeAlreadyExists {
 		return err
@@ -302,11 +302,11 @@ func (d *Detail) describe(index *document.Map) error {
 	}
 	for slug, v := range blocks.All() {
 		block, _ := v.(*document.Map)
-		shown := document.MapOf(document.Pair{Key: "slug", Value: slug})
+		described := document.MapOf(document.Pair{Key: "slug", Value: slug})
 		for key, v := range pick(block, "url", "edit", "name", "description").All() {
-			shown.Set(key, v)
+			described.Set(key, v)
 		}
-		d.Blocks = append(d.Blocks, shown)
+		d.Blocks = append(d.Blocks, described)
 	}
 	return nil
 }
@@ -318,9 +318,9 @@ func (d *Detail) offer(automations []*document.Map) {
 		if isTrue(doc, "private") || isTrue(doc, "disabled") {
 			continue
 		}
-		shown := pick(doc, "slug", "name", "description")
-		shown.Set("arguments", doc.Object("arguments").Copy())
-		d.Automations = append(d.Automations, shown)
+		offered := pick(doc, "slug", "name", "description")
+		offered.Set("arguments", doc.Object("arguments").Copy())
+		d.Automations = append(d.Automations, offered)
 	}
 }
 

@@ -201,7 +201,7 @@ func ExcludesOf(repository *document.Map) (excludes Excludes) {
 }
 
 // Has reports whether a place is excluded.
-func (e Excludes) Has(place string) bool {
-	folder, _, inside := strings.Cut(place, "/")
-	return slices.Contains(e, place) || inside && slices.Contains(e, folder+"/*")
+func (e Excludes) Has(docPath string) bool {
+	folder, _, inside := strings.Cut(docPath, "/")
+	return slices.Contains(e, docPath) || inside && slices.Contains(e, folder+"/*")
 }

@@ -46,7 +46,7 @@ func (f ImportFile) Text() ([]byte, error) {
 // sums returns the checksums as the file nests them: a folder is a mapping.
 func (f ImportFile) sums() *document.Map {
 	all := document.MapOf()
-	places := slices.Sorted(maps.Keys(f.Checksums))
+	paths := slices.Sorted(maps.Keys(f.Checksums))
 	for _, kind := range document.Kinds {
 		if kind.Folder == "" {
 			if sum, ok := f.Checksums[kind.Name]; ok {
@@ -55,9 +55,9 @@ func (f ImportFile) sums() *document.Map {
 			continue
 		}
 		folder := document.MapOf()
-		for _, place := range places {
-			if slug, ok := strings.CutPrefix(place, kind.Folder+"/"); ok {
-				folder.Set(slug, f.Checksums[place])
+		for _, path := range paths {
+			if slug, ok := strings.CutPrefix(path, kind.Folder+"/"); ok {
+				folder.Set(slug, f.Checksums[path])
 			}
 		}
 		if folder.Len() > 0 {

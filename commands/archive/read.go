@@ -113,11 +113,11 @@ func (r *treeReader) documents() []string {
 		return !ok
 	})
 	rank := func(p string) int {
-		place, _ := Locate(p)
-		if place.Kind.Folder != "" {
+		location, _ := Locate(p)
+		if location.Kind.Folder != "" {
 			return len(document.Kinds)
 		}
-		return slices.Index(document.Kinds, place.Kind)
+		return slices.Index(document.Kinds, location.Kind)
 	}
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	return paths
@@ -199,8 +199,8 @@ func parseFile(file string, text []byte, limits document.Limits) parsed {
 	if err != nil {
 		return parsed{err: jsonFault(file, text, limits, err)}
 	}
-	place, _ := Locate(file)
-	doc, changes := shape.Correct(place.Kind, doc)
+	location, _ := Locate(file)
+	doc, changes := shape.Correct(location.Kind, doc)
 	return parsed{doc: doc, changes: changes}
 }
 
@@ -217,14 +217,14 @@ func jsonFault(file string, text []byte, limits document.Limits, err error) erro
 
 // readFile keeps what a file says under the object it is for.
 func (r *treeReader) readFile(path string, p parsed) error {
-	place, _ := Locate(path)
-	f := file{path: path, location: place}
+	location, _ := Locate(path)
+	f := file{path: path, location: location}
 	doc, err := p.doc, p.err
 	if over := limitOf(err, path); over != nil {
 		return over
 	}
 	if err == nil {
-		f.location, err = r.locationOf(place, doc)
+		f.location, err = r.locationOf(location, doc)
 	}
 	if err == nil && r.Validate != nil {
 		err = r.Validate(f.location, doc)
@@ -234,7 +234,7 @@ func (r *treeReader) readFile(path string, p parsed) error {
 			}
 		}
 	}
-	if err != nil && place.Kind == document.Index {
+	if err != nil && location.Kind == document.Index {
 		return invalidIndex(r.itemOf(ErrInvalidDocument, path, err))
 	}
 	switch {
@@ -244,7 +244,7 @@ func (r *treeReader) readFile(path string, p parsed) error {
 		r.fail(item)
 	case err != nil:
 		r.fail(r.itemOf(ErrInvalidDocument, path, err))
-	case r.checksum(place, path):
+	case r.checksum(location, path):
 		f.doc, f.changes = doc, p.changes
 		if f.location.Kind.Folder != "" {
 			doc.Set("slug", f.location.Slug)
@@ -265,22 +265,22 @@ func (r *treeReader) locationOf(at Location, doc *document.Map) (Location, error
 	if at.Kind.Folder == "" {
 		return at, nil
 	}
-	place := at
-	if v, told := doc.Get("slug"); told && v != nil {
+	location := at
+	if v, given := doc.Get("slug"); given && v != nil {
 		slug, ok := v.(string)
 		if !ok {
 			return at, fmt.Errorf("%w must be a text", errSlug)
 		}
-		place.Slug = slug
+		location.Slug = slug
 	}
 	valid := r.HasSlug
 	if valid == nil {
 		valid = func(p Location) bool { return p.Kind.HasSlug(p.Slug) }
 	}
-	if back, ok := Locate(place.Path()); !ok || back != place || CheckPaths([]string{place.Path()}) != nil || !valid(place) {
-		return at, fmt.Errorf("%w %s is not allowed for this kind of object", errSlug, document.QuoteShort(place.Slug))
+	if back, ok := Locate(location.Path()); !ok || back != location || CheckPaths([]string{location.Path()}) != nil || !valid(location) {
+		return at, fmt.Errorf("%w %s is not allowed for this kind of object", errSlug, document.QuoteShort(location.Slug))
 	}
-	return place, nil
+	return location, nil
 }
 
 // warnAbout adds warnings about a file that is used.
@@ -385,12 +385,12 @@ func (r *treeReader) missing() {
 		return
 	}
 	have := r.tree.Checksums()
-	for _, place := range slices.Sorted(maps.Keys(r.out.Import.Checksums)) {
-		if _, ok := have[place]; ok {
+	for _, path := range slices.Sorted(maps.Keys(r.out.Import.Checksums)) {
+		if _, ok := have[path]; ok {
 			continue
 		}
-		if !r.mismatch(Item{Msg: "is listed in " + ImportPath + " but missing", Err: ErrChecksumMismatch, Filepath: place + extensions[0]}) {
-			r.out.Failed = append(r.out.Failed, place)
+		if !r.mismatch(Item{Msg: "is listed in " + ImportPath + " but missing", Err: ErrChecksumMismatch, Filepath: path + extensions[0]}) {
+			r.out.Failed = append(r.out.Failed, path)
 		}
 	}
 	slices.Sort(r.out.Failed)

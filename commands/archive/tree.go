@@ -73,11 +73,11 @@ func (l Limits) checkPaths(paths []string) error {
 // LocationOf returns what the file at a path of t describes, as Locate does; false also for JSON below
 // pages that is no page: data and translations lie beside pages, and are kept where they are.
 func (t Tree) LocationOf(file string) (Location, bool) {
-	place, ok := Locate(file)
-	if ok && place.Kind == document.Page && path.Ext(file) == ".json" && !isPage(t[file]) {
+	location, ok := Locate(file)
+	if ok && location.Kind == document.Page && path.Ext(file) == ".json" && !isPage(t[file]) {
 		return Location{}, false
 	}
-	return place, ok
+	return location, ok
 }
 
 // isPage reports whether JSON can be a page: it has blocks, or a name and only fields of pages.
@@ -103,8 +103,8 @@ func isPage(text []byte) bool {
 func (t Tree) Checksums() map[string]string {
 	sums := make(map[string]string, len(t))
 	for p, text := range t {
-		if place, ok := t.LocationOf(p); ok {
-			sums[place.String()] = Checksum(text)
+		if location, ok := t.LocationOf(p); ok {
+			sums[location.String()] = Checksum(text)
 		}
 	}
 	return sums
@@ -120,8 +120,8 @@ func Checksum(text []byte) string {
 // Digest returns one hash over checksums: two trees with the same digest have the same content.
 func Digest(checksums map[string]string) string {
 	hash := sha256.New()
-	for _, place := range slices.Sorted(maps.Keys(checksums)) {
-		hash.Write([]byte(place + "\x00" + checksums[place] + "\n"))
+	for _, docPath := range slices.Sorted(maps.Keys(checksums)) {
+		hash.Write([]byte(docPath + "\x00" + checksums[docPath] + "\n"))
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
@@ -188,17 +188,17 @@ func (c *Content) Put(p Location, doc *document.Map) {
 // Locations returns the places that have a document: index and security, then the
 // others by path.
 func (c *Content) Locations() []Location {
-	var places []Location
+	var locations []Location
 	for _, kind := range document.Kinds {
 		if kind.Folder != "" {
 			for _, slug := range slices.Sorted(maps.Keys(*c.folder(kind))) {
-				places = append(places, Location{kind, slug})
+				locations = append(locations, Location{kind, slug})
 			}
 		} else if c.Get(Location{Kind: kind}) != nil {
-			places = append(places, Location{Kind: kind})
+			locations = append(locations, Location{Kind: kind})
 		}
 	}
-	return places
+	return locations
 }
 
 // Files returns the files of c: the same content gives the same bytes. It refuses
@@ -207,12 +207,12 @@ func (c *Content) Files(limits Limits) (Tree, error) {
 	if c.Index == nil {
 		return nil, missingIndex()
 	}
-	places := c.Locations()
-	texts, errs := make([][]byte, len(places)), make([]error, len(places))
-	spread.Over(len(places), func(i int) { texts[i], errs[i] = Text(places[i], c.Get(places[i])) })
+	locations := c.Locations()
+	texts, errs := make([][]byte, len(locations)), make([]error, len(locations))
+	spread.Over(len(locations), func(i int) { texts[i], errs[i] = Text(locations[i], c.Get(locations[i])) })
 	tree := Tree{}
 	wrong := faults{}
-	for i, p := range places {
+	for i, p := range locations {
 		if at, ok := Locate(p.Path()); !ok || at != p {
 			wrong[p.Path()] = "is no path of an object"
 			continue
@@ -248,7 +248,7 @@ func Canonical(p Location, text []byte, limits document.Limits) ([]byte, error) 
 		return nil, err
 	}
 	doc, _ = shape.Correct(p.Kind, doc)
-	if _, told := doc.Get("slug"); !told && p.Kind.Folder != "" {
+	if _, given := doc.Get("slug"); !given && p.Kind.Folder != "" {
 		doc.Set("slug", p.Slug)
 	}
 	return p.Kind.Text(doc)
@@ -269,10 +269,10 @@ func (f faults) refusal() error {
 	var paths []string
 	var first, why string
 	for p, reason := range f {
-		shown := strings.ToValidUTF8(p, "\ufffd")
-		paths = append(paths, shown)
-		if first == "" || shown < first {
-			first, why = shown, reason
+		valid := strings.ToValidUTF8(p, "\ufffd")
+		paths = append(paths, valid)
+		if first == "" || valid < first {
+			first, why = valid, reason
 		}
 	}
 	slices.Sort(paths)

@@ -193,7 +193,7 @@ func onlyIndex(entries []zipEntry) (root string) {
 		if !inFolder {
 			file = top
 		}
-		if place, ok := Locate(file); !ok || place.Kind != document.Index {
+		if location, ok := Locate(file); !ok || location.Kind != document.Index {
 			continue
 		}
 		if !inFolder || root != "" && root != top {

@@ -353,9 +353,9 @@ func truncateItems(items []archive.Item) []any { return itemValues(items[:min(le
 // refusedResult is the result of a workspace that could not be pushed or imported.
 func refusedResult(p operation.Planned, err error) operation.Finished {
 	f := operation.Finished{Slug: p.Slug, WorkspaceID: p.WorkspaceID, Name: p.Name, Status: operation.Faulty}
-	refusal, told := errors.AsType[*domain.Error](err)
+	refusal, isRefusal := errors.AsType[*domain.Error](err)
 	switch _, later := errors.AsType[*commands.Unavailable](err); {
-	case told:
+	case isRefusal:
 	case later:
 		refusal = domain.Refuse(domain.CodeUnavailable, "temporarily unavailable, try again later")
 	default:
@@ -389,6 +389,6 @@ const (
 
 // isUnexpected reports whether an error must be logged for the operator.
 func isUnexpected(err error) bool {
-	_, told := errors.AsType[*domain.Error](err)
-	return err != nil && !told && !errors.Is(err, context.Canceled)
+	_, isRefusal := errors.AsType[*domain.Error](err)
+	return err != nil && !isRefusal && !errors.Is(err, context.Canceled)
 }

@@ -679,8 +679,8 @@ func (s Startup) logFailure(ctx context.Context, log *slog.Logger, err error) er
 	if ctx.Err() != nil {
 		return nil
 	}
-	refusal, told := errors.AsType[*domain.Error](err)
-	if !told {
+	refusal, isRefusal := errors.AsType[*domain.Error](err)
+	if !isRefusal {
 		refusal = domain.Refuse(domain.CodeInternal, "the import at start failed: see the log")
 	}
 	log.ErrorContext(ctx, "the import at start failed", "err", err)

@@ -28,7 +28,7 @@ func arrange(members []member) order {
 	a := dependencyGraph{needs: map[string][]string{}}
 	publisher := map[string]string{}
 	for _, m := range members {
-		if _, taken := publisher[m.app]; m.app != "" && !taken {
+		if _, exists := publisher[m.app]; m.app != "" && !exists {
 			publisher[m.app] = m.slug
 		}
 	}
@@ -47,13 +47,13 @@ func arrange(members []member) order {
 	}
 	o.cycles = a.cycles(members)
 	o.slugs = a.sortedSlugs(members)
-	place := map[string]int{}
+	position := map[string]int{}
 	for i, slug := range o.slugs {
-		place[slug] = i
+		position[slug] = i
 	}
 	for _, slug := range o.slugs {
 		for _, of := range a.needs[slug] {
-			if place[of] < place[slug] {
+			if position[of] < position[slug] {
 				o.after[slug] = append(o.after[slug], of)
 			}
 		}

@@ -29,14 +29,14 @@ var quiet = slog.New(slog.DiscardHandler)
 
 const patience = time.Minute
 
-// house is a store with the collections of one node, or of several.
-type house struct {
+// fixture is a store with the collections of one node, or of several.
+type fixture struct {
 	store *jetstream.Store
 	vault *vault.Vault
 	dir   string
 }
 
-func open(tb testing.TB) *house {
+func open(tb testing.TB) *fixture {
 	tb.Helper()
 	dir := tb.TempDir()
 	return openAt(tb, dir, openStore(tb, filepath.Join(dir, "log")))
@@ -51,13 +51,13 @@ func openStore(tb testing.TB, dir string) *jetstream.Store {
 	return store
 }
 
-func openAt(tb testing.TB, dir string, store *jetstream.Store) *house {
+func openAt(tb testing.TB, dir string, store *jetstream.Store) *fixture {
 	tb.Helper()
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: make([]byte, 32), Active: true}})
 	require.NoError(tb, err)
 	keys, err := store.Buckets.Open(tb.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(tb, err)
-	return &house{store: store, vault: vault.New(box, keys), dir: dir}
+	return &fixture{store: store, vault: vault.New(box, keys), dir: dir}
 }
 
 // shared is a store that others append to as well.
@@ -75,17 +75,17 @@ type node struct {
 
 // node opens a node with its rows in a directory, and ends it with the test unless
 // that does.
-func (h *house) node(tb testing.TB, log collections.Log, dir string) *node {
+func (h *fixture) node(tb testing.TB, log collections.Log, dir string) *node {
 	tb.Helper()
 	return h.open(tb, log, dir, true)
 }
 
 // idle opens a node that makes no snapshots by itself.
-func (h *house) idle(tb testing.TB, dir string) *node {
+func (h *fixture) idle(tb testing.TB, dir string) *node {
 	return h.open(tb, h.store.Collections, dir, false)
 }
 
-func (h *house) open(tb testing.TB, log collections.Log, dir string, compacts bool) *node {
+func (h *fixture) open(tb testing.TB, log collections.Log, dir string, compacts bool) *node {
 	tb.Helper()
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, dir)).WithLogger(nil).WithDetectConflicts(false).
 		WithNumVersionsToKeep(1).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20).WithValueLogFileSize(8 << 20)) // as projections.OpenDB has it
@@ -109,8 +109,8 @@ func (h *house) open(tb testing.TB, log collections.Log, dir string, compacts bo
 	return &node{c, h.store, model, end}
 }
 
-// alone opens the only node of a house.
-func alone(tb testing.TB) (*house, *node) {
+// alone opens the only node of a fixture.
+func alone(tb testing.TB) (*fixture, *node) {
 	tb.Helper()
 	h := open(tb)
 	return h, h.node(tb, h.store.Collections, "rows")

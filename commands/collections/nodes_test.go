@@ -18,7 +18,7 @@ import (
 )
 
 // two opens two nodes that share a log.
-func two(t *testing.T) (*house, [2]*node) {
+func two(t *testing.T) (*fixture, [2]*node) {
 	t.Helper()
 	h := open(t)
 	return h, [2]*node{h.node(t, shared{h.store.Collections}, "rows1"), h.node(t, shared{h.store.Collections}, "rows2")}

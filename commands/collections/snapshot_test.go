@@ -24,7 +24,7 @@ import (
 )
 
 // entries returns how many messages there are of a namespace, its parts included.
-func (h *house) entries(tb testing.TB) (count int) {
+func (h *fixture) entries(tb testing.TB) (count int) {
 	tb.Helper()
 	require.NoError(tb, h.store.Collections.Since(tb.Context(), workspace, 0, func(e collection.Logged) error {
 		if e.Snapshot {

@@ -52,7 +52,7 @@ func (c *Collections) enqueue(ctx context.Context, id domain.StreamID, j *job) e
 	case <-j.done:
 		return j.err
 	case <-ctx.Done():
-		c.leave(id, j)
+		c.removeWaiting(id, j)
 		return context.Cause(ctx)
 	}
 	defer c.passTurn(id)
@@ -78,8 +78,8 @@ func (c *Collections) addJob(id domain.StreamID, j *job) {
 	d.waiting = append(d.waiting, j)
 }
 
-// leave removes a waiting job, and passes its turn on if it had it.
-func (c *Collections) leave(id domain.StreamID, j *job) {
+// removeWaiting removes a waiting job, and passes its turn on if it had it.
+func (c *Collections) removeWaiting(id domain.StreamID, j *job) {
 	c.mu.Lock()
 	d := c.queues[id]
 	i := -1

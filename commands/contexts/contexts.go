@@ -141,12 +141,12 @@ func (c *Contexts) Append(ctx context.Context, id string, changes []Change) erro
 
 // mergeChanges makes one change of those of the same context.
 func mergeChanges(changes []Change) []Change {
-	places := map[Key]int{}
+	indexes := map[Key]int{}
 	var all []Change
 	for _, change := range changes {
-		i, known := places[change.Key]
+		i, known := indexes[change.Key]
 		if !known {
-			places[change.Key] = len(all)
+			indexes[change.Key] = len(all)
 			all = append(all, change)
 			continue
 		}

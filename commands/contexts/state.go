@@ -104,7 +104,7 @@ func isExpired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) 
 // impossible meanwhile, such as a push to what is no list any more, does nothing.
 func (s state) after(w Write) state {
 	idle := value.IsUndefined(w.Op.Value) && (w.Op.Kind == variable.Merge || w.Op.Kind == variable.Push)
-	next, grown, err := variable.Change(s.object, w.Op)
+	next, added, err := variable.Change(s.object, w.Op)
 	if err != nil || idle {
 		return s
 	}
@@ -113,7 +113,7 @@ func (s state) after(w Write) state {
 		return s
 	}
 	s.lifetimes = remaining(s.lifetimes, w.Op, s.object)
-	s.object, s.size = object, s.size+grown
+	s.object, s.size = object, s.size+added
 	if !ok {
 		s.object, s.size = &value.Object{}, len("{}")
 	}
@@ -315,9 +315,9 @@ func (c *cache) done(e *entry, size int) {
 		c.used += cost - e.cost
 		e.cost = cost
 	}
-	for place := c.order.Back(); place != nil && c.used > c.max; {
-		last, _ := place.Value.(*entry)
-		place = place.Prev()
+	for element := c.order.Back(); element != nil && c.used > c.max; {
+		last, _ := element.Value.(*entry)
+		element = element.Prev()
 		c.drop(last)
 	}
 }

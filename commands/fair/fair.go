@@ -23,14 +23,14 @@ type Slots struct {
 
 // New returns slots, of which one workspace gets at most its share at once, even if others are
 // free.
-func New(places, share int) *Slots {
-	return &Slots{free: places, share: share, used: map[string]int{}, waiting: map[string][]chan struct{}{}}
+func New(slots, share int) *Slots {
+	return &Slots{free: slots, share: share, used: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
 // NewestFirst is New, but the newest caller of a workspace is served first: in a flood, callers
 // that have waited for long have given up, or belong to the flood.
-func NewestFirst(places, share int) *Slots {
-	p := New(places, share)
+func NewestFirst(slots, share int) *Slots {
+	p := New(slots, share)
 	p.newestFirst = true
 	return p
 }

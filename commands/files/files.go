@@ -166,34 +166,34 @@ func (f *Files) Expire(ctx context.Context, due Finder, now time.Time) (deleted 
 }
 
 func (f *Files) expire(ctx context.Context, ref Ref, now time.Time) (bool, error) {
-	beside, leave, err := f.counting(ctx, ref.WorkspaceID)
+	beside, release, err := f.counting(ctx, ref.WorkspaceID)
 	if err != nil {
 		return false, err
 	}
-	defer leave()
+	defer release()
 	done, err := commands.ExecuteBeside(ctx, f.o.Engine, file.Decider, file.Stream(ref.WorkspaceID, ref.ID), file.Command(file.Expire{Now: now}), beside)
 	return done.Changed, err
 }
 
 // executeCounted is execute for a command that changes the size of a file.
 func (f *Files) executeCounted(ctx context.Context, workspaceID, id string, cmd file.Command, may May) (file.State, error) {
-	beside, leave, err := f.counting(ctx, workspaceID)
+	beside, release, err := f.counting(ctx, workspaceID)
 	if err != nil {
 		return file.State{}, err
 	}
-	defer leave()
+	defer release()
 	return f.execute(ctx, workspaceID, id, cmd, may, beside)
 }
 
 // counting returns the function that appends the total of a workspace together with a change of a
 // file. Changes of one workspace wait for each other on this node: concurrent ones would conflict.
-func (f *Files) counting(ctx context.Context, workspaceID string) (beside commands.Beside[file.State], leave func(), err error) {
-	if leave, err = f.turns.Acquire(ctx, workspaceID); err != nil {
+func (f *Files) counting(ctx context.Context, workspaceID string) (beside commands.Beside[file.State], release func(), err error) {
+	if release, err = f.turns.Acquire(ctx, workspaceID); err != nil {
 		return nil, nil, err
 	}
 	cmd, err := f.count(ctx, workspaceID, 0)
 	if err != nil {
-		leave()
+		release()
 		return nil, nil, err
 	}
 	return func(before, after file.State, own commands.EventIDs) ([]eventstore.Commit, error) {
@@ -203,7 +203,7 @@ func (f *Files) counting(ctx context.Context, workspaceID string) (beside comman
 			return nil, err
 		}
 		return []eventstore.Commit{c}, nil
-	}, leave, nil
+	}, release, nil
 }
 
 // sizeOf returns the size of a file in the total.

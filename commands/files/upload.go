@@ -82,11 +82,11 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 
 // append records files together with the total of their workspace.
 func (f *Files) append(ctx context.Context, workspaceID string, bytes int64, commits []eventstore.Commit) error {
-	leave, err := f.turns.Acquire(ctx, workspaceID)
+	release, err := f.turns.Acquire(ctx, workspaceID)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	cmd, err := f.count(ctx, workspaceID, bytes)
 	if err != nil {
 		return err

@@ -132,9 +132,9 @@ const maxIdleAge = 24 * time.Hour
 // isDead reports whether no process writes a directory any more: a writer holds a lock on it, which
 // the kernel releases with the process. Where directories cannot be locked, their age decides.
 func (d *Directory) isDead(name string) bool {
-	held, err := d.lockDirectory(name)
+	lock, err := d.lockDirectory(name)
 	if err == nil {
-		_ = held.Close() // it was only asked
+		_ = lock.Close() // it was only asked
 		return true
 	}
 	info, statErr := d.root.Lstat(name)

@@ -23,7 +23,7 @@ type replacement struct {
 	there          *os.Root // what is replaced; nil: nothing
 	made           bool     // tmp is ours
 	empty          bool     // nothing comes in its place
-	held           *os.File // tmp, for others to see that it is in use; nil: directories cannot be held here
+	locked         *os.File // tmp, for others to see that it is in use; nil: directories cannot be held here
 }
 
 // Replace replaces the managed files of a workspace by a tree, in one step for readers. Other files
@@ -51,8 +51,8 @@ func (d *Directory) Replace(ctx context.Context, slug string, tree archive.Tree,
 }
 
 func (r *replacement) close() {
-	if r.held != nil {
-		_ = r.held.Close() // nothing was written through it
+	if r.locked != nil {
+		_ = r.locked.Close() // nothing was written through it
 	}
 	if r.there != nil {
 		_ = r.there.Close()
@@ -90,7 +90,7 @@ func (r *replacement) begin(ctx context.Context, expect archive.Tree) error {
 		return err
 	}
 	r.made = true
-	r.held, _ = r.lockDirectory(r.tmp) // where that cannot be, its age tells
+	r.locked, _ = r.lockDirectory(r.tmp) // where that cannot be, its age tells
 	return nil
 }
 

@@ -40,18 +40,18 @@ func open(t testing.TB, r gitsync.Remote, o gitsync.Options) *gitsync.Session {
 }
 
 // requireRefusal checks code and reason, and that nothing secret is told.
-func requireRefusal(t testing.TB, err error, code domain.Code, reason string) told {
+func requireRefusal(t testing.TB, err error, code domain.Code, reason string) refusalFields {
 	t.Helper()
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, code, refusal.Code, refusal.Message)
 	require.Equal(t, reason, refusal.Details["reason"], refusal.Message)
 	requireNoSecret(t, err)
-	return told{refusal.Message, refusal.Details}
+	return refusalFields{refusal.Message, refusal.Details}
 }
 
-// told is a refusal that nobody has to handle.
-type told struct {
+// refusalFields is a refusal that nobody has to handle.
+type refusalFields struct {
 	Message string
 	Details map[string]any
 }

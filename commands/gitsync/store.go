@@ -106,7 +106,7 @@ func (s *store) path(generation int) string { return filepath.Join(s.dir, strcon
 func (s *store) use(generation int) error {
 	s.close()
 	dir := s.path(generation)
-	inUse.enter(dir)
+	inUse.acquire(dir)
 	s.reading = dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("open git cache: %w", err)
@@ -133,13 +133,13 @@ type directoryUsers struct {
 
 var inUse = directoryUsers{count: map[string]int{}}
 
-func (r *directoryUsers) enter(dir string) {
+func (r *directoryUsers) acquire(dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[dir]++
 }
 
-func (r *directoryUsers) leave(dir string) {
+func (r *directoryUsers) release(dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count[dir]--; r.count[dir] <= 0 {
@@ -167,7 +167,7 @@ func (s *store) replace() error {
 
 func (s *store) close() {
 	if s.reading != "" {
-		inUse.leave(s.reading)
+		inUse.release(s.reading)
 		s.reading = ""
 	}
 	if s.disk != nil {

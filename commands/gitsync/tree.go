@@ -631,11 +631,11 @@ func (d *Changes) mark(path string, existed, exists bool) {
 
 // count records a changed file and its lines.
 func (d *Changes) count(path string, before, after []byte) {
-	came, went := textdiff.Stats(before, after)
+	added, removed := textdiff.Stats(before, after)
 	d.Files = append(d.Files, path)
-	d.Insertions[path], d.Deletions[path] = came, went
-	d.Summary.Insertions += came
-	d.Summary.Deletions += went
+	d.Insertions[path], d.Deletions[path] = added, removed
+	d.Summary.Insertions += added
+	d.Summary.Deletions += removed
 	d.Summary.Changes++
 }
 

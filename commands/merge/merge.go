@@ -102,8 +102,8 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	for _, tree := range []archive.Tree{base, ours, theirs} {
 		seen := map[string]bool{}
 		for path := range tree {
-			if place, ok := tree.LocationOf(path); ok {
-				name := place.String()
+			if location, ok := tree.LocationOf(path); ok {
+				name := location.String()
 				twice[name] = twice[name] || seen[name]
 				seen[name] = true
 			}
@@ -112,18 +112,18 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	all := map[string]*version{}
 	collect := func(tree archive.Tree, side func(*version) **file) {
 		for path, text := range tree {
-			place, ok := tree.LocationOf(path)
+			location, ok := tree.LocationOf(path)
 			if !ok {
 				continue
 			}
-			name := place.String()
+			name := location.String()
 			if twice[name] {
 				name = path
 			}
 			if all[name] == nil {
-				all[name] = &version{location: place}
+				all[name] = &version{location: location}
 			}
-			*side(all[name]) = newFile(place, path, text, limits)
+			*side(all[name]) = newFile(location, path, text, limits)
 		}
 	}
 	collect(base, func(v *version) **file { return &v.base })
@@ -159,7 +159,7 @@ type merger struct {
 // file merges one object: the table of the contract.
 func (m *merger) file(v *version) error {
 	if m.Excludes.Has(v.location.String()) {
-		m.take(v.ours)
+		m.addFile(v.ours)
 		return nil
 	}
 	oursSame, theirsSame := same(v.base, v.ours), same(v.base, v.theirs)
@@ -171,9 +171,9 @@ func (m *merger) file(v *version) error {
 	}
 	switch {
 	case oursSame, same(v.ours, v.theirs):
-		m.take(v.theirs)
+		m.addFile(v.theirs)
 	case theirsSame:
-		m.take(v.ours)
+		m.addFile(v.ours)
 	case v.ours == nil:
 		m.deleted(v, DeleteModify)
 	case v.theirs == nil:
@@ -190,8 +190,8 @@ func (m *merger) deleted(v *version, kind Kind) {
 	m.conflict(v, kind, nil, lines)
 }
 
-// take puts a file of one side into the result as it is.
-func (m *merger) take(f *file) {
+// addFile adds a file of one side to the result as it is.
+func (m *merger) addFile(f *file) {
 	if f != nil {
 		m.result.Files[f.path] = f.text
 	}
@@ -276,7 +276,7 @@ func (m *merger) use(v *version, text []byte) (done bool, err error) {
 	if same(merged, v.theirs) {
 		merged = v.theirs
 	}
-	m.take(merged)
+	m.addFile(merged)
 	return true, nil
 }
 

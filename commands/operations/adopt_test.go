@@ -23,7 +23,7 @@ func recovered(_ context.Context, run *operations.Run, op operation.State) (any,
 // one. Whatever it does after that counts for nothing.
 func TestARunnerThatVanishedIsTakenOverAndFenced(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	lost, heir := h.start(t), h.start(t)
 	heir.RegisterSettler(operation.Push, recovered)
 	begun, back, late := make(chan struct{}), make(chan struct{}), make(chan error, 3)
@@ -48,7 +48,7 @@ func TestARunnerThatVanishedIsTakenOverAndFenced(t *testing.T) {
 	require.Equal(t, operation.Succeeded, op.Status)
 	require.Equal(t, 1, op.Resumed)
 	require.Equal(t, map[string]any{"steps": 1.0, "epoch": 2.0, "locked": true}, fields(t, op.Result))
-	require.Equal(t, []string{"workspaces.created", "locked push_in_progress", "locked push_in_progress", "unlocked recovered"}, h.told(t, workspace.Stream(h.id)))
+	require.Equal(t, []string{"workspaces.created", "locked push_in_progress", "locked push_in_progress", "unlocked recovered"}, h.eventNames(t, workspace.Stream(h.id)))
 
 	close(back)
 	for range 3 {
@@ -64,7 +64,7 @@ func TestARunnerThatVanishedIsTakenOverAndFenced(t *testing.T) {
 }
 
 // leftOver is an operation whose runner stopped without knowing what came of it.
-func leftOver(t *testing.T, h *house, n *node) (id string) {
+func leftOver(t *testing.T, h *fixture, n *node) (id string) {
 	t.Helper()
 	begun := make(chan struct{})
 	started, err := n.Start(as(t, "u1", ""), h.spec(), func(ctx context.Context, _ *operations.Run) (any, error) {
@@ -102,7 +102,7 @@ func TestHowAnOperationIsSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			id := leftOver(t, h, h.start(t))
 			n := h.start(t)
 			if tt.settle != nil {
@@ -114,10 +114,10 @@ func TestHowAnOperationIsSettled(t *testing.T) {
 			require.Equal(t, tt.status, op.Status)
 			require.Equal(t, tt.reason, reason(op.Failure))
 			require.Nil(t, h.lock(t))
-			told := h.told(t, workspace.Stream(h.id))
+			told := h.eventNames(t, workspace.Stream(h.id))
 			require.Equal(t, "unlocked recovered", told[len(told)-1])
 			require.NoError(t, n.Adopt(t.Context(), h.id, id), "there is nothing left to do")
-			require.Len(t, h.told(t, workspace.Stream(h.id)), len(told))
+			require.Len(t, h.eventNames(t, workspace.Stream(h.id)), len(told))
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestHowAnOperationIsSettled(t *testing.T) {
 // has it now: the operation ends, the lock stays.
 func TestALockOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	id := leftOver(t, h, h.start(t))
 	ws := h.workspaces(t)
 	_, err := ws.Unlock(t.Context(), h.id)
@@ -146,7 +146,7 @@ func TestALockOfSomebodyElseStays(t *testing.T) {
 // recording its end and unlocking.
 func TestALockThatWasLeftBehindIsReleased(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n, ws := h.start(t), h.workspaces(t)
 	take := func(id string) uint64 {
 		locked, err := ws.Execute(t.Context(), h.id, workspace.AcquireLock{
@@ -169,14 +169,14 @@ func TestALockThatWasLeftBehindIsReleased(t *testing.T) {
 	}
 	require.NoError(t, n.Adopt(t.Context(), h.id, "op_ended"))
 	require.Nil(t, h.lock(t))
-	require.Len(t, h.told(t, operation.Stream(h.id, "op_ended")), 2, "it stays as it ended")
+	require.Len(t, h.eventNames(t, operation.Stream(h.id, "op_ended")), 2, "it stays as it ended")
 }
 
 // A request that was broken off after it had locked, and is repeated when the
 // lock was released, locks again.
 func TestARepeatedRequestLocksAnew(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	seeded := commands.WithRequest(t.Context(), &commands.Request{Seed: "key/operation"})
 	id := "op_" + commands.NewID(as(t, "u1", "key"), 20)
 	ws := h.workspaces(t)
@@ -196,7 +196,7 @@ func TestARepeatedRequestLocksAnew(t *testing.T) {
 
 func TestAStopBreaksOff(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n, other := h.start(t), h.start(t)
 	begun := make(chan struct{})
 	started, err := n.Start(t.Context(), h.spec(), untilStopped(begun))

@@ -201,8 +201,8 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // execute runs the work of an operation until it ends, loses its lease, is stopped or times out, and
 // records how it ended.
-func (r *Runner) execute(held context.Context, run *Run, work Work) {
-	stoppable, cancel := context.WithCancelCause(held)
+func (r *Runner) execute(leaseCtx context.Context, run *Run, work Work) {
+	stoppable, cancel := context.WithCancelCause(leaseCtx)
 	run.setCancel(cancel)
 	ctx, done := context.WithTimeoutCause(stoppable, r.timeout(run.about.Kind), timedOut())
 	var watching sync.WaitGroup
@@ -212,21 +212,14 @@ func (r *Runner) execute(held context.Context, run *Run, work Work) {
 	done()
 	cancel(nil)
 	watching.Wait()
-	if err := r.finish(held, run, result, run.endError(cause, err)); err != nil {
-		r.log(run).WarnContext(held, "how an operation ended was not recorded: it is left to be taken over", "err", err)
+	if err := r.finish(leaseCtx, run, result, run.endError(cause, err)); err != nil {
+		r.log(run).WarnContext(leaseCtx, "how an operation ended was not recorded: it is left to be taken over", "err", err)
 	}
 }
 
 // watch stops a run that was cancelled on another node, or taken over.
 func (r *Runner) watch(ctx context.Context, run *Run) {
-	tick := time.NewTicker(cmp.Or(r.PollInterval, 2*time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	commands.Every(ctx, cmp.Or(r.PollInterval, 2*time.Second), func() {
 		now, err := r.Get(ctx, run.about.WorkspaceID, run.about.ID)
 		switch {
 		case err != nil: // it is tried again
@@ -235,7 +228,7 @@ func (r *Runner) watch(ctx context.Context, run *Run) {
 		case now.CancelRequested:
 			run.stop(Cancelled())
 		}
-	}
+	})
 }
 
 // runWork runs a work and turns a panic into an error.

@@ -154,12 +154,12 @@ func (r *Runner) launch(ctx context.Context, run *Run, spec Spec, work Work) err
 	begun := make(chan error, 2)
 	go func() {
 		defer r.unregister(run)
-		begun <- r.withLease(ctx, run, func(held context.Context) error {
-			if err := r.begin(held, run, spec); err != nil {
+		begun <- r.withLease(ctx, run, func(leaseCtx context.Context) error {
+			if err := r.begin(leaseCtx, run, spec); err != nil {
 				return err
 			}
 			begun <- nil
-			r.execute(held, run, work)
+			r.execute(leaseCtx, run, work)
 			return nil
 		})
 	}()
@@ -235,9 +235,9 @@ func (r *Runner) withLease(ctx context.Context, run *Run, do func(context.Contex
 	defer giveUp(nil)
 	run.setCancel(giveUp)
 	patient := context.AfterFunc(ctx, func() { giveUp(context.Cause(ctx)) })
-	return r.Leases.Hold(waiting, "operation/"+run.about.ID, func(held context.Context) error {
+	return r.Leases.Hold(waiting, "operation/"+run.about.ID, func(leaseCtx context.Context) error {
 		patient()
-		return do(held)
+		return do(leaseCtx)
 	})
 }
 

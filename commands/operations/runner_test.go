@@ -21,7 +21,7 @@ func nothing(context.Context) error { return nil }
 
 func TestAnOperationLocksStepsEndsAndUnlocks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n := h.start(t)
 	ctx := as(t, "u1", "")
 	var lockSeq uint64
@@ -44,10 +44,10 @@ func TestAnOperationLocksStepsEndsAndUnlocks(t *testing.T) {
 	require.JSONEq(t, `{"name":"v1"}`, string(end.Request))
 	require.Positive(t, end.Done[0].Duration)
 	require.Nil(t, h.lock(t), "who waited meets no lock")
-	require.Equal(t, []string{"workspaces.created", "locked push_in_progress", "unlocked completed"}, h.told(t, workspace.Stream(h.id)))
+	require.Equal(t, []string{"workspaces.created", "locked push_in_progress", "unlocked completed"}, h.eventNames(t, workspace.Stream(h.id)))
 	require.Equal(t, []string{
 		"workspaces.operations.started", "checkout started", "checkout done", "push started", "push done", "ended succeeded",
-	}, h.told(t, operation.Stream(h.id, started.ID())))
+	}, h.eventNames(t, operation.Stream(h.id, started.ID())))
 	locked, ok, err := h.store.Log.Read(t.Context(), domain.State, lockSeq)
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -57,7 +57,7 @@ func TestAnOperationLocksStepsEndsAndUnlocks(t *testing.T) {
 
 func TestALargeResultIsKeptApart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	large := strings.Repeat("x", 300<<10)
 	started, err := h.start(t).Start(t.Context(), h.spec(), func(context.Context, *operations.Run) (any, error) { return large, nil })
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestALargeResultIsKeptApart(t *testing.T) {
 // What a work returns is how its operation ends; whatever that is, the lock goes.
 func TestHowAnOperationFails(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	step := func(fail error) operations.Work {
 		return func(ctx context.Context, run *operations.Run) (any, error) {
 			return nil, run.Step(ctx, operation.Merge, "Merging", func(context.Context) error { return fail })
@@ -110,7 +110,7 @@ func TestHowAnOperationFails(t *testing.T) {
 		require.Equal(t, tt.reason, reason(end.Failure), tt.name)
 		require.NotContains(t, end.Failure.Message, "EIO", "no internals")
 		require.Contains(t, n.log.String(), tt.log, tt.name)
-		told := h.told(t, operation.Stream(h.id, started.ID()))
+		told := h.eventNames(t, operation.Stream(h.id, started.ID()))
 		require.Equal(t, []string{"error failed", "ended " + string(tt.status)}, told[len(told)-2:], tt.name)
 		last, err := h.store.Log.Load(t.Context(), operation.Stream(h.id, started.ID()), 0)
 		require.NoError(t, err)
@@ -124,13 +124,13 @@ func TestHowAnOperationFails(t *testing.T) {
 
 func TestALockedWorkspaceIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	_, err := h.workspaces(t).Lock(t.Context(), h.id, "by hand")
 	require.NoError(t, err)
 	n := h.start(t)
 	_, err = n.Start(t.Context(), h.spec(), nil)
 	require.Equal(t, domain.CodeLocked, domain.CodeOf(err))
-	require.Equal(t, []string{"workspaces.created", "locked by hand"}, h.told(t, workspace.Stream(h.id)))
+	require.Equal(t, []string{"workspaces.created", "locked by hand"}, h.eventNames(t, workspace.Stream(h.id)))
 	unknown := h.spec()
 	unknown.WorkspaceID = "nowhere"
 	_, err = n.Start(t.Context(), unknown, nil)
@@ -150,7 +150,7 @@ func untilStopped(begun chan<- struct{}) operations.Work {
 
 func TestAnOperationIsCancelled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	here, there := h.start(t), h.start(t)
 	for name, from := range map[string]*node{"on its own node": here, "on another node": there} {
 		begun := make(chan struct{})
@@ -177,7 +177,7 @@ func TestAnOperationIsCancelled(t *testing.T) {
 // after Commit it is too late.
 func TestTheNextStepMeetsACancel(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n := h.start(t)
 	n.PollInterval = time.Hour
 	there := h.start(t)
@@ -215,7 +215,7 @@ func TestTheNextStepMeetsACancel(t *testing.T) {
 
 func TestAnOperationThatTakesTooLong(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n := h.start(t)
 	n.Timeout = func() time.Duration { return 50 * time.Millisecond }
 	started, err := n.Start(t.Context(), h.spec(), func(ctx context.Context, _ *operations.Run) (any, error) {
@@ -233,7 +233,7 @@ func TestAnOperationThatTakesTooLong(t *testing.T) {
 // After the point of no return a work that ran out of time has the word.
 func TestTheWorkHasTheWordAfterCommit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	n := h.start(t)
 	n.Timeout = func() time.Duration { return 500 * time.Millisecond }
 	started, err := n.Start(t.Context(), h.spec(), func(ctx context.Context, run *operations.Run) (any, error) {
@@ -247,7 +247,7 @@ func TestTheWorkHasTheWordAfterCommit(t *testing.T) {
 
 func TestTheEndOfTheRequestIsNotThatOfItsOperation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	started, err := h.start(t).Start(ctx, h.spec(), func(ctx context.Context, _ *operations.Run) (any, error) {
@@ -262,7 +262,7 @@ func TestTheEndOfTheRequestIsNotThatOfItsOperation(t *testing.T) {
 
 func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	here, there := h.start(t), h.start(t)
 	begun, ready := make(chan struct{}), make(chan struct{})
 	first, err := here.Start(as(t, "u1", "key"), h.spec(), func(context.Context, *operations.Run) (any, error) {
@@ -297,7 +297,7 @@ func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 }
 
 func TestARunnerThatRunsNothingEndsWithoutTime(t *testing.T) {
-	n := newHouse(t).start(t)
+	n := newFixture(t).start(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, n.Close(ended))

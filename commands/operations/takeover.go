@@ -22,7 +22,7 @@ func (r *Runner) Adopt(ctx context.Context, workspaceID, id string) error {
 		return err
 	}
 	defer r.unregister(run)
-	return r.withLease(ctx, run, func(held context.Context) error { return r.takeOver(held, run) })
+	return r.withLease(ctx, run, func(leaseCtx context.Context) error { return r.takeOver(leaseCtx, run) })
 }
 
 // isSettled reports whether an operation has ended, and its lock with it.

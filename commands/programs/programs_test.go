@@ -168,13 +168,13 @@ func held(t *testing.T, s shelf, id string) (*programs.Library, slow) {
 	return library(t, all, &bytes.Buffer{}), all
 }
 
-// answer is what somebody got who asked for a house.
+// answer is what somebody got who asked for a program set.
 type answer struct {
-	house *programs.ProgramSet
-	err   error
+	set *programs.ProgramSet
+	err error
 }
 
-// asks has somebody ask for the house of a workspace, and returns when nobody gets on by
+// asks has somebody ask for the program set of a workspace, and returns when nobody gets on by
 // themselves any more.
 func asks(ctx context.Context, l *programs.Library, id string) <-chan answer {
 	got := make(chan answer, 1)
@@ -234,7 +234,7 @@ func TestAHouseIsBuiltOnceForAllWhoAskForIt(t *testing.T) {
 		first := <-all[0]
 		require.NoError(t, first.err)
 		for _, other := range all[1:] {
-			require.Same(t, first.house, (<-other).house)
+			require.Same(t, first.set, (<-other).set)
 		}
 		require.EqualValues(t, 1, w.asked.Load())
 	})
@@ -257,8 +257,8 @@ func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
 		v, w := asks(t.Context(), l, "v"), asks(t.Context(), l, "w")
 		require.EqualValues(t, 1, app.asked.Load(), "the second waits for what the first reads")
 		close(app.let)
-		require.Equal(t, []string{"x.one"}, names((<-v).house))
-		require.Equal(t, []string{"y.one"}, names((<-w).house))
+		require.Equal(t, []string{"x.one"}, names((<-v).set))
+		require.Equal(t, []string{"y.one"}, names((<-w).set))
 		require.EqualValues(t, 1, app.asked.Load())
 	})
 }
@@ -279,7 +279,7 @@ func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 		stop()
 		require.ErrorIs(t, (<-v).err, context.Canceled)
 		close(app.let)
-		require.Equal(t, []string{"y.one"}, names((<-w).house), "who waited builds it instead")
+		require.Equal(t, []string{"y.one"}, names((<-w).set), "who waited builds it instead")
 	})
 }
 
@@ -346,7 +346,7 @@ func library(t *testing.T, s programs.Contents, log *bytes.Buffer) *programs.Lib
 	return l
 }
 
-// names are those of all endpoints of a house.
+// names are those of all endpoints of a program set.
 func names(h *programs.ProgramSet) (all []string) {
 	for name := range h.Endpoints() {
 		all = append(all, name)

@@ -128,8 +128,8 @@ func (r *References) set(ctx context.Context, of Holder, n named, params *value.
 
 // Bounds of what is kept: of a secret, in bytes, and how many one holder has in a scope.
 const (
-	maxValue = 64 << 10
-	maxHeld  = 1000
+	maxValue   = 64 << 10
+	maxSecrets = 1000
 )
 
 // tooMuch says why a secret is not kept, "" when it is.
@@ -137,8 +137,8 @@ func (r *References) tooMuch(ctx context.Context, key contexts.Key, name, text s
 	if len(text) > maxValue {
 		return "too_large", nil
 	}
-	held, err := r.Values.Load(ctx, key)
-	if _, known := held.Get(name); err == nil && !known && held.Len() >= maxHeld {
+	stored, err := r.Values.Load(ctx, key)
+	if _, known := stored.Get(name); err == nil && !known && stored.Len() >= maxSecrets {
 		why = "too_many"
 	}
 	return why, err
@@ -162,11 +162,11 @@ func (r *References) get(ctx context.Context, of Holder, n named) (any, error) {
 // value returns the secret itself. What people set for the workspace is found by its
 // own automations, too.
 func (r *References) value(ctx context.Context, of Holder, n named) (text string, found bool, err error) {
-	held, err := r.Values.Load(ctx, of.key(n.Scope))
+	stored, err := r.Values.Load(ctx, of.key(n.Scope))
 	if err != nil {
 		return "", false, err
 	}
-	if text, ok := held.At(n.Name).(string); ok {
+	if text, ok := stored.At(n.Name).(string); ok {
 		return text, true, nil
 	}
 	if n.Scope != ofWorkspace || of.Instance != "" {

@@ -128,8 +128,8 @@ func (r *Repositories) resolveSecrets(ctx context.Context, state workspace.State
 
 // open returns a credential in clear.
 func (r *Repositories) open(ctx context.Context, state workspace.State, id, field string) (string, error) {
-	sealed, kept := state.Settings.Credentials[place(id, field)]
-	if !kept {
+	sealed, exists := state.Settings.Credentials[credentialKey(id, field)]
+	if !exists {
 		return "", domain.Invalid(domain.FieldError{Field: authField(id, field), Message: notStored})
 	}
 	plain, err := r.Vault.Open(ctx, state.ID, sealed, purpose(id, field))
@@ -141,9 +141,9 @@ func (r *Repositories) open(ctx context.Context, state workspace.State, id, fiel
 
 const notStored = "is masked, but none is kept: give it again"
 
-// place is the key of a stored credential, purpose its purpose for the vault.
-func place(id, field string) string   { return id + "/" + field }
-func purpose(id, field string) string { return "repository/" + place(id, field) }
+// credentialKey is the key of a stored credential, purpose its purpose for the vault.
+func credentialKey(id, field string) string { return id + "/" + field }
+func purpose(id, field string) string       { return "repository/" + credentialKey(id, field) }
 
 func authField(id, field string) string { return "repositories." + id + ".config.auth." + field }
 
@@ -259,8 +259,8 @@ func (d draft) faults(allowHTTP bool) []shape.Fault {
 	if refused == nil {
 		return faults
 	}
-	told, _ := refused.Details["errors"].([]domain.FieldError)
-	for _, e := range told {
+	listed, _ := refused.Details["errors"].([]domain.FieldError)
+	for _, e := range listed {
 		faults = append(faults, shape.Fault{Field: "repositories." + d.id + "." + e.Field, Code: domain.CodeValidation, Message: e.Message})
 	}
 	return faults
@@ -295,17 +295,17 @@ func (d draft) knownRemote() gitsync.Remote {
 
 func isUnknown(text string) bool { return text == workspace.Mask || hasReference(text) }
 
-// checkKept lists the masks of a draft that stand for nothing: nothing was sealed, or
+// checkMasked lists the masks of a draft that stand for nothing: nothing was sealed, or
 // for another server, which must not get hold of it.
-func (d draft) checkKept(now workspace.Settings) (faults []shape.Fault) {
+func (d draft) checkMasked(now workspace.Settings) (faults []shape.Fault) {
 	before := configOf(withDefaults(now.Repositories.Object(d.id)))
 	for _, field := range authFields {
 		if *d.credentials()[field] != workspace.Mask {
 			continue
 		}
 		message := ""
-		switch _, kept := now.Credentials[place(d.id, field)]; {
-		case !kept:
+		switch _, exists := now.Credentials[credentialKey(d.id, field)]; {
+		case !exists:
 			message = notStored
 		case (field == "user" || field == "password") && before.origin() != d.origin():
 			message = "must be given again, as the URL names another server"
@@ -384,7 +384,7 @@ func (r *Repositories) drafts(now workspace.Settings, patch *document.Map) (all 
 	allowHTTP := r.Git().AllowHTTP
 	for id := range patch.Object(field).All() {
 		d := newDraft(id, patch.Object(field).Object(id))
-		faults = append(append(faults, d.faults(allowHTTP)...), d.checkKept(now)...)
+		faults = append(append(faults, d.faults(allowHTTP)...), d.checkMasked(now)...)
 		all = append(all, d)
 	}
 	return all, shape.Refusal(faults)
@@ -425,11 +425,11 @@ func (r *Repositories) seal(ctx context.Context, state workspace.State, d draft,
 		if len(text) > maxCredential {
 			return domain.Invalid(domain.FieldError{Field: authField(d.id, name), Message: "has at most 16384 bytes"})
 		}
-		kept, err := r.sealCredential(ctx, state, d.id, name, text)
+		ciphertext, err := r.sealCredential(ctx, state, d.id, name, text)
 		if err != nil {
 			return err
 		}
-		sealed[place(d.id, name)] = kept
+		sealed[credentialKey(d.id, name)] = ciphertext
 		auth.Set(name, workspace.Mask)
 	}
 	return nil
@@ -438,11 +438,11 @@ func (r *Repositories) seal(ctx context.Context, state workspace.State, d draft,
 // sealCredential seals a credential. An unchanged one is not sealed again: sending it again is no
 // change.
 func (r *Repositories) sealCredential(ctx context.Context, state workspace.State, id, name, text string) ([]byte, error) {
-	before, kept := state.Settings.Credentials[place(id, name)]
-	if kept && text == workspace.Mask {
+	before, exists := state.Settings.Credentials[credentialKey(id, name)]
+	if exists && text == workspace.Mask {
 		return before, nil
 	}
-	if kept {
+	if exists {
 		if plain, err := r.Vault.Open(ctx, state.ID, before, purpose(id, name)); err == nil && string(plain) == text {
 			return before, nil
 		}

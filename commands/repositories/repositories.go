@@ -307,14 +307,14 @@ func failedReport(report Report, err error) (Report, error) {
 		return Report{}, err
 	}
 	reason, _ := refusal.Details["reason"].(string)
-	told := domain.Error{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
+	safe := domain.Error{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
 	if next := advice[reason]; next != "" {
-		told.Message += ". " + next
+		safe.Message += ". " + next
 	}
 	if line, _ := refusal.Details["line"].(string); line != "" {
-		told.Message += ": " + line
+		safe.Message += ": " + line
 	}
-	report.Error, report.Branches = &told, []string{}
+	report.Error, report.Branches = &safe, []string{}
 	return report, nil
 }
 

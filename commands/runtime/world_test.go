@@ -25,7 +25,7 @@ type kept struct {
 	all []contexts.Change
 }
 
-// notes lets the changes of a house be looked at.
+// notes lets the changes of a fixture be looked at.
 func (k *kept) notes(h *testRuntime, _ *runtime.Options) {
 	h.memory.write = func(changes []contexts.Change) {
 		k.mu.Lock()

@@ -14,7 +14,7 @@ const maxLogs = 10_000
 // console takes lines until there are enough of them.
 type console struct {
 	left int
-	tell func(line string)
+	log  func(line string)
 }
 
 // line sends as much of a line as there is room for.
@@ -27,7 +27,7 @@ func (c *console) line(s string) {
 		c.left = 0
 	}
 	c.left -= len(s) + 1 // a line break between lines
-	c.tell(s)
+	c.log(s)
 }
 
 // install gives the code a console. Every level is a line like any other.
@@ -64,7 +64,7 @@ type Log struct {
 
 // Add adds lines, as far as there is room.
 func (l *Log) Add(lines ...string) {
-	c := console{left: maxLogs - l.size, tell: func(line string) {
+	c := console{left: maxLogs - l.size, log: func(line string) {
 		l.lines = append(l.lines, line)
 		l.size += len(line) + 1
 	}}

@@ -34,7 +34,7 @@ type interpreter struct {
 }
 
 // newInterpreter returns one whose lines of the console go to tell.
-func newInterpreter(o order, tell func(line string)) (*interpreter, error) {
+func newInterpreter(o order, log func(line string)) (*interpreter, error) {
 	vm := sobek.New()
 	vm.SetParserOptions(parser.WithDisableSourceMaps)
 	vm.SetMaxCallStackSize(maxCalls)
@@ -46,7 +46,7 @@ func newInterpreter(o order, tell func(line string)) (*interpreter, error) {
 	json := vm.Get("JSON").ToObject(vm)
 	in.parse, _ = sobek.AssertFunction(json.Get("parse"))
 	in.stringify, _ = sobek.AssertFunction(json.Get("stringify"))
-	lines := &console{left: maxLogs, tell: tell}
+	lines := &console{left: maxLogs, log: log}
 	return in, errors.Join(lines.install(vm, in.text), installBuiltins(vm))
 }
 

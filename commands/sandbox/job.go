@@ -164,30 +164,30 @@ func Redacted(err *automation.Error, secrets *redact.Set) *automation.Error {
 	if err.Name != automation.CustomCodeFailed {
 		return err
 	}
-	told := *err
+	redacted := *err
 	if message, cut := strings.CutSuffix(err.Message, cutMark); cut {
-		told.Message = secrets.RedactCut(message) + cutMark
+		redacted.Message = secrets.RedactCut(message) + cutMark
 	}
 	if logs, ok := err.Details.At("logs").([]any); ok {
 		lines := make([]string, len(logs))
 		for i, line := range logs {
 			lines[i] = value.Text(line)
 		}
-		told.Details = err.Details.Copy()
-		told.Details.Set("logs", value.From(Lines(lines, secrets)))
+		redacted.Details = err.Details.Copy()
+		redacted.Details.Set("logs", value.From(Lines(lines, secrets)))
 	}
-	return &told
+	return &redacted
 }
 
 // Lines returns lines of the console without secrets, nor the beginning of one where no
 // more of them were kept.
 func Lines(lines []string, secrets *redact.Set) []string {
-	told, size := make([]string, len(lines)), 0
+	redacted, size := make([]string, len(lines)), 0
 	for i, line := range lines {
 		size += len(line) + 1
-		if told[i] = secrets.Text(line); i == len(lines)-1 && size >= maxLogs-utf8.UTFMax {
-			told[i] = secrets.RedactCut(line)
+		if redacted[i] = secrets.Text(line); i == len(lines)-1 && size >= maxLogs-utf8.UTFMax {
+			redacted[i] = secrets.RedactCut(line)
 		}
 	}
-	return told
+	return redacted
 }

@@ -69,11 +69,11 @@ func (o order) answer(out io.Writer) error {
 	if failed == nil {
 		return writeFrame(out, frameValue, result)
 	}
-	told, err := json.Marshal(failed)
+	encoded, err := json.Marshal(failed)
 	if err != nil {
 		return err
 	}
-	return writeFrame(out, frameFailed, told)
+	return writeFrame(out, frameFailed, encoded)
 }
 
 // watch interrupts the code when its time is over or its memory used up. What
@@ -231,8 +231,8 @@ type stderrBuffer struct{ text []byte }
 
 // Write implements io.Writer.
 func (c *stderrBuffer) Write(p []byte) (int, error) {
-	if room := maxStderr - len(c.text); room > 0 {
-		c.text = append(c.text, p[:min(room, len(p))]...)
+	if free := maxStderr - len(c.text); free > 0 {
+		c.text = append(c.text, p[:min(free, len(p))]...)
 	}
 	return len(p), nil
 }

@@ -165,11 +165,11 @@ func (f numberFormat) rounded(text string) (whole, fraction string) {
 	leastDigits, _ := f.number("minimumSignificantDigits", 1, 21)
 	digits, _ := f.number("maximumSignificantDigits", 1, 21)
 	before := len(strings.TrimLeft(whole, "0"))
-	places := digits - before // behind the point
+	decimals := digits - before // behind the point
 	if before == 0 {
-		places = digits + len(fraction) - len(strings.TrimLeft(fraction, "0"))
+		decimals = digits + len(fraction) - len(strings.TrimLeft(fraction, "0"))
 	}
-	whole, fraction = roundAt(whole, fraction, places)
+	whole, fraction = roundAt(whole, fraction, decimals)
 	fraction = strings.TrimRight(fraction, "0")
 	significant := len(strings.TrimLeft(whole+fraction, "0"))
 	if before > 0 {
@@ -182,9 +182,9 @@ func (f numberFormat) rounded(text string) (whole, fraction string) {
 }
 
 // roundAt keeps so many digits behind the point; below none, those are zeros before it.
-func roundAt(whole, fraction string, places int) (string, string) {
+func roundAt(whole, fraction string, decimals int) (string, string) {
 	all := []byte(whole + fraction)
-	cut := len(whole) + places
+	cut := len(whole) + decimals
 	if cut >= len(all) {
 		return whole, fraction
 	}
@@ -205,7 +205,7 @@ func roundAt(whole, fraction string, places int) (string, string) {
 		all = append([]byte{'1'}, all...)
 		n++
 	}
-	return string(all[:n]), string(all[n:max(n, n+places)])
+	return string(all[:n]), string(all[n:max(n, n+decimals)])
 }
 
 // grouped puts separators between groups of three digits.

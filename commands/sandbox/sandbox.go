@@ -157,7 +157,7 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 
 // readResult reads the frames of the child up to its result.
 func (c *child) readResult(result *Result, maxOutput int) (*failure, error) {
-	lines := console{left: maxLogs, tell: func(line string) { result.Logs = append(result.Logs, line) }}
+	lines := console{left: maxLogs, log: func(line string) { result.Logs = append(result.Logs, line) }}
 	for {
 		kind, body, err := readFrame(c.out, max(maxOutput, maxFailed))
 		if errors.Is(err, errFrame) {

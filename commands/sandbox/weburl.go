@@ -121,25 +121,25 @@ func (u *webURL) setPath(path string) {
 	if path == "" && !isWeb(u.scheme) {
 		return
 	}
-	var kept []string
+	var resolved []string
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, segment := range segments {
 		last := i == len(segments)-1
 		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
 		case ".":
 			if last {
-				kept = append(kept, "")
+				resolved = append(resolved, "")
 			}
 		case "..":
-			kept = kept[:max(0, len(kept)-1)]
+			resolved = resolved[:max(0, len(resolved)-1)]
 			if last {
-				kept = append(kept, "")
+				resolved = append(resolved, "")
 			}
 		default:
-			kept = append(kept, escapeSet(segment, " \"#<>?`{}^"))
+			resolved = append(resolved, escapeSet(segment, " \"#<>?`{}^"))
 		}
 	}
-	u.path = "/" + strings.Join(kept, "/")
+	u.path = "/" + strings.Join(resolved, "/")
 }
 
 // readAuthority reads user, password, host and port.

@@ -57,12 +57,12 @@ type Options struct {
 // Sessions are those of the platform.
 type Sessions struct {
 	o     Options
-	cache *cache.Cache[string, kept]
-	seen  chan kept
+	cache *cache.Cache[string, cachedSession]
+	seen  chan cachedSession
 }
 
-// kept is a session as it was read, with its revision in the bucket.
-type kept struct {
+// cachedSession is a session as it was read, with its revision in the bucket.
+type cachedSession struct {
 	Session
 	revision uint64
 	read     time.Time
@@ -86,7 +86,7 @@ func New(o Options) (*Sessions, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Sessions{o: o, cache: cache.New[string, kept](cached), seen: make(chan kept, seenQueue)}, nil
+	return &Sessions{o: o, cache: cache.New[string, cachedSession](cached), seen: make(chan cachedSession, seenQueue)}, nil
 }
 
 // Open begins a session.
@@ -108,7 +108,7 @@ func (s *Sessions) Open(ctx context.Context, o Opening) (Session, error) {
 	if err != nil {
 		return Session{}, unavailable(err)
 	}
-	s.keep(kept{Session: next, revision: revision})
+	s.cacheSession(cachedSession{Session: next, revision: revision})
 	return next, nil
 }
 
@@ -128,29 +128,29 @@ func (s *Sessions) Get(ctx context.Context, userID, id string) (Session, bool, e
 
 // find reads a session from memory, or from the bucket. What is still going to
 // change is not remembered: another node may change it.
-func (s *Sessions) find(ctx context.Context, userID, id string) (kept, bool, error) {
+func (s *Sessions) find(ctx context.Context, userID, id string) (cachedSession, bool, error) {
 	if userID == "" || id == "" {
-		return kept{}, false, nil
+		return cachedSession{}, false, nil
 	}
 	if have, ok := s.cache.Get(key(userID, id)); ok && s.o.Now().Sub(have.read) < cacheFor {
 		return have, true, nil
 	}
 	value, revision, err := s.o.Bucket.Get(ctx, key(userID, id))
 	if errors.Is(err, eventstore.ErrNoKey) {
-		return kept{}, false, nil
+		return cachedSession{}, false, nil
 	}
 	if err != nil {
-		return kept{}, false, unavailable(err)
+		return cachedSession{}, false, unavailable(err)
 	}
-	have := kept{revision: revision}
+	have := cachedSession{revision: revision}
 	if err := json.Unmarshal(value, &have.Session); err != nil {
-		return kept{}, false, fmt.Errorf("read a session: %w", err)
+		return cachedSession{}, false, fmt.Errorf("read a session: %w", err)
 	}
-	s.keep(have)
+	s.cacheSession(have)
 	return have, true, nil
 }
 
-func (s *Sessions) keep(have kept) {
+func (s *Sessions) cacheSession(have cachedSession) {
 	if have.read = s.o.Now(); !have.MFAPending {
 		s.cache.Set(key(have.UserID, have.ID), have)
 	}
@@ -197,7 +197,7 @@ func (s *Sessions) Confirm(ctx context.Context, userID, id string) error {
 }
 
 // put replaces a session unless it was changed meanwhile.
-func (s *Sessions) put(ctx context.Context, have kept) error {
+func (s *Sessions) put(ctx context.Context, have cachedSession) error {
 	body, err := json.Marshal(have.Session)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s *Sessions) put(ctx context.Context, have kept) error {
 		s.cache.Drop(key(have.UserID, have.ID))
 		return unavailable(err)
 	}
-	s.keep(have)
+	s.cacheSession(have)
 	return nil
 }
 
@@ -258,7 +258,7 @@ func unavailable(err error) error {
 
 // note queues a session whose LastSeenAt is old. When the queue is full it is
 // left for another request.
-func (s *Sessions) note(found kept) {
+func (s *Sessions) note(found cachedSession) {
 	if s.o.Now().Sub(found.LastSeenAt) < seenEvery {
 		return
 	}

@@ -16,24 +16,24 @@ import (
 	"svc/projections/livetest"
 )
 
-// house is what two nodes over one log share.
-type house struct {
+// fixture is what two nodes over one log share.
+type fixture struct {
 	store  *jetstream.Store
 	models *projections.Models
 	bucket *jetstream.Bucket
 	now    time.Time
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	store, models := livetest.Open(t)
 	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: time.Hour})
 	require.NoError(t, err)
-	return &house{store, models, bucket, time.Now()}
+	return &fixture{store, models, bucket, time.Now()}
 }
 
 // node returns the sessions as one node has them.
-func (h *house) node(t *testing.T) *sessions.Sessions {
+func (h *fixture) node(t *testing.T) *sessions.Sessions {
 	t.Helper()
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log})
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func (h *house) node(t *testing.T) *sessions.Sessions {
 }
 
 func TestASessionLivesForItsTimeOnly(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	s := h.node(t)
 	short, err := s.Open(t.Context(), sessions.Opening{UserID: "u1", Provider: "svc", Lifetime: time.Minute})
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestASessionLivesForItsTimeOnly(t *testing.T) {
 }
 
 func TestAnEndedSessionIsOverOnEveryNode(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	here, there := h.node(t), h.node(t)
 	opened, err := here.Open(t.Context(), sessions.Opening{UserID: "u1", Provider: "svc"})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAnEndedSessionIsOverOnEveryNode(t *testing.T) {
 }
 
 func TestAllSessionsButOneEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	s := h.node(t)
 	var opened []sessions.Session
 	for range 3 {
@@ -124,7 +124,7 @@ func TestAllSessionsButOneEnd(t *testing.T) {
 }
 
 func TestTheSecondFactorIsKnownOnEveryNode(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	here, there := h.node(t), h.node(t)
 	opened, err := here.Open(t.Context(), sessions.Opening{UserID: "u1", Provider: "svc", MFAPending: true})
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestTheSecondFactorIsKnownOnEveryNode(t *testing.T) {
 }
 
 func TestItIsWrittenDownWhenASessionWasSeen(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	s := h.node(t)
 	opened, err := s.Open(t.Context(), sessions.Opening{UserID: "u1", Provider: "svc"})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 func rsaToken(b *testing.B) (*signing.Keys, string) {
 	b.Helper()
-	h := newHouse(b)
+	h := newFixture(b)
 	k := h.started(b, func(o *signing.Options) { o.Alg = "RS256" })
 	return k, sign(b, k, signing.Claims{
 		SessionID: "5c0b1e6c-98a4-4b5d-9f5e-0c9f4a1d2e3f", Subject: "64f0c0ffee64f0c0ffee6400", ClientID: "svc-console",

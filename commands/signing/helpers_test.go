@@ -46,17 +46,17 @@ func newClock() *clock {
 func (c *clock) now() time.Time              { return time.Unix(0, c.Load()).UTC() }
 func (c *clock) pass(d time.Duration) *clock { c.Add(int64(d)); return c }
 
-// house is a log and a bucket that nodes share.
-type house struct {
+// fixture is a log and a bucket that nodes share.
+type fixture struct {
 	store  *jetstream.Store
 	bucket *jetstream.Bucket
 	dir    string
 	*clock
 }
 
-func newHouse(t testing.TB) *house {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	h := &house{dir: t.TempDir(), clock: newClock()}
+	h := &fixture{dir: t.TempDir(), clock: newClock()}
 	h.store = livetest.Store(t, jetstream.Options{Dir: h.dir})
 	var err error
 	h.bucket, err = h.store.Buckets.Open(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
@@ -75,9 +75,9 @@ func box(t testing.TB, keys ...seal.MasterKey) *seal.Box {
 	return b
 }
 
-// node returns the keys as one more node of the house has them, with read models
+// node returns the keys as one more node of the fixture has them, with read models
 // of its own. Edits change its options.
-func (h *house) node(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
+func (h *fixture) node(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
 	t.Helper()
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func (h *house) node(t testing.TB, edits ...func(*signing.Options)) *signing.Key
 	return keys
 }
 
-func (h *house) models(t testing.TB) *projections.Models {
+func (h *fixture) models(t testing.TB) *projections.Models {
 	t.Helper()
 	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir(), Log: quiet})
 	require.NoError(t, err)
@@ -122,8 +122,8 @@ func (h *house) models(t testing.TB) *projections.Models {
 	return m
 }
 
-// started is a node whose house has keys.
-func (h *house) started(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
+// started is a node whose fixture has keys.
+func (h *fixture) started(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
 	t.Helper()
 	k := h.node(t, edits...)
 	require.NoError(t, k.EnsureStarted(context.Background()))
@@ -131,7 +131,7 @@ func (h *house) started(t testing.TB, edits ...func(*signing.Options)) *signing.
 }
 
 // ring is the key ring as the log has it.
-func (h *house) ring(t testing.TB) (s keyring.State) {
+func (h *fixture) ring(t testing.TB) (s keyring.State) {
 	t.Helper()
 	events, err := h.store.Log.Load(t.Context(), keyring.Stream(), 0)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func kidsOf(s keyring.State) (kids []string) {
 }
 
 // parts are the kids of the private parts that are kept.
-func (h *house) parts(t testing.TB) (kids []string) {
+func (h *fixture) parts(t testing.TB) (kids []string) {
 	t.Helper()
 	bodies, err := h.bucket.List(t.Context(), "jwk")
 	require.NoError(t, err)

@@ -300,7 +300,7 @@ const (
 	orphanAge = time.Hour // after which a part that is on no ring was left behind
 )
 
-func placeOf(kid string) string { return folder + "/" + kid }
+func storageKey(kid string) string { return folder + "/" + kid }
 
 // purposeOf ties a private part to its key.
 func purposeOf(kid string) string { return "signing key " + kid }
@@ -321,14 +321,14 @@ func (k *Keys) storePart(ctx context.Context, p part, plain []byte) (err error) 
 	}
 	body, err := json.Marshal(p)
 	if err == nil {
-		_, err = k.o.Bucket.Put(ctx, placeOf(p.KID), body)
+		_, err = k.o.Bucket.Put(ctx, storageKey(p.KID), body)
 	}
 	return unavailable(fmt.Sprintf("keep signing key %s", p.KID), err)
 }
 
 // open returns the private part of a key of the ring, and checks that both belong together.
 func (k *Keys) open(ctx context.Context, jwk keyring.JWK) (crypto.Signer, error) {
-	body, _, err := k.o.Bucket.Get(ctx, placeOf(jwk.KID))
+	body, _, err := k.o.Bucket.Get(ctx, storageKey(jwk.KID))
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return nil, fmt.Errorf("the private part of signing key %s is missing: revoke the key, or restore the bucket it was kept in: %w", jwk.KID, err)
 	}
@@ -363,7 +363,7 @@ func (k *Keys) drop(ctx context.Context, kids ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit)
 	defer cancel()
 	for _, kid := range kids {
-		if err := k.o.Bucket.Delete(ctx, placeOf(kid)); err != nil {
+		if err := k.o.Bucket.Delete(ctx, storageKey(kid)); err != nil {
 			k.o.Log.WarnContext(ctx, "a private part was not deleted and is tried again later", "kid", kid, "err", err)
 		}
 	}

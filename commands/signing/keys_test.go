@@ -28,7 +28,7 @@ import (
 
 func TestBadSettingsAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log})
 	require.NoError(t, err)
 	good := signing.Options{
@@ -55,7 +55,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 
 func TestNodesThatStartTogetherMakeOneRing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	var nodes []*signing.Keys
 	for range 4 {
 		nodes = append(nodes, h.node(t))
@@ -80,7 +80,7 @@ func TestNodesThatStartTogetherMakeOneRing(t *testing.T) {
 
 func TestNothingSignsBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	k := newHouse(t).node(t)
+	k := newFixture(t).node(t)
 	_, err := k.Sign(t.Context(), signing.Claims{Subject: "u1"})
 	var refused *commands.Unavailable
 	require.ErrorAs(t, err, &refused)
@@ -90,7 +90,7 @@ func TestNothingSignsBeforeTheStart(t *testing.T) {
 
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k, there := h.started(t), h.node(t)
 	before := h.ring(t)
 	old := sign(t, k, signing.Claims{Subject: "u1"})
@@ -118,7 +118,7 @@ func TestRotation(t *testing.T) {
 
 func TestARepeatedRequestRotatesOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.started(t)
 	for range 3 {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "u1/key-1"})
@@ -131,7 +131,7 @@ func TestARepeatedRequestRotatesOnce(t *testing.T) {
 
 func TestNodesThatRotateTogetherLoseNoKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	nodes := []*signing.Keys{h.started(t), h.node(t), h.node(t)}
 	var made atomic.Int64
 	var wg sync.WaitGroup
@@ -155,7 +155,7 @@ func TestNodesThatRotateTogetherLoseNoKey(t *testing.T) {
 // can: nobody is refused.
 func TestRotationRefusesNobody(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	a, b, rotator := h.started(t), h.node(t), h.node(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -183,7 +183,7 @@ func TestRotationRefusesNobody(t *testing.T) {
 
 func TestRevocation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k, there := h.started(t), h.node(t)
 	token := sign(t, k, signing.Claims{Subject: "u1"})
 	require.Equal(t, domain.CodeNone, verdict(t, k, token))
@@ -216,7 +216,7 @@ func TestRevocation(t *testing.T) {
 // again before it gives up.
 func TestSigningSurvivesARevocationElsewhere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
 	stale := h.ring(t)
 	var heard atomic.Bool
@@ -236,7 +236,7 @@ func TestSigningSurvivesARevocationElsewhere(t *testing.T) {
 
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.node(t, func(o *signing.Options) { o.Rotation, o.MaxAge = 7*day, 3*day })
 	_, err := k.Maintain(t.Context())
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestUpkeep(t *testing.T) {
 
 func TestTheListTellsTheCourseOfKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t, func(o *signing.Options) { o.Rotation, o.MaxAge = 7*day, 3*day })
 	h.pass(day)
 	_, _, err := k.Rotate(t.Context())
@@ -284,7 +284,7 @@ func TestTheListTellsTheCourseOfKeys(t *testing.T) {
 
 func TestAnotherAlgorithmReplacesTheKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	old := h.started(t)
 	token := sign(t, old, signing.Claims{Subject: "u1"})
 	es384 := func(o *signing.Options) { o.Alg = "ES384" }
@@ -309,7 +309,7 @@ func TestAnotherAlgorithmReplacesTheKeys(t *testing.T) {
 
 func TestAWrongMasterKeyIsNamed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.started(t)
 	kid := h.ring(t).Signing().JWK.KID
 	for want, keys := range map[error]seal.MasterKey{
@@ -329,7 +329,7 @@ func TestAWrongMasterKeyIsNamed(t *testing.T) {
 
 func TestAnotherPrivatePartIsNotSignedWith(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.started(t)
 	ring := h.ring(t)
 	other, _, err := h.bucket.Get(t.Context(), "jwk/"+ring.Next().JWK.KID)
@@ -342,7 +342,7 @@ func TestAnotherPrivatePartIsNotSignedWith(t *testing.T) {
 
 func TestUpkeepSealsAgainAndTakesAwayWhatWasLeft(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.started(t)
 	orphan, err := json.Marshal(map[string]any{"kid": "orphan", "createdAt": noon, "sealed": []byte{1}})
 	require.NoError(t, err)
@@ -367,7 +367,7 @@ func TestUpkeepSealsAgainAndTakesAwayWhatWasLeft(t *testing.T) {
 // and printing one shows its name.
 func TestNoPrivatePartIsInClear(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
 	key, err := k.SigningKey(t.Context())
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ const session = "2b0e6f1c-8f0a-4a0e-9f62-0d5d7f6f0a11"
 
 func TestWhomASessionTokenIsOf(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
 	acting := func(change func(*signing.Acting)) signing.Acting {
 		a := signing.Acting{UserID: "ann", SessionID: session, WorkspaceID: "w1", CorrelationID: "c1", Depth: 3}
@@ -59,7 +59,7 @@ func TestWhomASessionTokenIsOf(t *testing.T) {
 
 func TestTokensOfWorkspacesAndRoles(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
 	token, err := k.WorkspaceToken(t.Context(), signing.Acting{UserID: "ann", SessionID: session, WorkspaceID: "w1", CorrelationID: "c1", Depth: 2}, time.Hour)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestTokensOfWorkspacesAndRoles(t *testing.T) {
 
 func TestTokensOfTheRuntimeNeedAWorkspaceAndARole(t *testing.T) {
 	t.Parallel()
-	k := newHouse(t).started(t)
+	k := newFixture(t).started(t)
 	_, err := k.SessionToken(t.Context(), signing.Acting{UserID: "ann", SessionID: session}, time.Second)
 	require.ErrorContains(t, err, "a workspace")
 	_, err = k.WorkspaceToken(t.Context(), signing.Acting{CorrelationID: "c1", Depth: 1}, time.Second)

@@ -243,10 +243,10 @@ func isExpired(exp, now time.Time) bool { return !now.Before(exp.Add(tolerance))
 
 // parse verifies a token that is seen for the first time.
 func (k *Keys) parse(ctx context.Context, token string) (*verified, error) {
-	var said wire
+	var claims wire
 	var kid string
 	var failed error // that says nothing about the token
-	_, err := k.parser.ParseWithClaims(token, &said, func(t *jwt.Token) (any, error) {
+	_, err := k.parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
 		kid, _ = t.Header["kid"].(string)
 		key, ok, err := k.find(ctx, kid)
 		failed = err
@@ -261,7 +261,7 @@ func (k *Keys) parse(ctx context.Context, token string) (*verified, error) {
 	case err != nil:
 		return nil, refusal(err)
 	}
-	return &verified{claims: said.claims(), kid: kid, size: len(token)}, nil
+	return &verified{claims: claims.claims(), kid: kid, size: len(token)}, nil
 }
 
 var errUnknownKey = errors.New("unknown key")

@@ -25,7 +25,7 @@ func TestEveryAlgorithmSignsAndVerifies(t *testing.T) {
 	for _, alg := range []string{"RS256", "RS384", "RS512", "PS256", "ES256", "ES384"} {
 		t.Run(alg, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			k := h.started(t, func(o *signing.Options) { o.Alg = alg })
 			said := signing.Claims{
 				SessionID: "s1", ID: "j1", Subject: "u1", Scope: "events:read files:read", ClientID: "svc-console",
@@ -96,9 +96,9 @@ func forge(t testing.TB, k *signing.Keys, method jwt.SigningMethod, key any, hea
 
 func TestBadTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
-	stranger := newHouse(t).started(t)
+	stranger := newFixture(t).started(t)
 	own, err := k.SigningKey(t.Context())
 	require.NoError(t, err)
 	foreign, err := stranger.SigningKey(t.Context())
@@ -188,7 +188,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 // with keys that were made for it.
 func TestOneAlgorithmCounts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t, func(o *signing.Options) { o.Alg = "RS256" })
 	old, err := k.SigningKey(t.Context())
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func respell(token string) string {
 
 func TestWhatIsRememberedStillExpires(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t)
 	token := sign(t, k, signing.Claims{Subject: "u1", ExpiresAt: noon.Add(time.Minute)})
 	require.Equal(t, domain.CodeNone, verdict(t, k, token))
@@ -233,7 +233,7 @@ func TestWhatIsRememberedStillExpires(t *testing.T) {
 
 func TestATokenDoesNotOutliveItsKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k := h.started(t, func(o *signing.Options) { o.MaxAge = time.Hour })
 	for _, until := range []time.Time{{}, noon.Add(2 * time.Hour)} {
 		got, err := k.Verify(t.Context(), sign(t, k, signing.Claims{Subject: "u1", ExpiresAt: until}))
@@ -246,7 +246,7 @@ func TestATokenDoesNotOutliveItsKey(t *testing.T) {
 // A token that this node cannot judge is not called invalid.
 func TestAnUnknownKeyIsNotRefusedBlindly(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	var down error
 	k := h.started(t, func(o *signing.Options) {
 		fresh := o.Fresh
@@ -262,7 +262,7 @@ func TestAnUnknownKeyIsNotRefusedBlindly(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	h := newHouse(f)
+	h := newFixture(f)
 	k := h.started(f)
 	good := sign(f, k, signing.Claims{Subject: "u1"})
 	f.Add(good)

@@ -38,7 +38,7 @@ const keySize = 32
 
 // Create makes a subscription. Without a secret it gets one; it is returned, and
 // can be read nowhere afterwards.
-func (s *Subscriptions) Create(ctx context.Context, workspaceID string, terms subscription.Terms, secret string) (made Subscription, shown string, err error) {
+func (s *Subscriptions) Create(ctx context.Context, workspaceID string, terms subscription.Terms, secret string) (made Subscription, plainSecret string, err error) {
 	if err := s.check(ctx, terms.URL); err != nil {
 		return made, "", err
 	}

@@ -27,13 +27,13 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// house is subscriptions over a real log and a real vault.
-type house struct {
+// fixture is subscriptions over a real log and a real vault.
+type fixture struct {
 	*subscriptions.Subscriptions
 	store *jetstream.Store
 }
 
-func open(t *testing.T, have int) house {
+func open(t *testing.T, have int) fixture {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{})
 	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
@@ -46,14 +46,14 @@ func open(t *testing.T, have int) house {
 		return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 	}})
 	require.NoError(t, err)
-	return house{&subscriptions.Subscriptions{
+	return fixture{&subscriptions.Subscriptions{
 		Engine: engine, Vault: vault.New(box, bucket), Count: func(string) (int, error) { return have, nil }, Addresses: out, Now: func() time.Time { return noon },
 	}, store}
 }
 
 var terms = subscription.Terms{URL: "https://shop.example/hook", Types: []string{"*"}}
 
-func (h house) stored(t *testing.T, id string) string {
+func (h fixture) stored(t *testing.T, id string) string {
 	t.Helper()
 	events, err := h.store.Log.Load(t.Context(), subscription.Stream("w1", id), 0)
 	require.NoError(t, err)

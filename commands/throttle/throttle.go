@@ -70,8 +70,8 @@ func (t *Throttle) Wait(ctx context.Context, workspaceID string, what What, n in
 	}
 	began := t.now()
 	id := key{workspaceID, what}
-	b := t.enter(id)
-	defer t.leave(b)
+	b := t.acquireBucket(id)
+	defer t.releaseBucket(b)
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
@@ -79,7 +79,7 @@ func (t *Throttle) Wait(ctx context.Context, workspaceID string, what What, n in
 		return t.now().Sub(began), fmt.Errorf("wait for a turn: %w", context.Cause(ctx))
 	}
 	for {
-		missing := t.takeTokens(id, b, float64(n))
+		missing := t.spendTokens(id, b, float64(n))
 		if missing <= 0 {
 			return t.now().Sub(began), nil
 		}
@@ -93,8 +93,8 @@ func (t *Throttle) Wait(ctx context.Context, workspaceID string, what What, n in
 	}
 }
 
-// takeTokens takes n tokens, or returns how long it takes until there are enough.
-func (t *Throttle) takeTokens(id key, b *bucket, n float64) (missing time.Duration) {
+// spendTokens takes n tokens, or returns how long it takes until there are enough.
+func (t *Throttle) spendTokens(id key, b *bucket, n float64) (missing time.Duration) {
 	rate := t.Rate(id.workspaceID, id.what)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,8 +119,8 @@ func (b *bucket) fill(rate Rate, now time.Time) {
 	b.tokens, b.rate, b.at = min(b.tokens, rate.Burst), rate, now
 }
 
-// enter returns the bucket, which is kept until leave.
-func (t *Throttle) enter(id key) *bucket {
+// acquireBucket returns the bucket, which stays until releaseBucket.
+func (t *Throttle) acquireBucket(id key) *bucket {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.buckets == nil {
@@ -136,7 +136,7 @@ func (t *Throttle) enter(id key) *bucket {
 	return b
 }
 
-func (t *Throttle) leave(b *bucket) {
+func (t *Throttle) releaseBucket(b *bucket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b.here--

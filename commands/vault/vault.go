@@ -117,7 +117,7 @@ func (v *Vault) Has(ctx context.Context, workspaceID string) (bool, error) {
 // Destroy removes the key of a workspace. What was sealed under it does not open
 // any more: here at once, on other nodes within a minute.
 func (v *Vault) Destroy(ctx context.Context, workspaceID string) error {
-	if err := v.bucket.Delete(ctx, place(workspaceID)); err != nil {
+	if err := v.bucket.Delete(ctx, storageKey(workspaceID)); err != nil {
 		return fmt.Errorf("destroy the key of workspace %s: %w", workspaceID, err)
 	}
 	v.keys.Drop(workspaceID)
@@ -130,8 +130,8 @@ type record struct {
 	Sealed      []byte `json:"sealed"`
 }
 
-// place is where the key of a workspace is kept.
-func place(workspaceID string) string { return keyFolder + "/" + workspaceID }
+// storageKey is where the key of a workspace is kept.
+func storageKey(workspaceID string) string { return keyFolder + "/" + workspaceID }
 
 const keyFolder = "workspaces"
 
@@ -169,7 +169,7 @@ func (v *Vault) create(ctx context.Context, workspaceID string) error {
 	if err != nil {
 		return err
 	}
-	_, err = v.bucket.Create(ctx, place(workspaceID), body)
+	_, err = v.bucket.Create(ctx, storageKey(workspaceID), body)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (v *Vault) find(ctx context.Context, workspaceID string) (*dataKey, error) 
 }
 
 func (v *Vault) read(ctx context.Context, workspaceID string) (rec record, revision uint64, err error) {
-	body, revision, err := v.bucket.Get(ctx, place(workspaceID))
+	body, revision, err := v.bucket.Get(ctx, storageKey(workspaceID))
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return rec, 0, ErrNoKey
 	}
@@ -291,6 +291,6 @@ func (v *Vault) replace(ctx context.Context, rec record, revision uint64) error 
 	if err != nil {
 		return err
 	}
-	_, err = v.bucket.Update(ctx, place(rec.WorkspaceID), body, revision)
+	_, err = v.bucket.Update(ctx, storageKey(rec.WorkspaceID), body, revision)
 	return err
 }

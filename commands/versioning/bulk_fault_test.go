@@ -21,7 +21,7 @@ import (
 
 // hand is the estate as a place to be held at.
 func (e *estate) hand() *place {
-	return &place{house: e.house, t: e.t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
+	return &place{fixture: e.fixture, t: e.t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
 }
 
 // many makes workspaces of the group base.
@@ -164,7 +164,7 @@ func TestFaultTwoNodesStartBulkRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
 	one, two := couple(t, env...)
-	e.house = one
+	e.fixture = one
 	e.many(2)
 	var mu sync.Mutex
 	var history []porcupine.Operation
@@ -178,7 +178,7 @@ func TestFaultTwoNodesStartBulkRunsAtOnce(t *testing.T) {
 	for range rounds {
 		var racing sync.WaitGroup
 		results := make([]string, 2)
-		for n, h := range []*house{one, two} {
+		for n, h := range []*fixture{one, two} {
 			racing.Go(func() {
 				call := time.Since(began)
 				got, err := h.ask("POST", platformPath+"/versions?timeout=0", `{"groups":["base"],"force":true,"repository":"disk"}`)
@@ -222,7 +222,7 @@ func TestFaultThreeNodesImportAtStart(t *testing.T) {
 	}
 	env = append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one")
 	nodes := cluster(t, 3, env...)
-	e.house = nodes[0]
+	e.fixture = nodes[0]
 	created, skipped := 0.0, 0.0
 	require.Eventually(t, func() bool {
 		created, skipped = 0, 0

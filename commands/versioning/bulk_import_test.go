@@ -74,7 +74,7 @@ func (e *estate) found(slug string) *place {
 	e.t.Helper()
 	got := e.does(e.t, 200, "GET", "/v2/workspaces?slug="+slug, "")
 	id := got.list(e.t)[0]["id"].(string)
-	return &place{house: e.house, t: e.t, id: id, slug: slug, repo: e.main, path: "/v2/workspaces/" + id}
+	return &place{fixture: e.fixture, t: e.t, id: id, slug: slug, repo: e.main, path: "/v2/workspaces/" + id}
 }
 
 // Row 61 of the conformance list.
@@ -173,7 +173,7 @@ func TestThePlatformIsImportedToo(t *testing.T) {
 	e.lay(source("billing", "")...)
 	e.lay("platform/index.yml", "name: The platform\nslug: platform\n", "platform/automations/watch.yml", file("watch", "watched"))
 	require.Equal(t, map[string]string{"billing": "imported", "platform": "imported"}, statuses(e.importAll(200, allOfDisk)))
-	platform := &place{house: e.house, t: t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
+	platform := &place{fixture: e.fixture, t: t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
 	require.Equal(t, "watched", platform.emits("watch"))
 	require.Nil(t, platform.workspace()["writeLock"])
 	platform.ok(200, "PATCH", "", `{"labels":["core"]}`)

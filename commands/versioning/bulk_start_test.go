@@ -36,7 +36,7 @@ func TestGroupsAreImportedAtStart(t *testing.T) {
 	e.lay(source("first", groupOf("one"))...)
 	e.lay(source("second", groupOf("two"))...)
 	e.lay(source("never", groupOf("three"))...)
-	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
+	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
 	list := e.imported(2)
 	require.Equal(t, []any{"two"}, list[0]["result"].(map[string]any)["groups"])
 	require.Equal(t, 1.0, list[1]["result"].(map[string]any)["created"])
@@ -55,9 +55,9 @@ func TestAGroupWithErrorsAtStartEndsTheImport(t *testing.T) {
 	e, env := prepareEstate(t)
 	e.lay("first/index.yml", "name: [", "first/.import.yml", groupOf("one"))
 	e.lay(source("second", groupOf("two"))...)
-	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
+	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
 	require.Equal(t, 1.0, e.imported(1)[0]["result"].(map[string]any)["errorsCount"])
-	e.told(t, "the groups after it were left out")
+	e.awaitLogged(t, "the groups after it were left out")
 	require.Len(t, e.imports(), 1)
 }
 
@@ -65,9 +65,9 @@ func TestAGroupWithErrorsAtStartEndsTheImport(t *testing.T) {
 func TestAnUnreachableRepositoryAtStart(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
-	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=main", "STARTUP_IMPORT_GROUPS=one")...)
+	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=main", "STARTUP_IMPORT_GROUPS=one")...)
 	require.Equal(t, "failed", e.imported(1)[0]["status"])
-	e.told(t, "the import at start failed")
+	e.awaitLogged(t, "the import at start failed")
 	e.workspace("billing")
 }
 
@@ -83,8 +83,8 @@ func TestALostDirectoryIsPushedAgain(t *testing.T) {
 	require.Contains(t, e.onDisk("billing/automations/charge.yml"), "charged")
 }
 
-// told waits until the service says something.
-func (h *house) told(t *testing.T, text string) {
+// awaitLogged waits until the service says something.
+func (h *fixture) awaitLogged(t *testing.T, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), text) }, time.Minute, 50*time.Millisecond)
 }

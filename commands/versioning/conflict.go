@@ -490,13 +490,13 @@ func (v *Versioning) resolveTree(ctx context.Context, s workspace.State, files m
 
 // applyResolution applies the resolution of one file to a tree; it returns its fault.
 func (v *Versioning) applyResolution(workspaceID string, tree archive.Tree, c merge.Conflict, choice Resolution, all sides) string {
-	place, ok := archive.Locate(c.Path)
+	location, ok := archive.Locate(c.Path)
 	if !ok {
 		return "is no file of the content"
 	}
 	copyFrom := func(from archive.Tree) {
 		for _, path := range from.Paths() {
-			if p, ok := from.LocationOf(path); ok && p == place {
+			if p, ok := from.LocationOf(path); ok && p == location {
 				tree[path] = from[path]
 			}
 		}
@@ -507,13 +507,13 @@ func (v *Versioning) applyResolution(workspaceID string, tree archive.Tree, c me
 	case choice.Use == "theirs" && choice.Content == nil && !choice.Delete:
 		copyFrom(all.theirs)
 	case choice.Delete && choice.Use == "":
-		if place.Kind.Folder == "" {
+		if location.Kind.Folder == "" {
 			return "cannot be deleted"
 		}
 	case choice.Content != nil && choice.Use == "":
 		doc, err := yamltext.ReadMap([]byte(*choice.Content), v.limits().Document)
 		if err == nil {
-			err = v.Content.CheckFile(workspaceID, place, doc)
+			err = v.Content.CheckFile(workspaceID, location, doc)
 		}
 		if err != nil {
 			return err.Error()

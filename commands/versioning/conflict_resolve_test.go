@@ -192,7 +192,7 @@ func TestConflictResolvedWhileTheTargetMoves(t *testing.T) {
 // node. What was saved is made again from what the platform kept.
 func TestConflict32EverybodyForgot(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	p, clone := newPushed(t, h)
 	p.automation("charge", "ours")
 	p.pull() // saved: the next is built on it

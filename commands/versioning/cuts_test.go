@@ -30,7 +30,7 @@ type line struct {
 // traffic is how many bytes an undisturbed push or pull sends each way.
 type traffic [2]int
 
-func newLine(t *testing.T, h *house, seed, n uint64) *line {
+func newLine(t *testing.T, h *fixture, seed, n uint64) *line {
 	t.Helper()
 	p := newPlace(t, h)
 	l := &line{place: p, proxy: gittest.NewProxy(t, p.server.Address()), rng: rand.New(rand.NewPCG(seed, n))}
@@ -130,7 +130,7 @@ func (l *line) pullCut(of traffic, outage bool) (failed bool) {
 func TestFaultCutsDuringPushAndPull(t *testing.T) {
 	t.Parallel()
 	const lines = 6
-	h, seed, start := newHouse(t), nodetest.Seed(), time.Now()
+	h, seed, start := newFixture(t), nodetest.Seed(), time.Now()
 	t.Logf("FAULT_SEED=%d", seed)
 	each := (nodetest.Cycles(102, 2000) + lines - 1) / lines
 	var cuts, outages, failed, versions atomic.Int64

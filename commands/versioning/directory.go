@@ -68,11 +68,11 @@ func countChanged(a, b archive.Tree) int {
 func (s *directory) findPush(ctx context.Context, intent workspace.Intent) (remoteState, error) {
 	there, err := s.readFiles(ctx)
 	if err != nil {
-		return overtaken, err
+		return superseded, err
 	}
 	want, err := s.versioning.loadTree(ctx, intent.Base.Files)
 	if err != nil {
-		return overtaken, err
+		return superseded, err
 	}
 	if maps.EqualFunc(there, want, bytes.Equal) {
 		return stored, nil
@@ -193,7 +193,7 @@ func (p *filePush) checkUpToDate(ctx context.Context) (err error) {
 		same = p.v.isUpToDate(p.state, p.sync, base, p.files, &gitsync.Files{Managed: p.theirs}, true)
 	}
 	if !same {
-		return notUpToDateError(p.repo, len(changedPlaces(p.files, base, p.v.limits().Document)), countChanged(base, p.theirs))
+		return notUpToDateError(p.repo, len(changedPaths(p.files, base, p.v.limits().Document)), countChanged(base, p.theirs))
 	}
 	if p.former == nil {
 		return nil
@@ -208,7 +208,7 @@ func (p *filePush) checkUpToDate(ctx context.Context) (err error) {
 // build makes the next state of the directory, and the intent.
 func (p *filePush) build(ctx context.Context) (intent workspace.Intent, err error) {
 	v := p.v
-	put, remove := v.treeChanges(p.files, p.theirs, heldPlaces(p.state, p.sync))
+	put, remove := v.treeChanges(p.files, p.theirs, heldPathFilter(p.state, p.sync))
 	p.next = applyChanges(p.theirs, put, remove)
 	if p.next[archive.ImportPath], err = p.importFileText(ctx, p.next); err != nil {
 		return intent, err
@@ -315,8 +315,8 @@ func (v *Versioning) planFiles(ctx context.Context, workspaceID string, repo rep
 	if err := p.read(ctx); err != nil {
 		return Plan{}, err
 	}
-	held := &content.ImportOperation{Pull: true, Verify: true, Notes: p.securityWarnings()}
-	return v.plan(ctx, workspaceID, string(discard), p.theirs.Managed, held, p.may, in)
+	op := &content.ImportOperation{Pull: true, Verify: true, Notes: p.securityWarnings()}
+	return v.plan(ctx, workspaceID, string(discard), p.theirs.Managed, op, p.may, in)
 }
 
 // read reads both sides. The directory has one version, named by its import file or, without

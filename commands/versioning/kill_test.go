@@ -18,7 +18,7 @@ import (
 const recovery = 30 * time.Second
 
 // stop ends the process in good order.
-func (h *house) stop() {
+func (h *fixture) stop() {
 	if h.cmd != nil {
 		_ = h.cmd.Process.Signal(syscall.SIGTERM)
 		<-h.gone
@@ -38,7 +38,7 @@ type caught struct {
 
 // ready makes a workspace that was pushed once and edited since. The other
 // developer has changed something, if it is to be pulled.
-func ready(t *testing.T, h *house, pulled bool) *place {
+func ready(t *testing.T, h *fixture, pulled bool) *place {
 	t.Helper()
 	p := newPlace(t, h)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -51,7 +51,7 @@ func ready(t *testing.T, h *house, pulled bool) *place {
 	return p
 }
 
-func catch(t *testing.T, h *house) []*caught {
+func catch(t *testing.T, h *fixture) []*caught {
 	t.Helper()
 	return []*caught{
 		{gate: hooked(ready(t, h, false), "post-receive"), name: "accepted", path: "/versions", done: true},
@@ -128,10 +128,10 @@ func (p *place) emitted(slug string) any {
 // is released within 30 seconds of the next start.
 func TestFaultEndedInMidOperation(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*house){"killed": (*house).kill, "stopped": (*house).stop} {
+	for name, end := range map[string]func(*fixture){"killed": (*fixture).kill, "stopped": (*fixture).stop} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, start := newHouse(t, "SHUTDOWN_GRACE_SECONDS=3"), time.Now()
+			h, start := newFixture(t, "SHUTDOWN_GRACE_SECONDS=3"), time.Now()
 			all := catch(t, h)
 			for _, c := range all {
 				c.ok(202, "POST", c.path+"?timeout=0", c.body())
@@ -169,7 +169,7 @@ func TestFaultEndedInMidOperation(t *testing.T) {
 // the last time: a push happened once or not at all, a pull wholly or not at all.
 func TestFaultKillsAtRandomMoments(t *testing.T) {
 	t.Parallel()
-	h, seed, start := newHouse(t), nodetest.Seed(), time.Now()
+	h, seed, start := newFixture(t), nodetest.Seed(), time.Now()
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var all []*caught

@@ -78,7 +78,7 @@ func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, versio
 	if err != nil {
 		return nil, err
 	}
-	held := &content.ImportOperation{
+	op := &content.ImportOperation{
 		OperationID: run.ID(), Epoch: run.Epoch(), Version: &workspace.ImportedVersion{Name: version.Name}, Pull: true,
 		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
 			if o.Errors > 0 {
@@ -87,5 +87,5 @@ func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, versio
 			return &workspace.Integration{Pulled: &workspace.Pulled{Version: version.Name}}, nil
 		},
 	}
-	return v.importPruned(ctx, run, tree, held, may, in.Strict)
+	return v.importPruned(ctx, run, tree, op, may, in.Strict)
 }

@@ -21,14 +21,14 @@ import (
 const masterKey = "8f1c27d05be94a63c2e7706d1ab84f95e03d6b7a9c5812f44e6093bd7a21c8f6"
 
 // couple starts two services on one broker.
-func couple(t *testing.T, env ...string) (one, two *house) {
+func couple(t *testing.T, env ...string) (one, two *fixture) {
 	t.Helper()
 	nodes := cluster(t, 2, env...)
 	return nodes[0], nodes[1]
 }
 
 // cluster starts services on one broker, at once.
-func cluster(t *testing.T, count int, env ...string) []*house {
+func cluster(t *testing.T, count int, env ...string) []*fixture {
 	t.Helper()
 	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, SyncAlways: true})
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func cluster(t *testing.T, count int, env ...string) []*house {
 		"NATS_URL=" + broker.ClientURL(), "STREAM_REPLICAS=1",
 		fmt.Sprintf(`SECRETS_MASTER_KEYS=[{"kid":"k1","key":%q,"active":true}]`, masterKey),
 	}, env...)
-	nodes, failed := make([]*house, count), make([]error, count)
+	nodes, failed := make([]*fixture, count), make([]error, count)
 	var starting sync.WaitGroup
 	for i := range nodes {
 		nodes[i] = prepare(t.TempDir(), append(slices.Clone(shared), fmt.Sprintf("NODE_NAME=n%d", i))...)
@@ -54,9 +54,9 @@ func cluster(t *testing.T, count int, env ...string) []*house {
 }
 
 // on is the same place as another node shows it.
-func (p *place) on(h *house) *place {
+func (p *place) on(h *fixture) *place {
 	q := *p
-	q.house = h
+	q.fixture = h
 	return &q
 }
 
@@ -74,7 +74,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 		p.automation("charge", event)
 		g.put("hold")
 		answers := make(chan answer, 2)
-		nodes := []*house{one, two}
+		nodes := []*fixture{one, two}
 		for n := range nodes {
 			go func() {
 				h := nodes[(i+n)%2]

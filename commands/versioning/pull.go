@@ -216,7 +216,7 @@ func (p *pull) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.files = overlay(ours, p.theirs.Managed, heldPlaces(p.state, p.sync))
+	p.files = overlay(ours, p.theirs.Managed, heldPathFilter(p.state, p.sync))
 	return nil
 }
 
@@ -334,8 +334,8 @@ func (p *pull) choose(ctx context.Context) (choice, error) {
 // warnRolledBack adds a warning when the merge keeps files that were rolled back here since the
 // last push or pull: the caller may expect to get those of the repository.
 func (p *pull) warnRolledBack(ctx context.Context, m *merge.Result) error {
-	kept := slices.DeleteFunc(slices.Clone(m.Ours), func(place string) bool { return slices.Contains(m.Theirs, place) })
-	back, err := p.v.Revisions.RolledBack(ctx, p.state.ID, p.seq, kept)
+	lost := slices.DeleteFunc(slices.Clone(m.Ours), func(docPath string) bool { return slices.Contains(m.Theirs, docPath) })
+	back, err := p.v.Revisions.RolledBack(ctx, p.state.ID, p.seq, lost)
 	if err != nil || len(back) == 0 {
 		return err
 	}
@@ -348,17 +348,17 @@ func (p *pull) warnRolledBack(ctx context.Context, m *merge.Result) error {
 }
 
 // localChanges lists the places that were changed here since the last push or pull.
-func (p *pull) localChanges() (places []string) {
-	for _, place := range changedPlaces(p.files, p.base, p.v.limits().Document) {
-		if !p.may.Excludes.Has(place) {
-			places = append(places, place)
+func (p *pull) localChanges() (paths []string) {
+	for _, docPath := range changedPaths(p.files, p.base, p.v.limits().Document) {
+		if !p.may.Excludes.Has(docPath) {
+			paths = append(paths, docPath)
 		}
 	}
-	return places
+	return paths
 }
 
 func (p *pull) sameTrees(a, b archive.Tree) bool {
-	return len(changedPlaces(a, b, p.v.limits().Document)) == 0
+	return len(changedPaths(a, b, p.v.limits().Document)) == 0
 }
 
 // mergeTrees merges two sides. Merged documents must be valid.
@@ -387,16 +387,16 @@ func (v *Versioning) validator(workspaceID string) func(archive.Location, *docum
 // importPulled imports a tree, in one event with the sync state of the repository.
 func (p *pull) importPulled(ctx context.Context, tree archive.Tree, clean bool) (any, error) {
 	var theirs string
-	kept := sync.OnceValue(startAsync(func() (err error) {
+	saveOurs := sync.OnceValue(startAsync(func() (err error) {
 		theirs, err = p.v.storeTree(ctx, p.theirs.Managed)
 		return err
 	}))
 	version := &workspace.ImportedVersion{Name: p.versionName(tree), Repository: &workspace.RepositoryRef{ID: p.repo.ID}}
 	notes := p.securityWarnings()
-	held := &content.ImportOperation{
+	op := &content.ImportOperation{
 		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: append(slices.Clone(notes), p.rolledBack...),
 		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
-			if err := kept(); err != nil {
+			if err := saveOurs(); err != nil {
 				return nil, err
 			}
 			in := &workspace.Integration{
@@ -414,13 +414,13 @@ func (p *pull) importPulled(ctx context.Context, tree archive.Tree, clean bool) 
 		},
 	}
 	if p.part != nil {
-		if held.Verify = true; p.part.Create {
-			held.Slug = p.part.Slug
+		if op.Verify = true; p.part.Create {
+			op.Slug = p.part.Slug
 		}
 	}
 	may := p.may
 	may.Others = slices.Collect(maps.Keys(p.theirs.Unmanaged))
-	return p.v.importPruned(ctx, p.op, tree, held, may, p.in.Strict)
+	return p.v.importPruned(ctx, p.op, tree, op, may, p.in.Strict)
 }
 
 // holdSecurity adds the security document to what is held: when the repository has none
@@ -459,8 +459,8 @@ type operationRun interface {
 }
 
 // importPruned imports a tree and deletes what it does not have.
-func (v *Versioning) importPruned(ctx context.Context, run operationRun, tree archive.Tree, held *content.ImportOperation, may content.ImportOptions, strict bool) (any, error) {
-	may.Prune, may.Strict, may.Operation = true, strict, held
+func (v *Versioning) importPruned(ctx context.Context, run operationRun, tree archive.Tree, op *content.ImportOperation, may content.ImportOptions, strict bool) (any, error) {
+	may.Prune, may.Strict, may.Operation = true, strict, op
 	return v.importTree(ctx, run, tree, may)
 }
 
@@ -523,7 +523,7 @@ type Plan struct {
 
 // PlanPull finds out what a pull would do. It acquires no lock and sends nothing.
 func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRequest, may content.ImportOptions) (Plan, error) {
-	held := &content.ImportOperation{Pull: true}
+	op := &content.ImportOperation{Pull: true}
 	if in.RepositoryID == "" {
 		version, err := v.nativeVersion(ctx, workspaceID, in.Version)
 		if err != nil {
@@ -533,7 +533,7 @@ func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRe
 		if err != nil {
 			return Plan{}, err
 		}
-		return v.plan(ctx, workspaceID, string(named), tree, held, may, in)
+		return v.plan(ctx, workspaceID, string(named), tree, op, may, in)
 	}
 	repo, err := v.pullRepository(ctx, workspaceID, in)
 	if err != nil {
@@ -560,30 +560,30 @@ func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRe
 	if err != nil {
 		return Plan{}, err
 	}
-	held.Own, held.Notes = !repo.Platform, append(p.securityWarnings(), p.rolledBack...)
-	plan, err := v.plan(ctx, workspaceID, string(choice.path), choice.tree, held, p.may, in)
+	op.Own, op.Notes = !repo.Platform, append(p.securityWarnings(), p.rolledBack...)
+	plan, err := v.plan(ctx, workspaceID, string(choice.path), choice.tree, op, p.may, in)
 	if err == nil && choice.merged != nil {
 		for _, c := range choice.merged.Conflicts {
 			plan.Conflicts = append(plan.Conflicts, workspace.ConflictFile{Path: c.Path, Kind: string(c.Kind), Keys: c.Keys})
-			plan.keepConflicted(c.Path)
+			plan.excludeConflicted(c.Path)
 		}
 	}
 	return plan, err
 }
 
 // plan finds out what importing a tree would do.
-func (v *Versioning) plan(ctx context.Context, workspaceID, path string, tree archive.Tree, held *content.ImportOperation, may content.ImportOptions, in PullRequest) (Plan, error) {
-	may.Prune, may.Strict, may.DryRun, may.Operation = true, in.Strict, true, held
+func (v *Versioning) plan(ctx context.Context, workspaceID, path string, tree archive.Tree, op *content.ImportOperation, may content.ImportOptions, in PullRequest) (Plan, error) {
+	may.Prune, may.Strict, may.DryRun, may.Operation = true, in.Strict, true, op
 	plan := Plan{Path: path, Conflicts: []workspace.ConflictFile{}}
 	done, err := v.Content.Import(ctx, workspaceID, tree, may)
 	plan.WouldImport, plan.WouldDelete, plan.Warnings, plan.Errors = done.Imported, done.Deleted, done.Warnings, done.Errors
 	return plan, err
 }
 
-// keepConflicted removes a file in conflict from the files that would be deleted.
-func (p *Plan) keepConflicted(path string) {
-	place, ok := archive.Locate(path)
-	p.WouldDelete = slices.DeleteFunc(p.WouldDelete, func(deleted string) bool { return ok && deleted == place.String() })
+// excludeConflicted removes a file in conflict from the files that would be deleted.
+func (p *Plan) excludeConflicted(path string) {
+	location, ok := archive.Locate(path)
+	p.WouldDelete = slices.DeleteFunc(p.WouldDelete, func(deleted string) bool { return ok && deleted == location.String() })
 }
 
 // Import imports an archive into a workspace.

@@ -72,9 +72,9 @@ func TestPull46TwoNodesExportTheSame(t *testing.T) {
 	clone.Push("main")
 	p.pull()
 
-	h := newHouse(t)
+	h := newFixture(t)
 	other := *p
-	other.house = h
+	other.fixture = h
 	other.id = h.does(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Other","slug":%q}`, p.slug)).json(t)["id"].(string)
 	other.path = "/v2/workspaces/" + other.id
 	other.configure("")

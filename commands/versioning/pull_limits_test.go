@@ -107,7 +107,7 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 // with a huge file that is not ours is pulled.
 func TestPull81AHugeBlob(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "GIT_MAX_FETCH_MB=2")
+	h := newFixture(t, "GIT_MAX_FETCH_MB=2")
 	p := newPlace(t, h)
 	noise := make([]byte, 3<<20)
 	for i := range noise {

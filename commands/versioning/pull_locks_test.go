@@ -11,7 +11,7 @@ import (
 
 func TestPull53LocksRunOutButConflicts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=4s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=3s")
+	h := newFixture(t, "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=4s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=3s")
 	conflicted, _ := newConflict(t, h)
 	byHand, asConflict := newPlace(t, h), newPlace(t, h)
 	asConflict.ok(200, "POST", "/writeLock", `{"reason":"merge_conflict"}`)
@@ -34,7 +34,7 @@ func TestPull53LocksRunOutButConflicts(t *testing.T) {
 // killed while it saves is settled by the next, and leaves nothing half done.
 func TestPull54KilledInTheMiddle(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	p, clone := newPushed(t, h)
 	theirs(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")

@@ -190,13 +190,13 @@ func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent,
 			return intent, result, err
 		}
 	}
-	turn := p.takeTurn
+	turn := p.acquireTurn
 	if lost {
-		leave, err := p.takeTurn(ctx)
+		release, err := p.acquireTurn(ctx)
 		if err != nil {
 			return intent, raced, err
 		}
-		defer leave()
+		defer release()
 		turn = noTurn
 	}
 	if intent, err = p.prepare(ctx); err != nil {
@@ -206,8 +206,8 @@ func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent,
 	return intent, result, err
 }
 
-// takeTurn waits until no other push of this node sends to the branch.
-func (p *push) takeTurn(ctx context.Context) (leave func(), err error) {
+// acquireTurn waits until no other push of this node sends to the branch.
+func (p *push) acquireTurn(ctx context.Context) (release func(), err error) {
 	return p.v.branchTurns.Acquire(ctx, workspace.Location{URL: p.location.URL, Branch: p.location.Branch})
 }
 
@@ -399,15 +399,15 @@ func (v *Versioning) isUpToDate(s workspace.State, sync workspace.Sync, base, ou
 	if sync.Base == nil && len(objects(theirs.Managed)) == 0 {
 		return true
 	}
-	return len(changedPlaces(overlay(ours, theirs.Managed, heldPlaces(s, sync)), theirs.Managed, v.limits().Document)) == 0
+	return len(changedPaths(overlay(ours, theirs.Managed, heldPathFilter(s, sync)), theirs.Managed, v.limits().Document)) == 0
 }
 
-// heldPlaces reports which places keep the bytes of the remote: those whose file there
+// heldPathFilter reports which places keep the bytes of the remote: those whose file there
 // could not be read, and whose object was not edited since.
-func heldPlaces(s workspace.State, sync workspace.Sync) func(place string) bool {
-	return func(place string) bool {
-		revision, held := sync.Held[place]
-		return held && s.RevisionOf(place) == revision
+func heldPathFilter(s workspace.State, sync workspace.Sync) func(docPath string) bool {
+	return func(docPath string) bool {
+		revision, held := sync.Held[docPath]
+		return held && s.RevisionOf(docPath) == revision
 	}
 }
 
@@ -452,7 +452,7 @@ func (p *push) countAhead(base archive.Tree, whose branchOwner) (ahead int, err 
 		}
 		base = saved.Managed
 	}
-	if len(changedPlaces(p.files, base, p.v.limits().Document)) > 0 {
+	if len(changedPaths(p.files, base, p.v.limits().Document)) > 0 {
 		ahead++
 	}
 	return ahead, nil
@@ -481,14 +481,14 @@ func (p *push) commitParents(whose branchOwner, rewritten bool) ([]string, error
 // treeChanges returns the changes from theirs to ours: files with another meaning are
 // put, files that ours lacks are removed. Files with the same meaning keep their bytes,
 // and so do held ones.
-func (v *Versioning) treeChanges(ours, theirs archive.Tree, held func(place string) bool) (put archive.Tree, remove []string) {
+func (v *Versioning) treeChanges(ours, theirs archive.Tree, held func(docPath string) bool) (put archive.Tree, remove []string) {
 	put = archive.Tree{}
 	mine, remote := objects(ours), objects(theirs)
 	all := maps.Clone(mine)
 	maps.Copy(all, remote)
-	for _, place := range slices.Sorted(maps.Keys(all)) {
-		a, b := mine[place], remote[place]
-		if held(place) || sameMeaning(a, b, v.limits().Document) {
+	for _, docPath := range slices.Sorted(maps.Keys(all)) {
+		a, b := mine[docPath], remote[docPath]
+		if held(docPath) || sameMeaning(a, b, v.limits().Document) {
 			continue
 		}
 		if a != nil {
@@ -508,7 +508,7 @@ func (v *Versioning) treeChanges(ours, theirs archive.Tree, held func(place stri
 
 // writeCommit writes the commit (contract 8.3), or uses its parent when there is no change.
 func (p *push) writeCommit(ctx context.Context, b *built) (err error) {
-	put, remove := p.v.treeChanges(p.files, b.theirs.Managed, heldPlaces(p.state, p.sync))
+	put, remove := p.v.treeChanges(p.files, b.theirs.Managed, heldPathFilter(p.state, p.sync))
 	if p.repo.Platform {
 		if put[archive.ImportPath], err = p.importFileText(ctx, applyChanges(b.theirs.Managed, put, remove)); err != nil {
 			return err
@@ -589,13 +589,13 @@ func (s *pushState) newIntent(base workspace.Base, changes gitsync.Changes) work
 
 // heldRevisions returns the places that stay as the remote has them.
 func (s *pushState) heldRevisions() (held map[string]uint64) {
-	still := heldPlaces(s.state, s.sync)
-	for place, revision := range s.sync.Held {
-		if still(place) {
+	still := heldPathFilter(s.state, s.sync)
+	for docPath, revision := range s.sync.Held {
+		if still(docPath) {
 			if held == nil {
 				held = map[string]uint64{}
 			}
-			held[place] = revision
+			held[docPath] = revision
 		}
 	}
 	return held
@@ -668,8 +668,8 @@ func (s *pushState) importFileText(ctx context.Context, files archive.Tree) ([]b
 // Files that cannot be read are ignored.
 func (v *Versioning) appDependencies(files archive.Tree, own string) (list []string) {
 	for p, text := range files {
-		place, ok := archive.Locate(p)
-		if !ok || place.Kind != document.Import {
+		location, ok := archive.Locate(p)
+		if !ok || location.Kind != document.Import {
 			continue
 		}
 		doc, err := yamltext.ReadMap(text, v.limits().Document)
@@ -697,7 +697,7 @@ func (s *pushState) formerFiles(ctx context.Context, there archive.Tree, repo re
 		return nil, err
 	}
 	if len(objects(there)) > 0 && !sameBytes(there, before) {
-		return nil, notUpToDateError(repo, len(changedPlaces(s.files, before, s.v.limits().Document)), countChanged(before, there)).With("path", s.former.Root)
+		return nil, notUpToDateError(repo, len(changedPaths(s.files, before, s.v.limits().Document)), countChanged(before, there)).With("path", s.former.Root)
 	}
 	return there.Paths(), nil
 }

@@ -156,9 +156,9 @@ func (c *pushBatches) nextBatch(queue *pushBatch) []*batchedPush {
 
 // sendBatch lets the pushes build one on top of the other, and sends them in one request.
 func (v *Versioning) sendBatch(ctx context.Context, batch []*batchedPush) {
-	leave, err := batch[0].p.takeTurn(ctx)
+	release, err := batch[0].p.acquireTurn(ctx)
 	if err == nil {
-		defer leave()
+		defer release()
 	}
 	remote, err := v.openBatch(ctx, batch)
 	if err != nil {
@@ -259,7 +259,7 @@ func combineMoves(all [][]workspace.Move, target string, empty bool) []gitsync.U
 // could not be opened: then nothing was sent.
 func (p *push) sendInBatch(ctx context.Context) (intent workspace.Intent, result outcome, alone bool, err error) {
 	r := p.v.batches.join(ctx, p)
-	defer r.leave()
+	defer r.abandon()
 	p.joinBatch()
 	base, ok := <-r.build
 	if !ok {
@@ -281,8 +281,8 @@ func (p *push) sendInBatch(ctx context.Context) (intent workspace.Intent, result
 	return intent, result, false, err
 }
 
-// leave makes sure that the sender does not wait for this push.
-func (r *batchedPush) leave() {
+// abandon ensures that the sender does not wait for this push.
+func (r *batchedPush) abandon() {
 	select {
 	case r.built <- builtPush{err: errLeftBatch}:
 	default:

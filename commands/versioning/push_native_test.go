@@ -143,5 +143,5 @@ func TestPush20NativeVersionsAreKept(t *testing.T) {
 	p.ok(200, "POST", "/pull", `{"version":"v1"}`)
 	p.ok(201, "POST", "/versions", `{"name":"v2"}`)
 	require.Nil(t, p.workspace()["writeLock"])
-	require.Equal(t, "resource_not_found", newPlace(t, p.house).ok(404, "POST", "/pull", `{}`)["error"], "there is none yet")
+	require.Equal(t, "resource_not_found", newPlace(t, p.fixture).ok(404, "POST", "/pull", `{}`)["error"], "there is none yet")
 }

@@ -34,7 +34,7 @@ func (p *place) as(user, method, path, body string, headers ...string) (answer, 
 
 func TestPush13KilledAfterTheRemoteAccepted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, newHouse(t))
+	p := newPlace(t, newFixture(t))
 	d := p.behindDoor()
 	p.push("v1")
 	p.automation("charge", "charged")

@@ -16,7 +16,7 @@ import (
 
 // nowhere checks that no file of a service that has ended, nor its log, has one of
 // the texts. What everybody may know is there, so that they would be found.
-func (h *house) nowhere(t *testing.T, known string, texts ...string) {
+func (h *fixture) nowhere(t *testing.T, known string, texts ...string) {
 	t.Helper()
 	found := false
 	for _, text := range texts {
@@ -38,7 +38,7 @@ func (h *house) nowhere(t *testing.T, known string, texts ...string) {
 
 func TestPush80Credentials(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, newHouse(t))
+	p := newPlace(t, newFixture(t))
 	address := strings.Replace(p.repo.URL, "https://", "https://"+gittest.User+":"+gittest.Password+"@", 1)
 	got := p.does(t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{"url":%q,"caBundle":%q}}}}`, address, p.ca))
 	require.NotContains(t, string(got.body), gittest.Password)
@@ -78,7 +78,7 @@ func TestPush80Credentials(t *testing.T) {
 
 func TestPushOverSSH(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, newHouse(t))
+	p := newPlace(t, newFixture(t))
 	server := gittest.NewSSH(t, filepath.Dir(p.repo.Path))
 	p.does(t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{"url":%q,"knownHosts":%q,"auth":{"sshkey":%q}}}}}`,
 		server.URL(p.repo), server.KnownHosts(), server.Key))

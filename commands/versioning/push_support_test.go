@@ -198,13 +198,13 @@ func (p *place) stream(id string) (frames []frame) {
 
 // streamed asks for a stream, after an event if one is named, and reads it until its
 // end.
-func (h *house) streamed(t *testing.T, method, path, body, after string) (frames []frame) {
+func (h *fixture) streamed(t *testing.T, method, path, body, after string) (frames []frame) {
 	t.Helper()
 	return h.some(t, method, path, body, after, math.MaxInt)
 }
 
 // some is streamed, cut after so many events.
-func (h *house) some(t *testing.T, method, path, body, after string, count int) (frames []frame) {
+func (h *fixture) some(t *testing.T, method, path, body, after string, count int) (frames []frame) {
 	t.Helper()
 	ctx, cut := context.WithCancel(t.Context())
 	defer cut()

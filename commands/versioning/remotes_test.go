@@ -120,7 +120,7 @@ func TestRemotesWrongCredentials(t *testing.T) {
 
 func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "GIT_REMOTE_TIMEOUT_SECONDS=1")
+	h := newFixture(t, "GIT_REMOTE_TIMEOUT_SECONDS=1")
 	p := newPlace(t, h)
 	p.automation("charge", "charged")
 	silent := gittest.Silent(t)
@@ -152,7 +152,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 
 func TestRemotesInsideAreNotReached(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "EGRESS_ALLOW_PRIVATE=no")
+	h := newFixture(t, "EGRESS_ALLOW_PRIVATE=no")
 	p := newPlace(t, h)
 	p.fill("automations/charge.yml", file("charge", "charged"))
 	p.fails(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)

@@ -29,15 +29,15 @@ const (
 )
 
 // send records an intent, delivers it, and returns the outcome (contract 8.4).
-func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(context.Context) (leave func(), err error),
+func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(context.Context) (release func(), err error),
 	deliver func(context.Context, workspace.Intent) (outcome, error),
 ) (result outcome, err error) {
 	err = p.op.Step(ctx, operation.PushStep, "Pushing to "+p.target, func(ctx context.Context) error {
-		leave, err := turn(ctx)
+		release, err := turn(ctx)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer release()
 		if err := p.op.Commit(ctx); err != nil {
 			return err
 		}
@@ -244,9 +244,9 @@ func backOff(ctx context.Context, try int) error {
 type remoteState int
 
 const (
-	stored    remoteState = iota // the remote has it
-	unsent                       // the remote is unchanged: it can be sent again
-	overtaken                    // another push was faster
+	stored     remoteState = iota // the remote has it
+	unsent                        // the remote is unchanged: it can be sent again
+	superseded                    // another push was faster
 )
 
 func (s remoteState) outcome() outcome {
@@ -263,12 +263,12 @@ var lookDelays = []time.Duration{0, time.Second, 4 * time.Second, 16 * time.Seco
 // lost, cause why sending failed; nil when it did not.
 func (p *push) findOutcome(ctx context.Context, intent workspace.Intent, lost bool, cause error) (remoteState, error) {
 	if cause != nil && !isTransient(cause) {
-		return overtaken, cause
+		return superseded, cause
 	}
 	var err error
 	for _, wait := range lookDelays {
 		if err := commands.Sleep(ctx, wait); err != nil {
-			return overtaken, outcomeUnknown(p.remote, err)
+			return superseded, outcomeUnknown(p.remote, err)
 		}
 		var state remoteState
 		if state, err = p.v.findPush(ctx, p.remote, intent); err == nil {
@@ -279,9 +279,9 @@ func (p *push) findOutcome(ctx context.Context, intent workspace.Intent, lost bo
 		}
 	}
 	if !lost {
-		return overtaken, err
+		return superseded, err
 	}
-	return overtaken, outcomeUnknown(p.remote, err)
+	return superseded, outcomeUnknown(p.remote, err)
 }
 
 // isTransient reports whether an error is one of the network or the remote, worth a retry.
@@ -311,13 +311,13 @@ func outcomeUnknown(r *remote, cause error) error {
 // tag was to be moved, because the commit was there before, the tag decides.
 func (v *Versioning) findPush(ctx context.Context, r *remote, intent workspace.Intent) (remoteState, error) {
 	if err := r.listRefs(ctx); err != nil {
-		return overtaken, err
+		return superseded, err
 	}
 	in := len(intent.Moves) == 1 && r.refs.IDs[intent.Moves[0].Name] == intent.Moves[0].New
 	if len(intent.Moves) > 1 && r.head() != "" {
 		var err error
 		if in, err = r.contains(ctx, intent.Commit); err != nil {
-			return overtaken, err
+			return superseded, err
 		}
 	}
 	if in {
@@ -325,7 +325,7 @@ func (v *Versioning) findPush(ctx context.Context, r *remote, intent workspace.I
 	}
 	for _, m := range intent.Moves {
 		if at := r.refs.IDs[m.Name]; at != m.Old && at != m.New {
-			return overtaken, nil
+			return superseded, nil
 		}
 	}
 	return unsent, nil

@@ -43,7 +43,7 @@ func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 }
 
 // waits reports whether the service has a file open.
-func (h *house) waits(name string) bool {
+func (h *fixture) waits(name string) bool {
 	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", h.cmd.Process.Pid))
 	return slices.ContainsFunc(open, func(fd string) bool {
 		target, err := os.Readlink(fd)

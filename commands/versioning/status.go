@@ -162,7 +162,7 @@ func (v *Versioning) compareRepository(ctx context.Context, s workspace.State, s
 	if c.ours, err = v.workspaceTree(ctx, s.ID, seq, sync, c.base); err != nil {
 		return c, err
 	}
-	c.ours = overlay(c.ours, c.base, heldPlaces(s, sync))
+	c.ours = overlay(c.ours, c.base, heldPathFilter(s, sync))
 	limits := v.limits().Document
 	c.here, c.then, c.have = meaningsOf(c.ours, limits), meaningsOf(c.base, limits), answer.has
 	if !c.observed {
@@ -208,8 +208,8 @@ func (c *comparison) setState(s workspace.State, answer observation) {
 func differences(a, b meanings, count bool) (n int) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
-	for place := range all {
-		if count && a[place] != b[place] {
+	for docPath := range all {
+		if count && a[docPath] != b[docPath] {
 			n++
 		}
 	}
@@ -223,9 +223,9 @@ func (c *comparison) driftedObjects() []Drifted {
 	maps.Copy(all, c.have)
 	current, expected := c.ours.Checksums(), c.base.Checksums()
 	var list []Drifted
-	for _, place := range slices.Sorted(maps.Keys(all)) {
-		here, then, have := c.here[place], c.then[place], c.have[place]
-		d := Drifted{Path: place, Current: current[place], Expected: expected[place]}
+	for _, docPath := range slices.Sorted(maps.Keys(all)) {
+		here, then, have := c.here[docPath], c.then[docPath], c.have[docPath]
+		d := Drifted{Path: docPath, Current: current[docPath], Expected: expected[docPath]}
 		switch {
 		case here != then && have != then:
 			d.Side, d.Change = "both", changeOf(then, here)
@@ -236,8 +236,8 @@ func (c *comparison) driftedObjects() []Drifted {
 		default:
 			continue
 		}
-		if d.Type, d.Slug, _ = strings.Cut(place, "/"); d.Slug == "" {
-			d.Slug = place
+		if d.Type, d.Slug, _ = strings.Cut(docPath, "/"); d.Slug == "" {
+			d.Slug = docPath
 		}
 		list = append(list, d)
 	}
@@ -269,13 +269,13 @@ type meanings map[string]string
 
 func meaningsOf(tree archive.Tree, limits document.Limits) meanings {
 	all := meanings{}
-	for place, o := range objects(tree) {
+	for docPath, o := range objects(tree) {
 		text := o.canonical(limits)
 		if text == nil || len(o.more) > 0 {
 			text = append([]byte("unreadable\x00"), o.text...)
 		}
 		sum := sha256.Sum256(text)
-		all[place] = hex.EncodeToString(sum[:])
+		all[docPath] = hex.EncodeToString(sum[:])
 	}
 	return all
 }
@@ -337,11 +337,11 @@ const (
 // observeCached returns the last observation of a remote, or a new one when that is too old
 // or now is set. When the remote does not answer, the last observation is returned.
 func (v *Versioning) observeCached(ctx context.Context, s workspace.State, id string, now bool) observation {
-	leave, err := v.observeTurns.Acquire(ctx, [2]string{s.ID, id})
+	release, err := v.observeTurns.Acquire(ctx, [2]string{s.ID, id})
 	if err != nil {
 		return observation{err: err}
 	}
-	defer leave()
+	defer release()
 	repo, err := v.Repositories.Find(ctx, s, id)
 	if err != nil {
 		return observation{err: err}

@@ -120,15 +120,15 @@ type object struct {
 func objects(tree archive.Tree) map[string]*object {
 	all := map[string]*object{}
 	for _, path := range tree.Paths() {
-		place, ok := tree.LocationOf(path)
+		location, ok := tree.LocationOf(path)
 		if !ok {
 			continue
 		}
-		if known := all[place.String()]; known != nil {
+		if known := all[location.String()]; known != nil {
 			known.more = append(known.more, path)
 			continue
 		}
-		all[place.String()] = &object{path: path, text: tree[path]}
+		all[location.String()] = &object{path: path, text: tree[path]}
 	}
 	return all
 }
@@ -150,25 +150,25 @@ func sameMeaning(a, b *object, limits document.Limits) bool {
 
 // canonical returns the canonical text of an object; nil when it cannot be read.
 func (o *object) canonical(limits document.Limits) []byte {
-	place, _ := archive.Locate(o.path)
-	text, err := archive.Canonical(place, o.text, limits)
+	location, _ := archive.Locate(o.path)
+	text, err := archive.Canonical(location, o.text, limits)
 	if err != nil {
 		return nil
 	}
 	return text
 }
 
-// changedPlaces lists the places that mean something else in two trees, sorted.
-func changedPlaces(a, b archive.Tree, limits document.Limits) (places []string) {
+// changedPaths lists the places that mean something else in two trees, sorted.
+func changedPaths(a, b archive.Tree, limits document.Limits) (paths []string) {
 	x, y := objects(a), objects(b)
 	all := maps.Clone(x)
 	maps.Copy(all, y)
-	for _, place := range slices.Sorted(maps.Keys(all)) {
-		if !sameMeaning(x[place], y[place], limits) {
-			places = append(places, place)
+	for _, docPath := range slices.Sorted(maps.Keys(all)) {
+		if !sameMeaning(x[docPath], y[docPath], limits) {
+			paths = append(paths, docPath)
 		}
 	}
-	return places
+	return paths
 }
 
 // sameBytes reports whether two trees have the same files, the import file left
@@ -191,15 +191,15 @@ func digestUnmanaged(files map[string]string) string {
 }
 
 // overlay returns a tree with some places as another tree has them.
-func overlay(tree, other archive.Tree, places func(place string) bool) archive.Tree {
+func overlay(tree, other archive.Tree, include func(location string) bool) archive.Tree {
 	mixed := archive.Tree{}
 	for path, text := range tree {
-		if place, ok := tree.LocationOf(path); !ok || !places(place.String()) {
+		if location, ok := tree.LocationOf(path); !ok || !include(location.String()) {
 			mixed[path] = text
 		}
 	}
 	for path, text := range other {
-		if place, ok := other.LocationOf(path); ok && places(place.String()) {
+		if location, ok := other.LocationOf(path); ok && include(location.String()) {
 			mixed[path] = text
 		}
 	}

@@ -240,8 +240,8 @@ func isBetween(b byte) bool {
 }
 
 func (j *jsonPositions) value() part {
-	token, place := j.next()
-	return part{place, j.inside(token)}
+	token, position := j.next()
+	return part{position, j.inside(token)}
 }
 
 // inside reads on to the end of the list or mapping that token begins.
@@ -257,9 +257,9 @@ func (j *jsonPositions) inside(token json.Token) *inside {
 	case json.Delim('{'):
 		in := &inside{members: map[string]part{}}
 		for j.tokens.More() {
-			key, place := j.next()
+			key, position := j.next()
 			name, _ := key.(string)
-			in.members[name] = part{place, j.value().in}
+			in.members[name] = part{position, j.value().in}
 		}
 		j.next()
 		return in

@@ -182,7 +182,7 @@ func (r *reader) alias(n *yaml.Node, depth int) (any, error) {
 }
 
 func (r *reader) list(n *yaml.Node, depth int) (any, error) {
-	if err := r.enter(n, "!!seq", depth); err != nil {
+	if err := r.checkNode(n, "!!seq", depth); err != nil {
 		return nil, err
 	}
 	l := make([]any, 0, len(n.Content))
@@ -196,8 +196,8 @@ func (r *reader) list(n *yaml.Node, depth int) (any, error) {
 	return l, nil
 }
 
-// enter counts a mapping or a list and checks that it is no more than that.
-func (r *reader) enter(n *yaml.Node, tag string, depth int) error {
+// checkNode counts a mapping or a list and checks that it is no more than that.
+func (r *reader) checkNode(n *yaml.Node, tag string, depth int) error {
 	if n.Tag != tag {
 		return fault(n, "the tag %s is not allowed", document.QuoteShort(n.Tag))
 	}
@@ -205,7 +205,7 @@ func (r *reader) enter(n *yaml.Node, tag string, depth int) error {
 }
 
 func (r *reader) mapping(n *yaml.Node, depth int) (any, error) {
-	if err := r.enter(n, "!!map", depth); err != nil {
+	if err := r.checkNode(n, "!!map", depth); err != nil {
 		return nil, err
 	}
 	own, err := r.ownKeys(n)

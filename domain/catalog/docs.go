@@ -86,11 +86,11 @@ func payloadFields(f domain.Fact) []field {
 	if err != nil {
 		panic(fmt.Sprintf("catalog: %s does not open as an empty object: %v", f.Name, err))
 	}
-	shown, err := domain.PayloadOf(domain.Recorded{Data: ev}, func(string, uint64) (uint64, error) { return 0, nil })
+	payload, err := domain.PayloadOf(domain.Recorded{Data: ev}, func(string, uint64) (uint64, error) { return 0, nil })
 	if err != nil {
 		panic(fmt.Sprintf("catalog: %s shows nothing: %v", f.Name, err))
 	}
-	return fieldsOf(reflect.TypeOf(shown), "", false)
+	return fieldsOf(reflect.TypeOf(payload), "", false)
 }
 
 var (

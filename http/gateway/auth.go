@@ -155,7 +155,7 @@ func (g *Gateway) identify(r *http.Request, ex *exchange) (Caller, error) {
 		c.Cookie = ""
 		caller, err = g.authenticateWith(r.Context(), ex, c)
 	}
-	ex.shown = c
+	ex.credentials = c
 	return caller, err
 }
 
@@ -382,7 +382,7 @@ func Recheck(r *http.Request) (Caller, Grant, error) {
 	if ex.gateway == nil {
 		return Caller{}, Grant{}, errNoGateway
 	}
-	next, err := ex.gateway.reauthorize(r, ex, ex.shown)
+	next, err := ex.gateway.reauthorize(r, ex, ex.credentials)
 	if err != nil {
 		return Caller{}, Grant{}, err
 	}
@@ -439,12 +439,12 @@ func (g *Gateway) reauthorize(r *http.Request, ex *exchange, c Credentials) (*ex
 }
 
 // withoutCaller returns the exchange of the same request before the authentication.
-func (ex *exchange) withoutCaller(shown Credentials) *exchange {
+func (ex *exchange) withoutCaller(creds Credentials) *exchange {
 	return &exchange{
 		gateway: ex.gateway, settings: ex.settings, start: ex.start,
 		id: ex.id, parent: ex.parent, ip: ex.ip, secure: ex.secure,
 		version: ex.version, revision: ex.revision, route: ex.route, template: ex.template, vars: ex.vars,
-		shown: shown, command: &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address}, slot: ex.slot,
+		credentials: creds, command: &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address}, slot: ex.slot,
 	}
 }
 

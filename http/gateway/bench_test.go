@@ -19,7 +19,7 @@ func BenchmarkServe(b *testing.B) {
 		routes = append(routes, gateway.Route{Method: "GET", Path: fmt.Sprintf("/workspaces/{workspaceId}/kind%d/{slug:.+}", i), Surface: gateway.Versioned,
 			Permission: gateway.Action{Action: "read", Subject: "pages"}, Handler: returns(map[string]int{"a": 1}, nil)})
 	}
-	g, err := gateway.New(gateway.Options{Routes: routes, Authenticator: house{}, Authorizer: house{},
+	g, err := gateway.New(gateway.Options{Routes: routes, Authenticator: fixture{}, Authorizer: fixture{},
 		Settings: func() gateway.Settings {
 			return gateway.Settings{DisableRateLimit: false, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1 << 40}}
 		}})

@@ -297,7 +297,7 @@ type walker struct {
 // The limits of the faults in one answer.
 const (
 	maxFaults = 20  // listed
-	maxShown  = 100 // characters of a name that the client chose
+	maxQuoted = 100 // characters of a name that the client chose
 )
 
 func (w *walker) fault(path, message string) {
@@ -308,12 +308,12 @@ func (w *walker) fault(path, message string) {
 
 // truncateName truncates a name that the client chose.
 func truncateName(name string) string {
-	if len(name) <= maxShown {
+	if len(name) <= maxQuoted {
 		return name
 	}
 	n := 0
 	for at := range name {
-		if n++; n > maxShown {
+		if n++; n > maxQuoted {
 			return name[:at] + "…"
 		}
 	}
@@ -542,7 +542,7 @@ type Part struct {
 // Parts calls take for each part of a multipart body, in order. Files may have
 // maxFile bytes each (zero: UPLOADS_MAX_SIZE), text fields 1 MB, and there may
 // be 50 parts.
-func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
+func Parts(r *http.Request, maxFile int64, handle func(Part) error) error {
 	end := newBoundaryReader(r)
 	r.Body = end
 	reader, err := r.MultipartReader()
@@ -567,7 +567,7 @@ func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
 		if err != nil {
 			return err
 		}
-		if err := take(part); err != nil {
+		if err := handle(part); err != nil {
 			return err
 		}
 	}
@@ -656,8 +656,8 @@ type requestBody struct {
 	unasked bool          // the client waits for 100 Continue before it sends
 	length  int64         // -1: not announced
 
-	whole   atomic.Bool // read to its end
-	settled atomic.Bool // the answer has begun: nobody reads on
+	whole    atomic.Bool // read to its end
+	finished atomic.Bool // the answer has begun: nobody reads on
 }
 
 // watchBody sets the deadline for the body of r, and passes it to rec.
@@ -681,14 +681,14 @@ func (b *requestBody) extendDeadline(d time.Duration) { _ = b.conn.SetReadDeadli
 
 // Read implements io.Reader.
 func (b *requestBody) Read(p []byte) (int, error) {
-	if b.settled.Load() {
+	if b.finished.Load() {
 		return 0, errSlowBody
 	}
 	if b.idle > 0 {
 		b.extendDeadline(b.idle)
 	}
 	n, err := b.readBytes(p)
-	if err != nil && b.settled.Load() {
+	if err != nil && b.finished.Load() {
 		err = errSlowBody // an end that settle may have reached: it would look whole
 	}
 	return n, err
@@ -711,7 +711,7 @@ func (b *requestBody) readBytes(p []byte) (int, error) {
 // have arrived are read, so that the connection can be reused; else it is closed after the answer,
 // with a moment for the client to read it.
 func (b *requestBody) finish(h http.Header) {
-	if b == nil || b.whole.Load() || b.settled.Swap(true) {
+	if b == nil || b.whole.Load() || b.finished.Swap(true) {
 		return
 	}
 	if !b.unasked && b.length <= drainMost {

@@ -42,12 +42,12 @@ type exchange struct {
 	vars     map[string]string
 	lost     error // why there is no route
 
-	shown   Credentials // by which the caller is known; never logged
-	caller  Caller
-	grant   Grant
-	command *commands.Request
-	slot    *slot
-	devices []string // tokens by which the device is known, on routes that sign in
+	credentials Credentials // by which the caller is known; never logged
+	caller      Caller
+	grant       Grant
+	command     *commands.Request
+	slot        *slot
+	devices     []string // tokens by which the device is known, on routes that sign in
 
 	mu   sync.Mutex
 	rate *rateState // the tightest limit met so far
@@ -343,8 +343,8 @@ const (
 	maxHeaders = 32 << 10
 )
 
-// keptHeaders are the x-svc-* headers that a client may send. All others are set by the gateway.
-var keptHeaders = []string{"X-Svc-Api-Key", "X-Svc-Csrf-Token", "X-Svc-Min-Seq", "X-Svc-Api-Version"}
+// clientHeaders are the x-svc-* headers that a client may send. All others are set by the gateway.
+var clientHeaders = []string{"X-Svc-Api-Key", "X-Svc-Csrf-Token", "X-Svc-Min-Seq", "X-Svc-Api-Version"}
 
 // Headers that may come in several lines, and those that may not, which the
 // contract spells in its own way.
@@ -366,7 +366,7 @@ func (g *Gateway) clean(_ http.ResponseWriter, r *http.Request) error {
 		for _, value := range values {
 			size += len(name) + len(value) + len(": \r\n")
 		}
-		if isReservedHeader(name) && !slices.Contains(keptHeaders, name) {
+		if isReservedHeader(name) && !slices.Contains(clientHeaders, name) {
 			delete(r.Header, name)
 		}
 	}

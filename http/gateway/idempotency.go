@@ -33,7 +33,7 @@ type IdempotencyStore interface {
 }
 
 const (
-	keptFor    = 24 * time.Hour
+	recordTTL  = 24 * time.Hour
 	twinPoll   = 100 * time.Millisecond // between looks at another node's claim
 	storeWait  = 5 * time.Second
 	maxKeySize = 255
@@ -173,14 +173,14 @@ func orEmpty(body io.ReadCloser) io.ReadCloser {
 // run waits for a request with the same key on this node, then claims the key in the store.
 func (o *idempotency) run(r *http.Request, c claim, work task) (*reply, error) {
 	for {
-		twin, leave := o.enterKey(c.key)
-		if leave == nil {
+		twin, release := o.acquireKey(c.key)
+		if release == nil {
 			if err := wait(r.Context(), twin, 0); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		rp, pending, err := o.claimAndRun(r, c, work, leave)
+		rp, pending, err := o.claimAndRun(r, c, work, release)
 		if !pending {
 			return rp, err
 		}
@@ -190,9 +190,9 @@ func (o *idempotency) run(r *http.Request, c claim, work task) (*reply, error) {
 	}
 }
 
-// enterKey acquires the key on this node. When another request has it, leave is nil, and twin is
+// acquireKey acquires the key on this node. When another request has it, leave is nil, and twin is
 // closed when that is done.
-func (o *idempotency) enterKey(key string) (twin <-chan struct{}, leave func()) {
+func (o *idempotency) acquireKey(key string) (twin <-chan struct{}, release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if flight, busy := o.flights[key]; busy {
@@ -227,11 +227,11 @@ func wait(ctx context.Context, done <-chan struct{}, limit time.Duration) error 
 
 // claimAndRun claims the key in the store and runs work, or returns the stored answer. pending says
 // that another node works on it.
-func (o *idempotency) claimAndRun(r *http.Request, c claim, work task, leave func()) (rp *reply, pending bool, err error) {
+func (o *idempotency) claimAndRun(r *http.Request, c claim, work task, release func()) (rp *reply, pending bool, err error) {
 	handedOver := false
 	defer func() {
 		if !handedOver {
-			leave()
+			release()
 		}
 	}()
 	existing, repeated, err := o.claimKey(r.Context(), c)
@@ -249,7 +249,7 @@ func (o *idempotency) claimAndRun(r *http.Request, c claim, work task, leave fun
 	}
 	if err == nil && rp.stream != nil {
 		handedOver = true
-		rp.onEnd = o.onStreamEnd(r, c, rp.stream, leave)
+		rp.onEnd = o.onStreamEnd(r, c, rp.stream, release)
 	}
 	return rp, false, err
 }
@@ -265,45 +265,45 @@ func (o *idempotency) claimKey(ctx context.Context, c claim) (existing []byte, r
 	if err != nil || existing == nil {
 		return nil, false, err
 	}
-	var kept record
-	if json.Unmarshal(existing, &kept) != nil || kept.Print != c.print {
+	var stored record
+	if json.Unmarshal(existing, &stored) != nil || stored.Print != c.print {
 		return existing, false, nil
 	}
-	if kept.Again || !kept.Done && kept.Holder.outlived(o.self) {
-		return nil, kept.Again, o.store.Put(ctx, c.key, mine, c.ttl)
+	if stored.Again || !stored.Done && stored.Holder.outlived(o.self) {
+		return nil, stored.Again, o.store.Put(ctx, c.key, mine, c.ttl)
 	}
 	return existing, false, nil
 }
 
 // runFirst runs work and stores its answer, or nothing when it failed.
 func (o *idempotency) runFirst(r *http.Request, c claim, work task) (rp *reply, err error) {
-	kept := false
+	stored := false
 	defer func() {
-		if !kept {
+		if !stored {
 			o.deleteClaim(r, c)
 		}
 	}()
 	rp, err = work(r)
-	if kept = errors.Is(err, ErrGoesOn); kept {
+	if stored = errors.Is(err, ErrGoesOn); stored {
 		o.storeDone(r, c)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if rp.stream != nil {
-		kept = true // decided when it ends
+		stored = true // decided when it ends
 		return rp, nil
 	}
-	if kept = rp.status < http.StatusMultipleChoices && rp.reader == nil; kept {
+	if stored = rp.status < http.StatusMultipleChoices && rp.reader == nil; stored {
 		o.storeAnswer(r, c, rp)
 	}
 	return rp, nil
 }
 
 // replay answers from a stored record.
-func replay(kept []byte, print string) (rp *reply, pending bool, err error) {
+func replay(stored []byte, print string) (rp *reply, pending bool, err error) {
 	var rec record
-	if err := json.Unmarshal(kept, &rec); err != nil {
+	if err := json.Unmarshal(stored, &rec); err != nil {
 		return nil, false, fmt.Errorf("read kept answer: %w", err)
 	}
 	if rec.Print != print {
@@ -399,7 +399,7 @@ func (o *idempotency) storeRecord(r *http.Request, c claim, rec record) error {
 	}
 	ctx, cancel := storeContext(r.Context())
 	defer cancel()
-	return o.store.Put(ctx, c.key, encoded, keptFor)
+	return o.store.Put(ctx, c.key, encoded, recordTTL)
 }
 
 // storeLastFrame stores the last frame of a stream, or nothing when it failed.
@@ -488,15 +488,15 @@ func (o *idempotency) encodeClaim(c claim) ([]byte, error) {
 
 // onStreamEnd returns the function to call when a stream has ended, or will not be served: it stores
 // the last frame, or the later result. Until then its key is claimed.
-func (o *idempotency) onStreamEnd(r *http.Request, c claim, s *Stream, leave func()) func(last any, failure error) {
+func (o *idempotency) onStreamEnd(r *http.Request, c claim, s *Stream, release func()) func(last any, failure error) {
 	return func(last any, failure error) {
 		if s.Later == nil {
-			defer leave()
+			defer release()
 			o.storeLastFrame(r, c, last, failure)
 			return
 		}
 		o.aside(r, func(r *http.Request) (*reply, error) {
-			defer leave()
+			defer release()
 			return o.runFirst(r, c, func(r *http.Request) (*reply, error) { return respond(s.Later, r) })
 		})
 	}

@@ -346,28 +346,28 @@ func (w *windows) pendingCounts() map[string]int64 {
 // occupancy counts the requests or streams in flight per caller.
 type occupancy struct {
 	mu    sync.Mutex
-	holds map[string]int
+	count map[string]int
 }
 
-// enter acquires a slot for key, or returns false when there is none.
-func (o *occupancy) enter(key string, most int) bool {
+// acquire acquires a slot for key, or returns false when there is none.
+func (o *occupancy) acquire(key string, most int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.holds[key] >= most {
+	if o.count[key] >= most {
 		return false
 	}
-	if o.holds == nil {
-		o.holds = map[string]int{}
+	if o.count == nil {
+		o.count = map[string]int{}
 	}
-	o.holds[key]++
+	o.count[key]++
 	return true
 }
 
-func (o *occupancy) leave(key string) {
+func (o *occupancy) release(key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.holds[key]--; o.holds[key] <= 0 {
-		delete(o.holds, key)
+	if o.count[key]--; o.count[key] <= 0 {
+		delete(o.count, key)
 	}
 }
 
@@ -398,16 +398,16 @@ func (g *Gateway) occupy(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		places, most := &g.inFlight, ex.settings.MaxConcurrent
+		slots, most := &g.inFlight, ex.settings.MaxConcurrent
 		if ex.route.Streaming {
-			places, most = &g.live, ex.settings.MaxLive
+			slots, most = &g.live, ex.settings.MaxLive
 		}
 		key := ex.callerKey()
-		if !places.enter(key, most) {
+		if !slots.acquire(key, most) {
 			g.refuse(w, r, tooManyError(most))
 			return
 		}
-		ex.slot = &slot{free: func() { places.leave(key) }}
+		ex.slot = &slot{free: func() { slots.release(key) }}
 		ex.slot.retain()
 		defer ex.slot.release()
 		next.ServeHTTP(w, r)

@@ -35,7 +35,7 @@ type world struct {
 }
 
 // start serves opts with a clock at noon, a log to look into and the users of
-// house unless opts say otherwise.
+// fixture unless opts say otherwise.
 func start(t *testing.T, opts gateway.Options) *world {
 	t.Helper()
 	w := &world{t: t, log: &livetest.Lines{}, metrics: prometheus.NewRegistry()}
@@ -45,10 +45,10 @@ func start(t *testing.T, opts gateway.Options) *world {
 		opts.Now = func() time.Time { return noon }
 	}
 	if opts.Authenticator == nil {
-		opts.Authenticator = house{}
+		opts.Authenticator = fixture{}
 	}
 	if opts.Authorizer == nil {
-		opts.Authorizer = house{}
+		opts.Authorizer = fixture{}
 	}
 	g, err := gateway.New(opts)
 	require.NoError(t, err)
@@ -132,8 +132,8 @@ func (a answer) failed(t *testing.T, status int, code domain.Code) failure {
 	return f
 }
 
-// house knows a few people and lets them do what their name says.
-type house struct{}
+// fixture knows a few people and lets them do what their name says.
+type fixture struct{}
 
 var people = map[string]gateway.Caller{
 	"ann":     {Kind: gateway.KindUser, UserID: "u1", SessionID: "s1", Role: "user"},
@@ -146,7 +146,7 @@ var people = map[string]gateway.Caller{
 }
 
 // Authenticate implements gateway.Authenticator.
-func (house) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
+func (fixture) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	var caller gateway.Caller
 	if token := c.Bearer + c.Cookie; token == "broken" {
 		return caller, errors.New("session store is down")
@@ -171,7 +171,7 @@ func (house) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Cal
 
 // Authorize implements gateway.Authorizer: everything is allowed but deletion,
 // and in the workspace other nothing is.
-func (house) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
+func (fixture) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
 	action := p.(gateway.Action)
 	if workspaceID == "other" {
 		return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "no right in this workspace")

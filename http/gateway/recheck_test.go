@@ -13,9 +13,9 @@ import (
 	"svc/http/gateway"
 )
 
-// fading is a house that can lose a token, a right, and its store.
+// fading is a fixture that can lose a token, a right, and its store.
 type fading struct {
-	house
+	fixture
 	mu   sync.Mutex
 	gone map[string]error // by token, or by what somebody may do
 }
@@ -37,7 +37,7 @@ func (f *fading) Authenticate(ctx context.Context, c gateway.Credentials) (gatew
 	if err := f.lost(c.Bearer + c.Cookie + c.APIKey); err != nil {
 		return gateway.Caller{}, err
 	}
-	return f.house.Authenticate(ctx, c)
+	return f.fixture.Authenticate(ctx, c)
 }
 
 // Authorize implements gateway.Authorizer: strangers may read nothing.
@@ -48,7 +48,7 @@ func (f *fading) Authorize(ctx context.Context, c gateway.Caller, p gateway.Perm
 	if c.Kind == gateway.KindNone && workspaceID != "open" {
 		return gateway.Grant{}, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
-	return f.house.Authorize(ctx, c, p, workspaceID)
+	return f.fixture.Authorize(ctx, c, p, workspaceID)
 }
 
 // held is a connection whose handler waits for the test.
@@ -246,7 +246,7 @@ func TestOnlyStreamsWaitForTheirCredential(t *testing.T) {
 		{Method: "GET", Path: "/a", Permission: readsEvents, LateAuth: true, Handler: returns(1, nil)},
 		{Method: "GET", Path: "/a", Permission: gateway.Super, LateAuth: true, Streaming: true, Handler: returns(1, nil)},
 	} {
-		_, err := gateway.New(gateway.Options{Routes: []gateway.Route{rt}, Authorizer: house{}})
+		_, err := gateway.New(gateway.Options{Routes: []gateway.Route{rt}, Authorizer: fixture{}})
 		require.ErrorContains(t, err, "credential")
 	}
 }

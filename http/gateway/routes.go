@@ -145,11 +145,11 @@ func check(routes []Route) error {
 		if err := rt.check(); err != nil {
 			errs = append(errs, fmt.Errorf("route %s: %w", name, err))
 		}
-		for _, place := range rt.places() {
-			if seen[place] && rt.When == nil {
+		for _, pattern := range rt.patterns() {
+			if seen[pattern] && rt.When == nil {
 				errs = append(errs, fmt.Errorf("route %s: declared twice", name))
 			}
-			seen[place] = seen[place] || rt.When == nil
+			seen[pattern] = seen[pattern] || rt.When == nil
 		}
 	}
 	return errors.Join(errs...)
@@ -181,9 +181,9 @@ func (rt *Route) check() error {
 	return nil
 }
 
-// places lists where the route is served, for finding duplicates. The names of
+// patterns lists where the route is served, for finding duplicates. The names of
 // variables do not tell two rows apart.
-func (rt *Route) places() []string {
+func (rt *Route) patterns() []string {
 	shape := rt.Method + " " + shape(parseTemplate(rt.Path))
 	switch rt.Surface {
 	case Versioned:

@@ -31,7 +31,7 @@ func TestAnIncompleteTableIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := gateway.New(gateway.Options{Routes: tt.routes, Authorizer: house{}})
+			_, err := gateway.New(gateway.Options{Routes: tt.routes, Authorizer: fixture{}})
 			require.ErrorContains(t, err, tt.want)
 		})
 	}

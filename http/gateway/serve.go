@@ -74,8 +74,8 @@ func cachedReply(rt *Route, r *http.Request) *reply {
 func (g *Gateway) serveRaw(w http.ResponseWriter, r *http.Request) {
 	ex := exchangeOf(r)
 	if ex.route.Streaming {
-		ctx, leave := g.streamContext(r.Context())
-		defer leave()
+		ctx, release := g.streamContext(r.Context())
+		defer release()
 		ex.route.Handler.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
@@ -92,15 +92,15 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 	ex := exchangeOf(r)
 	if rp.stream != nil && !ex.route.Streaming {
 		key := ex.callerKey()
-		if !g.live.enter(key, ex.settings.MaxLive) {
+		if !g.live.acquire(key, ex.settings.MaxLive) {
 			err := tooManyError(ex.settings.MaxLive)
 			rp.end(nil, err)
 			g.refuse(w, r, err)
 			return
 		}
-		defer g.live.leave(key)
-		ctx, leave := g.streamContext(r.Context())
-		defer leave()
+		defer g.live.release(key)
+		ctx, release := g.streamContext(r.Context())
+		defer release()
 		r = r.WithContext(ctx)
 	}
 	h := w.Header()
@@ -295,11 +295,11 @@ func (g *Gateway) awaitLate(r *http.Request, cancel func(), finished <-chan outc
 
 // runDetached runs work of a request in the background. Its context ends with EndStreams.
 func (g *Gateway) runDetached(r *http.Request, work task) {
-	ctx, leave := g.streamContext(context.WithoutCancel(r.Context()))
+	ctx, release := g.streamContext(context.WithoutCancel(r.Context()))
 	r = r.WithContext(ctx)
 	r.Body = http.NoBody // it was read, and is not to be held for so long
 	g.working.Go(func() {
-		defer leave()
+		defer release()
 		runTask(work, r)
 	})
 }
@@ -412,19 +412,19 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 
 func (g *Gateway) report(rec *recorder, r *http.Request) {
 	ex := exchangeOf(r)
-	took := g.opts.Now().Sub(ex.start)
+	duration := g.opts.Now().Sub(ex.start)
 	method := r.Method
 	if !isKnownMethod(method) {
 		method = "other" // a label must not grow with what clients make up
 	}
-	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(took.Seconds())
+	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(duration.Seconds())
 	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs
 	if quiet || !g.opts.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
 	}
 	g.opts.Log.LogAttrs(r.Context(), slog.LevelInfo, "request answered",
 		slog.String("method", r.Method), slog.String("route", ex.template), slog.String("path", ex.logPath(r.URL)),
-		slog.Int("status", rec.status), slog.Float64("durationMs", float64(took)/float64(time.Millisecond)),
+		slog.Int("status", rec.status), slog.Float64("durationMs", float64(duration)/float64(time.Millisecond)),
 		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()),
 		slog.String("ip", addressText(ex.ip)))
 }

@@ -26,12 +26,12 @@ type compiledWorkspace struct {
 }
 
 // checkedMoment is the last moment at which a value was known to be current.
-type checkedMoment struct{ held atomic.Uint64 }
+type checkedMoment struct{ moment atomic.Uint64 }
 
-func (m *checkedMoment) set(now projections.Moment) { m.held.Store(uint64(now)) }
+func (m *checkedMoment) set(now projections.Moment) { m.moment.Store(uint64(now)) }
 
 func (m *checkedMoment) isAt(now projections.Moment) bool {
-	return now != 0 && m.held.Load() == uint64(now)
+	return now != 0 && m.moment.Load() == uint64(now)
 }
 
 // Authorize implements gateway.Authorizer. It decides rights on the workspace itself. For objects
@@ -191,8 +191,8 @@ func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights 
 	return w.For(i.within(p, workspaceID)), true, nil
 }
 
-// holder has everything that rights depend on: the principal and the state of the workspace.
-type holder struct {
+// rightsKey has everything that rights depend on: the principal and the state of the workspace.
+type rightsKey struct {
 	workspace            *access.Workspace
 	user, session, email string
 	super                bool
@@ -206,7 +206,7 @@ type holder struct {
 // rightsIn returns the rights of p in w, from the cache when nothing has changed.
 func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
 	p = i.within(p, workspaceID)
-	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
+	who := rightsKey{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
 	if have, ok := i.rights.Get(who); ok {
 		return have
 	}
@@ -349,7 +349,7 @@ func (i *Identity) within(p access.Principal, workspaceID string) access.Princip
 		who := member{workspaceID, p.UserID}
 		p.Joined = func() []string { return i.topics(who) }
 	}
-	if where, role, taken := strings.Cut(p.KeyRole, "\x00"); taken {
+	if where, role, scoped := strings.Cut(p.KeyRole, "\x00"); scoped {
 		p.KeyRole = ""
 		if where == workspaceID {
 			p.KeyRole = role

@@ -61,7 +61,7 @@ type Identity struct {
 	keys       *decodedCache[apiKey]
 	users      *decodedCache[person]
 	members    *cache.Cache[member, *membership]
-	rights     *cache.Cache[holder, *access.Rights]
+	rights     *cache.Cache[rightsKey, *access.Rights]
 }
 
 // Sizes of the caches.
@@ -87,7 +87,7 @@ func New(o Options) (*Identity, error) {
 	return &Identity{
 		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
 		keys: newDecodedCache(cachedKeys, newAPIKey), users: newDecodedCache(cachedUsers, newPerson),
-		members: cache.New[member, *membership](cachedMembers), rights: cache.New[holder, *access.Rights](cachedRights),
+		members: cache.New[member, *membership](cachedMembers), rights: cache.New[rightsKey, *access.Rights](cachedRights),
 	}, nil
 }
 

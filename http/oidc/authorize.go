@@ -438,8 +438,8 @@ func (a signInForm) password() (any, error) {
 	email, password := strings.TrimSpace(a.form.Get("login")), a.form.Get("password")
 	code := strings.ReplaceAll(a.form.Get("totp"), " ", "")
 	step, secret := stepPassword, browserSecret(a.r)
-	if kept, ok := openPassword(secret, a.it.ID, a.it.Sealed); ok && password == "" && user.NormalEmail(email) == a.it.Email {
-		password, step = kept, stepCode
+	if stored, ok := openPassword(secret, a.it.ID, a.it.Sealed); ok && password == "" && user.NormalEmail(email) == a.it.Email {
+		password, step = stored, stepCode
 	}
 	if email == "" || password == "" || step == stepCode && code == "" {
 		return a.showForm(http.StatusBadRequest, step, "incomplete")

@@ -15,7 +15,7 @@ import (
 
 func TestWhoCannotBeTrustedIsNotSentAnywhere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	for name, change := range map[string][]string{
 		"no client":             {"client_id", ""},
@@ -49,7 +49,7 @@ func TestWhoCannotBeTrustedIsNotSentAnywhere(t *testing.T) {
 
 func TestOtherFaultsAreTheClientsToShow(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	for name, tt := range map[string]struct {
 		change []string
@@ -85,7 +85,7 @@ func TestOtherFaultsAreTheClientsToShow(t *testing.T) {
 
 func TestNativeClientsTakeAnyPort(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, redirect := range []string{"http://127.0.0.1:43211/native", "com.shop:/cb"} {
 		b := h.browser()
 		a := newAsk(spa, redirect)
@@ -101,7 +101,7 @@ func TestNativeClientsTakeAnyPort(t *testing.T) {
 
 func TestWhenTheSessionThereIsDoes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	first := b.tokens(a.redeem(b.code(a)))
@@ -135,7 +135,7 @@ func TestWhenTheSessionThereIsDoes(t *testing.T) {
 
 func TestVisitorsAndAccessTokensAreNobody(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	visitor, err := h.accounts.Anonymous(t.Context(), h.from())
 	require.NoError(t, err)
 	for _, token := range []string{visitor.Token, "at:abcdef", "rubbish", ""} {
@@ -147,7 +147,7 @@ func TestVisitorsAndAccessTokensAreNobody(t *testing.T) {
 // Tokens that were not made for it do not open anything, whoever signed them.
 func TestTokensAreOnlyWhatTheyWereMadeFor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	got := b.tokens(a.redeem(b.code(a)))
@@ -183,7 +183,7 @@ func b64(text string) string { return base64.RawURLEncoding.EncodeToString([]byt
 
 func TestDiscoveryAndKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	p := b.get("/.well-known/openid-configuration")
 	require.Equal(t, http.StatusOK, p.status)

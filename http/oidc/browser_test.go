@@ -16,11 +16,11 @@ import (
 // browser is a client with cookies that stops at every redirect.
 type browser struct {
 	t    *testing.T
-	h    *house
+	h    *fixture
 	http *http.Client
 }
 
-func (h *house) browser() *browser {
+func (h *fixture) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	require.NoError(h.t, err)
 	return &browser{h.t, h, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -56,7 +56,7 @@ func (b *browser) do(r *http.Request) page {
 	return page{answer.StatusCode, answer.Header, string(body)}
 }
 
-// at makes an address of a path of the house.
+// at makes an address of a path of the fixture.
 func (b *browser) at(address string) string {
 	if strings.HasPrefix(address, "/") {
 		return b.h.url + address
@@ -85,7 +85,7 @@ func (b *browser) post(address string, form url.Values, headers ...string) page 
 	return b.do(r)
 }
 
-// cookie returns a cookie of the house, or "".
+// cookie returns a cookie of the fixture, or "".
 func (b *browser) cookie(name string) string {
 	u, err := url.Parse(b.h.url)
 	require.NoError(b.t, err)

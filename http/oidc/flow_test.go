@@ -15,7 +15,7 @@ import (
 
 func TestTheCodeFlow(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole("scope", "openid profile email offline_access unknown")
 	at := b.begin(a)
@@ -62,7 +62,7 @@ func TestTheCodeFlow(t *testing.T) {
 }
 
 // checkIDToken verifies an identity token as any client would.
-func (h *house) checkIDToken(t *testing.T, got map[string]any, sessionID string) {
+func (h *fixture) checkIDToken(t *testing.T, got map[string]any, sessionID string) {
 	t.Helper()
 	provider, err := goidc.NewProvider(t.Context(), h.url)
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func (h *house) checkIDToken(t *testing.T, got map[string]any, sessionID string)
 
 func TestEveryStepMayMeetAnotherNode(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser() // browsers do not tell ports of one host apart
 	there := h.another()
 	a := bySPA("scope", "openid offline_access")
@@ -100,7 +100,7 @@ func TestEveryStepMayMeetAnotherNode(t *testing.T) {
 
 func TestRefreshTokensChangeAtEachUse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := bySPA("scope", "openid offline_access events:read files:read")
 	first := b.tokens(a.redeem(b.code(a)))
@@ -123,7 +123,7 @@ func TestRefreshTokensChangeAtEachUse(t *testing.T) {
 
 func TestACodeWorksOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	code := b.code(a)
@@ -138,7 +138,7 @@ func TestACodeWorksOnce(t *testing.T) {
 
 func TestOfManyWhoShowACodeOneIsServedAtMost(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	code := b.code(a)
@@ -166,7 +166,7 @@ func TestOfManyWhoShowACodeOneIsServedAtMost(t *testing.T) {
 
 func TestACodeIsForWhoAskedForIt(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for name, change := range map[string][]string{
 		"another verifier": {"code_verifier", strings.Repeat("v", 43)},
 		"another client":   {"client_id", "svc-console"},
@@ -185,7 +185,7 @@ func TestACodeIsForWhoAskedForIt(t *testing.T) {
 
 func TestATokenRequestThatIsWrong(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	b.refused(a.redeem("never"), 400, "invalid_grant")
@@ -210,7 +210,7 @@ func TestATokenRequestThatIsWrong(t *testing.T) {
 
 func TestWhatTheStoreKeepsOpensNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := bySPA("scope", "openid offline_access")
 	at := b.begin(a)

@@ -14,7 +14,7 @@ import (
 )
 
 // hintOf returns a token and what it says, unverified.
-func (h *house) hintOf(token string) (string, map[string]any) {
+func (h *fixture) hintOf(token string) (string, map[string]any) {
 	h.t.Helper()
 	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	require.NoError(h.t, err)
@@ -24,7 +24,7 @@ func (h *house) hintOf(token string) (string, map[string]any) {
 }
 
 // expired is an identity token of Ada's session whose time is over.
-func (h *house) expired(session string) string {
+func (h *fixture) expired(session string) string {
 	h.t.Helper()
 	key, err := h.keys.SigningKey(h.t.Context())
 	require.NoError(h.t, err)
@@ -40,7 +40,7 @@ func (h *house) expired(session string) string {
 
 func TestEndSession(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	signedIn := func(a ask) (b *browser, id, session string) {
 		h.pass(time.Minute)
 		b = h.browser()
@@ -91,7 +91,7 @@ func TestEndSession(t *testing.T) {
 
 func TestEndSessionOfSomebodyElse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.signUp("bob@example.org", adaPass)
 	ada, bob := h.browser(), h.browser()
 	a := byConsole()

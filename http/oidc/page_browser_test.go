@@ -93,7 +93,7 @@ func TestSigningInWithARealBrowser(t *testing.T) {
 		_, _ = w.Write([]byte("<h1 id=done>" + r.URL.Query().Get("state") + "</h1>"))
 	}))
 	t.Cleanup(app.Close)
-	h := newHouse(t, func(o *oidc.Options, _ *accounts.Settings) {
+	h := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.External = []oidc.ExternalClient{{ID: "Garden Shop", RedirectURIs: []string{app.URL + "/cb"}}}
 		o.HTTP = out(t, false)
 		o.Providers = []oidc.Provider{{Slug: "corp", Name: "Example Corp", ClientID: "x", Issuer: "https://corp.example", Scopes: []string{"openid"}}}

@@ -95,7 +95,7 @@ func ParseProviders(text []byte) ([]Provider, error) {
 	for _, slug := range slices.Sorted(maps.Keys(file.Providers)) {
 		p, faults := parseProvider(slug, file.Providers[slug])
 		for _, domain := range p.Domains {
-			if other, taken := owners[domain]; taken {
+			if other, used := owners[domain]; used {
 				faults = append(faults, "domains: "+domain+" is also of "+other)
 			}
 			owners[domain] = slug
@@ -354,7 +354,7 @@ func (p *relyingParty) addUserinfo(ctx context.Context, at *oidc.Provider, token
 		return errors.New("userinfo is about another subject")
 	}
 	for name, value := range more {
-		if _, told := claims[name]; !told {
+		if _, given := claims[name]; !given {
 			claims[name] = value
 		}
 	}
@@ -428,7 +428,7 @@ func (s *Service) checkReturn(r *http.Request, d *providerRequest) error {
 	}
 	d.ReturnTo = cmp.Or(d.ReturnTo, s.o.Consoles[0])
 	u, err := url.Parse(d.ReturnTo)
-	known := func(place string) bool { return isBelow(u, place) }
+	known := func(base string) bool { return isBelow(u, base) }
 	if err != nil || u.User != nil || strings.ContainsAny(d.ReturnTo, "\\ ") ||
 		!slices.ContainsFunc(s.o.Consoles, known) && (s.o.MayReturn == nil || !s.o.MayReturn(u)) {
 		return badParameter("redirectUri", "it is not a place of this platform")

@@ -19,7 +19,7 @@ import (
 	"svc/http/oidc"
 )
 
-const platform = "our-platform" // the client id of one house at another
+const platform = "our-platform" // the client id of one platform at another
 
 // out reaches other houses, which are on this machine.
 func out(t *testing.T, private bool) *http.Client {
@@ -30,16 +30,16 @@ func out(t *testing.T, private bool) *http.Client {
 	return e.Client(10 * time.Second)
 }
 
-// town is a house that trusts another one with who people are.
+// town is a fixture that trusts another one with who people are.
 type town struct {
-	*house
-	idp *house
+	*fixture
+	idp *fixture
 }
 
 // newTown opens both.
 func newTown(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) town {
 	t.Helper()
-	idp := newHouse(t, func(o *oidc.Options, _ *accounts.Settings) {
+	idp := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.External = []oidc.ExternalClient{{ID: platform, RedirectURIs: []string{"http://127.0.0.1/v2/login/callback"}}}
 	})
 	all := append([]func(*oidc.Options, *accounts.Settings){func(o *oidc.Options, _ *accounts.Settings) {
@@ -50,7 +50,7 @@ func newTown(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) tow
 			FirstNameClaim: "given_name", LastNameClaim: "family_name", EmailClaim: "email",
 		}, {Slug: "other", ClientID: "x", Issuer: idp.url, Scopes: []string{"openid"}}}
 	}}, edits...)
-	return town{newHouse(t, all...), idp}
+	return town{newFixture(t, all...), idp}
 }
 
 // visit signs in at the provider and comes back with its answer.
@@ -149,7 +149,7 @@ func TestASecondFactorIsOwedAfterAProvider(t *testing.T) {
 
 func TestAForcedSecondFactorIsSetUpInTheConsole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(_ *oidc.Options, s *accounts.Settings) { s.ForceMFA = true })
+	h := newFixture(t, func(_ *oidc.Options, s *accounts.Settings) { s.ForceMFA = true })
 	b := h.browser()
 	a := bySPA()
 	p := b.get(b.signIn(b.begin(a), adaMail, adaPass).header.Get("Location"))
@@ -258,7 +258,7 @@ func TestAProviderThatIsNotThereStopsNobodyElse(t *testing.T) {
 	t.Parallel()
 	down := atomic.Bool{}
 	down.Store(true)
-	var idp *house
+	var idp *fixture
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
 			http.Error(w, "down", http.StatusBadGateway)
@@ -269,7 +269,7 @@ func TestAProviderThatIsNotThereStopsNobodyElse(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	provider := oidc.Provider{Slug: "corp", ClientID: platform, Issuer: front.URL, Scopes: []string{"openid"}}
-	h := newHouse(t, func(o *oidc.Options, _ *accounts.Settings) {
+	h := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.Providers, o.HTTP = []oidc.Provider{provider}, out(t, true)
 	})
 	idp = h
@@ -289,7 +289,7 @@ func TestAProviderThatIsNotThereStopsNobodyElse(t *testing.T) {
 	h.pass(2 * time.Hour)
 	require.Equal(t, http.StatusFound, b.get("/v2/login?provider=corp").status, "what was known is still used")
 
-	guarded := newHouse(t, func(o *oidc.Options, _ *accounts.Settings) {
+	guarded := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.Providers, o.HTTP = []oidc.Provider{provider}, out(t, false)
 	})
 	down.Store(false)
@@ -323,14 +323,14 @@ func TestTokenExchange(t *testing.T) {
 		"for another client": forgedBy(t, tn.idp, "svc-console", "", time.Hour),
 		"expired":            forgedBy(t, tn.idp, platform, "", -time.Hour),
 		"of another issuer":  forgedBy(t, tn.idp, platform, "https://evil.example", time.Hour),
-		"signed by others":   forgedBy(t, tn.house, platform, tn.idp.url, time.Hour),
+		"signed by others":   forgedBy(t, tn.fixture, platform, tn.idp.url, time.Hour),
 	} {
 		t.Run(name, func(t *testing.T) { refused(domain.CodeInvalidToken, "corp", token, "") })
 	}
 }
 
-// forgedBy is an identity token signed with the keys of a house.
-func forgedBy(t *testing.T, h *house, audience, issuer string, life time.Duration) string {
+// forgedBy is an identity token signed with the keys of a fixture.
+func forgedBy(t *testing.T, h *fixture, audience, issuer string, life time.Duration) string {
 	t.Helper()
 	key, err := h.keys.SigningKey(t.Context())
 	require.NoError(t, err)

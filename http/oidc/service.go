@@ -245,7 +245,7 @@ func (c Client) allows(uri string) bool {
 	u, ok := parseAbsolute(uri)
 	return ok && (slices.Contains(c.RedirectURIs, uri) ||
 		slices.ContainsFunc(c.RedirectURIs, func(known string) bool { return sameLoopback(u, known) }) ||
-		slices.ContainsFunc(c.Under, func(place string) bool { return isBelow(u, place) }))
+		slices.ContainsFunc(c.Under, func(base string) bool { return isBelow(u, base) }))
 }
 
 // allowsReturn reports whether uri is allowed after a logout: a redirect URI, or another one of its
@@ -281,8 +281,8 @@ func sameLoopback(u *url.URL, known string) bool {
 }
 
 // isBelow reports whether u is place or below it.
-func isBelow(u *url.URL, place string) bool {
-	p, err := url.Parse(place)
+func isBelow(u *url.URL, base string) bool {
+	p, err := url.Parse(base)
 	if err != nil || !isWeb(p) || u.Scheme != p.Scheme || !strings.EqualFold(u.Host, p.Host) {
 		return false
 	}

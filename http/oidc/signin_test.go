@@ -14,11 +14,11 @@ import (
 	"svc/http/oidc"
 )
 
-func (h *house) from() accounts.Client { return accounts.Client{IP: "127.0.0.1"} }
+func (h *fixture) from() accounts.Client { return accounts.Client{IP: "127.0.0.1"} }
 
 func TestTheSignInPage(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	at := b.begin(byConsole("login_hint", `ada"><b>@example.org`))
 	p := b.get(at)
@@ -39,10 +39,10 @@ func TestTheSignInPage(t *testing.T) {
 	require.NotContains(t, p.body, `role="alert"`)
 	require.Contains(t, p.body, p.header.Get("X-Correlation-Id"), "a reference for whoever asks for help")
 
-	hidden := newHouse(t, func(o *oidc.Options, _ *accounts.Settings) { o.DisableSignup = true })
+	hidden := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) { o.DisableSignup = true })
 	b = hidden.browser()
 	require.NotContains(t, b.get(b.begin(byConsole())).body, "sign-up")
-	none := newHouse(t, func(o *oidc.Options, s *accounts.Settings) { o.DisableSignin, s.DisableSignin = true, true })
+	none := newFixture(t, func(o *oidc.Options, s *accounts.Settings) { o.DisableSignin, s.DisableSignin = true, true })
 	b = none.browser()
 	at = b.begin(byConsole())
 	require.NotContains(t, b.get(at).body, "<form")
@@ -51,7 +51,7 @@ func TestTheSignInPage(t *testing.T) {
 
 func TestWrongPasswordsAreToldAndCounted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	at := b.begin(a)
@@ -83,7 +83,7 @@ func TestWrongPasswordsAreToldAndCounted(t *testing.T) {
 
 func TestAnAccountThatWaitsIsToldSo(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(_ *oidc.Options, s *accounts.Settings) { s.Validation = accounts.ValidationManual })
+	h := newFixture(t, func(_ *oidc.Options, s *accounts.Settings) { s.Validation = accounts.ValidationManual })
 	b := h.browser()
 	at := b.begin(byConsole())
 	require.Contains(t, b.signIn(at, adaMail, "wrong password").body, "not right")
@@ -93,7 +93,7 @@ func TestAnAccountThatWaitsIsToldSo(t *testing.T) {
 }
 
 // enrol sets up a second factor and returns a maker of codes.
-func (h *house) enrol(password string) (code func() string) {
+func (h *fixture) enrol(password string) (code func() string) {
 	opened, err := h.accounts.SignIn(h.t.Context(), accounts.Login{Email: adaMail, Password: password})
 	require.NoError(h.t, err)
 	setup, err := h.accounts.OfferMFA(h.t.Context(), opened, password)
@@ -110,7 +110,7 @@ func (h *house) enrol(password string) (code func() string) {
 
 func TestTheSecondFactorIsAskedForInASecondStep(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	code := h.enrol(adaPass)
 	b := h.browser()
 	a := byConsole()
@@ -153,7 +153,7 @@ func TestTheSecondFactorIsAskedForInASecondStep(t *testing.T) {
 
 func TestASignInBelongsToItsBrowser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b, other := h.browser(), h.browser()
 	a := byConsole()
 	at := b.begin(a)
@@ -177,7 +177,7 @@ func TestASignInBelongsToItsBrowser(t *testing.T) {
 
 func TestASignInEndsAfterTenMinutes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	a := byConsole()
 	at, slow := b.begin(a), b.begin(a)
@@ -192,7 +192,7 @@ func TestASignInEndsAfterTenMinutes(t *testing.T) {
 
 func TestOtherClientsNeedConsent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	b := h.browser()
 	inConsole := byConsole()
 	b.code(inConsole)

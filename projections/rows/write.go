@@ -155,10 +155,10 @@ func (b *batch) dropCollection(space string, number uint32) error {
 // redeclare drops the indexes that are declared no more, and fills those that are
 // new. An index whose fields are of another kind now has other keys.
 func (b *batch) redeclare(space string, was, is *collection.Info) error {
-	var kept []collection.Index
+	var unchanged []collection.Index
 	for _, x := range was.Declaration.All() {
 		if i := slices.IndexFunc(is.Declaration.All(), func(y collection.Index) bool { return sameIndex(x, y) }); i >= 0 && was.Declaration.SameKeys(is.Declaration, x) {
-			kept = append(kept, x)
+			unchanged = append(unchanged, x)
 			continue
 		}
 		if err := b.dropPrefix(indexKey(space, is.Collection, x)); err != nil {
@@ -166,7 +166,7 @@ func (b *batch) redeclare(space string, was, is *collection.Info) error {
 		}
 	}
 	for _, x := range is.Declaration.All() {
-		if slices.ContainsFunc(kept, func(y collection.Index) bool { return sameIndex(x, y) }) {
+		if slices.ContainsFunc(unchanged, func(y collection.Index) bool { return sameIndex(x, y) }) {
 			continue
 		}
 		if err := b.fillIndex(space, is, x); err != nil {
@@ -332,8 +332,8 @@ func (m *Model) newBatch() *batch {
 	}
 }
 
-// ensureRoom begins another transaction when so many bytes more are too many for this one.
-func (b *batch) ensureRoom(size int) error {
+// ensureSpace begins another transaction when so many bytes more are too many for this one.
+func (b *batch) ensureSpace(size int) error {
 	if b.keys < maxKeys && (b.bytes+size <= maxBytes || b.bytes == 0) {
 		b.bytes += size
 		b.keys++
@@ -421,14 +421,14 @@ func (b *batch) setJSON(key []byte, v any) error {
 }
 
 func (b *batch) set(key, v []byte) error {
-	if err := b.ensureRoom(len(key) + len(v)); err != nil {
+	if err := b.ensureSpace(len(key) + len(v)); err != nil {
 		return err
 	}
 	return b.txn.Set(key, v)
 }
 
 func (b *batch) delete(key []byte) error {
-	if err := b.ensureRoom(len(key)); err != nil {
+	if err := b.ensureSpace(len(key)); err != nil {
 		return err
 	}
 	return b.txn.Delete(key)

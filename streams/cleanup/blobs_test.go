@@ -37,7 +37,7 @@ func (o owners) WorkspaceBlobs(_ context.Context, workspaceID string, visit func
 const blobSize = 1 << 20
 
 // put stores a content that no other has, and returns its name.
-func (h *house) put(seed byte) string {
+func (h *fixture) put(seed byte) string {
 	h.t.Helper()
 	content := make([]byte, blobSize)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(content)
@@ -48,7 +48,7 @@ func (h *house) put(seed byte) string {
 }
 
 // appends appends events to an aggregate.
-func (h *house) appends(stream domain.StreamID, events ...domain.Event) {
+func (h *fixture) appends(stream domain.StreamID, events ...domain.Event) {
 	h.t.Helper()
 	c := eventstore.Commit{Stream: stream}
 	for _, ev := range events {
@@ -68,7 +68,7 @@ func facts(workspaceID, id, content string) file.Facts {
 }
 
 // onDisk is how many bytes the blobs take.
-func (h *house) onDisk() (size int64) {
+func (h *fixture) onDisk() (size int64) {
 	h.t.Helper()
 	require.NoError(h.t, filepath.WalkDir(filepath.Join(h.dir, "jetstream", "$G", "streams", "OBJ_BLOBS", "msgs"), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(d.Name()) == ".blk" {
@@ -82,7 +82,7 @@ func (h *house) onDisk() (size int64) {
 }
 
 // stored lists the blobs that there are.
-func (h *house) stored() (names []string) {
+func (h *fixture) stored() (names []string) {
 	h.t.Helper()
 	require.NoError(h.t, h.store.Blobs.List(h.t.Context(), func(b eventstore.Blob) error {
 		names = append(names, b.Name)

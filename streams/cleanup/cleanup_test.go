@@ -256,7 +256,7 @@ var (
 )
 
 // runs records activity events of one run.
-func (h *house) runs(events ...domain.Event) (last time.Time) {
+func (h *fixture) runs(events ...domain.Event) (last time.Time) {
 	h.t.Helper()
 	for _, ev := range events {
 		r, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
@@ -273,7 +273,7 @@ func (h *house) runs(events ...domain.Event) (last time.Time) {
 
 // standing is how a run is as the read models have it, its open trees, and how many waits
 // keep events from starting anything else.
-func (h *house) standing() (status projections.RunStatus, open []projections.UnfinishedTree, cancelling int) {
+func (h *fixture) standing() (status projections.RunStatus, open []projections.UnfinishedTree, cancelling int) {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	require.NoError(h.t, h.models.View(func(r projections.Reader) error {

@@ -113,8 +113,8 @@ func (r *run) dropFromModels(ctx context.Context, targets []target) (n uint64, e
 			}
 		}
 		for _, id := range ids {
-			shown, err := r.dropWorkspace(ctx, t, id)
-			if n += shown; err != nil {
+			visible, err := r.dropWorkspace(ctx, t, id)
+			if n += visible; err != nil {
 				return n, err
 			}
 		}
@@ -249,12 +249,12 @@ func (r *run) mayContinue(ctx context.Context, t projections.UnfinishedTree, ask
 // repeatCommits returns commits that repeat events before they are erased. They are not visible.
 func repeatCommits(events []domain.Recorded) (commits []eventstore.Commit) {
 	for _, ev := range events {
-		said := ev.Data
-		if wait, ok := said.(activity.WaitPending); ok {
+		data := ev.Data
+		if wait, ok := data.(activity.WaitPending); ok {
 			wait.Since = ev.At.UTC()
-			said = activity.WaitKept(wait)
+			data = activity.WaitKept(wait)
 		}
-		commits = append(commits, eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: said}}})
+		commits = append(commits, eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: data}}})
 	}
 	return commits
 }

@@ -29,8 +29,8 @@ var quiet = slog.New(slog.DiscardHandler)
 
 const day = 24 * time.Hour
 
-// house is a log with its read models, and the jobs that clean it.
-type house struct {
+// fixture is a log with its read models, and the jobs that clean it.
+type fixture struct {
 	t      testing.TB
 	dir    string
 	store  *jetstream.Store
@@ -96,7 +96,7 @@ func (p payloads) Erase(ctx context.Context, workspaceID string) error {
 	return p.store.EraseWorkspaceData(ctx, workspaceID)
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
@@ -107,7 +107,7 @@ func open(t *testing.T) *house {
 	require.NoError(t, err)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: quiet})
 	require.NoError(t, err)
-	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now(), owners: owners{}}
+	h := &fixture{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now(), owners: owners{}}
 	h.jobs = &cleanup.Jobs{
 		Log: h.log, Data: payloads{store: store}, Blobs: store.Blobs, BlobOwners: h.owners, Notes: memory, Models: models, Logger: quiet,
 		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
@@ -120,7 +120,7 @@ func open(t *testing.T) *house {
 var keepAll = cleanup.Terms{Retention: -1, MaxEvents: -1, Executions: -1, DeletionDelay: 30 * day}
 
 // happens records activity events and returns the last of them.
-func (h *house) happens(workspaceID string, events ...domain.Event) domain.Recorded {
+func (h *fixture) happens(workspaceID string, events ...domain.Event) domain.Recorded {
 	h.t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}, Meta: domain.Meta{CorrelationID: ulid.Make().String(), UserID: "u1"}}
 	for _, ev := range events {
@@ -154,7 +154,7 @@ func delivered(workspaceID, id string) domain.Event {
 var interaction = activity.Interaction{Automation: "a", Trigger: activity.Trigger{Type: activity.ByEndpoint}}
 
 // exists makes a workspace.
-func (h *house) exists(id string, events ...domain.Event) {
+func (h *fixture) exists(id string, events ...domain.Event) {
 	h.t.Helper()
 	c := eventstore.Commit{Stream: workspace.Stream(id)}
 	for _, ev := range append([]domain.Event{workspace.Created{Workspace: workspace.Snapshot{ID: id}}}, events...) {
@@ -165,7 +165,7 @@ func (h *house) exists(id string, events ...domain.Event) {
 }
 
 // cleans runs the indices job.
-func (h *house) cleans(t cleanup.Terms) activity.Cleaned {
+func (h *fixture) cleans(t cleanup.Terms) activity.Cleaned {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	done, err := h.jobs.Indices(h.t.Context(), t)
@@ -174,7 +174,7 @@ func (h *house) cleans(t cleanup.Terms) activity.Cleaned {
 }
 
 // known counts the activity events of a workspace that the index has.
-func (h *house) known(workspaceID string) (n int) {
+func (h *fixture) known(workspaceID string) (n int) {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
@@ -187,7 +187,7 @@ func (h *house) known(workspaceID string) (n int) {
 }
 
 // kept lists the types of what the log has of a workspace's activity.
-func (h *house) kept(workspaceID string) (types []string) {
+func (h *fixture) kept(workspaceID string) (types []string) {
 	h.t.Helper()
 	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
 	require.NoError(h.t, err)
@@ -202,7 +202,7 @@ func (h *house) kept(workspaceID string) (types []string) {
 }
 
 // isWhole checks that the read models are what the log makes of them.
-func (h *house) isWhole() {
+func (h *fixture) isWhole() {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	report, err := h.models.Verify(h.t.Context(), nil)
@@ -218,7 +218,7 @@ func (h *house) isWhole() {
 }
 
 // state returns the log of states as it lies on the disk: nobody may touch a byte of it.
-func (h *house) state() map[string][]byte {
+func (h *fixture) state() map[string][]byte {
 	h.t.Helper()
 	blocks, err := filepath.Glob(filepath.Join(h.dir, "jetstream", "*", "streams", string(domain.State), "msgs", "*.blk"))
 	require.NoError(h.t, err)

@@ -211,7 +211,7 @@ func (f *Feed) Oldest(ctx context.Context) (uint64, error) {
 
 func like(pattern, text string) bool { return feed.Like(pattern, text) }
 
-// readEvents returns the events at places, in their order. What was erased meanwhile is
+// readEvents returns the events at locations, in their order. What was erased meanwhile is
 // left out.
 func (f *Feed) readEvents(ctx context.Context, locations []location, need Need) ([]*Event, error) {
 	found := map[domain.Log]map[uint64]domain.Recorded{}

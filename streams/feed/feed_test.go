@@ -27,19 +27,19 @@ import (
 
 const patience = time.Minute
 
-// house is a log with its read models and a feed.
-type house struct {
+// fixture is a log with its read models and a feed.
+type fixture struct {
 	t      testing.TB
 	store  *jetstream.Store
 	models *projections.Models
 	feed   *feed.Feed
 }
 
-func open(t testing.TB) *house {
+func open(t testing.TB) *fixture {
 	store, models := livetest.Open(t)
 	made, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: store.Payloads, Broadcast: store.Broadcast("live")})
 	require.NoError(t, err)
-	h := &house{t, store, models, made}
+	h := &fixture{t, store, models, made}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = made.Run(ctx) })
@@ -48,7 +48,7 @@ func open(t testing.TB) *house {
 }
 
 // emit records an activity event and returns its id.
-func (h *house) emit(workspaceID, name string, payload any) string {
+func (h *fixture) emit(workspaceID, name string, payload any) string {
 	body, err := json.Marshal(payload)
 	require.NoError(h.t, err)
 	id := ulid.Make().String()
@@ -62,7 +62,7 @@ func (h *house) emit(workspaceID, name string, payload any) string {
 }
 
 // fact records a fact about an aggregate of its own.
-func (h *house) fact(workspaceID string) string {
+func (h *fixture) fact(workspaceID string) string {
 	id := ulid.Make().String()
 	_, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: workspaceID, Kind: "session", ID: id}, Facts: []eventstore.Fact{{ID: id, Event: session.Ended{SessionID: id, UserID: "x"}}},
@@ -71,7 +71,7 @@ func (h *house) fact(workspaceID string) string {
 	return id
 }
 
-func (h *house) walk(r feed.Range) (ids []string, events []*feed.Event) {
+func (h *fixture) walk(r feed.Range) (ids []string, events []*feed.Event) {
 	require.NoError(h.t, h.feed.Walk(h.t.Context(), r, func(e *feed.Event) (bool, error) {
 		ids, events = append(ids, e.ID), append(events, e)
 		return true, nil
@@ -191,7 +191,7 @@ func TestFollowersMissNothingAndGetNothingTwice(t *testing.T) {
 }
 
 // followInPieces follows from the beginning, and breaks off and comes back at random.
-func (h *house) followInPieces(ctx context.Context, random *rand.Rand, total int) (ids []string) {
+func (h *fixture) followInPieces(ctx context.Context, random *rand.Rand, total int) (ids []string) {
 	enough := errors.New("enough")
 	at := domain.Position{}
 	for len(ids) < total {

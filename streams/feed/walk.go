@@ -94,7 +94,7 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 	}
 }
 
-// loadEvents returns the events at places as a walk visits them.
+// loadEvents returns the events at locations as a walk visits them.
 func (f *Feed) loadEvents(ctx context.Context, r Range, locations []location) ([]*Event, error) {
 	if r.Need != Indexed || r.WorkspaceID == "" {
 		return f.readEvents(ctx, locations, r.Need)
@@ -116,7 +116,7 @@ type location struct {
 	event       *domain.Recorded // when it was read already
 }
 
-// walker goes through the places of a range.
+// walker goes through the locations of a range.
 type walker struct {
 	feed  *Feed
 	r     Range
@@ -127,7 +127,7 @@ type walker struct {
 
 func (f *Feed) walker(r Range) *walker { return &walker{feed: f, r: r} }
 
-// next returns up to size places of events that may match; more is false when there
+// next returns up to size locations of events that may match; more is false when there
 // are no others.
 func (w *walker) next(ctx context.Context, size int) (locations []location, more bool, err error) {
 	if w.r.WorkspaceID == "" {

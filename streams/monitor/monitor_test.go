@@ -83,20 +83,20 @@ func (e *ear) checks() int {
 	return e.checked
 }
 
-// house is a log that is monitored.
-type house struct {
+// fixture is a log that is monitored.
+type fixture struct {
 	t     *testing.T
 	store *jetstream.Store
 	ear   *ear
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	store, models := livetest.Open(t)
 	quiet := slog.New(slog.DiscardHandler)
 	events, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: store.Payloads, Broadcast: store.Broadcast("live"), Log: quiet})
 	require.NoError(t, err)
-	h := &house{t, store, &ear{}}
+	h := &fixture{t, store, &ear{}}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = events.Run(ctx) })
@@ -114,12 +114,12 @@ func open(t *testing.T) *house {
 }
 
 // emit records an event and returns its id.
-func (h *house) emit(workspaceID, name string, target *domain.Target) string {
+func (h *fixture) emit(workspaceID, name string, target *domain.Target) string {
 	h.t.Helper()
 	return h.record(domain.StreamID{Scope: workspaceID}, eventstore.Fact{Event: domain.Unknown{Name: name, Body: json.RawMessage(`{}`)}, Target: target})
 }
 
-func (h *house) record(at domain.StreamID, fact eventstore.Fact) string {
+func (h *fixture) record(at domain.StreamID, fact eventstore.Fact) string {
 	h.t.Helper()
 	fact.ID = ulid.Make().String()
 	_, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{Stream: at, Facts: []eventstore.Fact{fact}})
@@ -128,7 +128,7 @@ func (h *house) record(at domain.StreamID, fact eventstore.Fact) string {
 }
 
 // hears waits until everything in want was heard, and nothing else.
-func (h *house) hears(want []string) {
+func (h *fixture) hears(want []string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.ear.all()) >= len(want) }, patience, time.Millisecond)
 	require.Equal(h.t, want, h.ear.all())

@@ -64,8 +64,8 @@ func (c *clock) set(at time.Time) {
 // tomorrow is a midnight after everything that the log says of a test.
 func tomorrow() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(48 * time.Hour) }
 
-// house is a log with workspaces in it.
-type house struct {
+// fixture is a log with workspaces in it.
+type fixture struct {
 	t      testing.TB
 	store  *jetstream.Store
 	vault  *vault.Vault
@@ -76,9 +76,9 @@ type house struct {
 	first  *node // which reads for the test
 }
 
-func open(t testing.TB) *house {
+func open(t testing.TB) *fixture {
 	t.Helper()
-	h := &house{t: t, clock: &clock{at: tomorrow()}, last: map[domain.StreamID]uint64{}}
+	h := &fixture{t: t, clock: &clock{at: tomorrow()}, last: map[domain.StreamID]uint64{}}
 	h.zone.Store(time.UTC)
 	h.store = livetest.Store(t, jetstream.Options{})
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
@@ -88,7 +88,7 @@ func open(t testing.TB) *house {
 	return h
 }
 
-func (h *house) bucket(name string) *jetstream.Bucket {
+func (h *fixture) bucket(name string) *jetstream.Bucket {
 	h.t.Helper()
 	b, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
@@ -96,7 +96,7 @@ func (h *house) bucket(name string) *jetstream.Bucket {
 }
 
 // add records an event of an aggregate and waits until it can be read.
-func (h *house) add(id domain.StreamID, ev domain.Event) uint64 {
+func (h *fixture) add(id domain.StreamID, ev domain.Event) uint64 {
 	h.t.Helper()
 	r, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: id, Expected: h.last[id], Meta: domain.Meta{UserID: "u1", CorrelationID: "c1"},
@@ -107,7 +107,7 @@ func (h *house) add(id domain.StreamID, ev domain.Event) uint64 {
 	return r.Seqs[0]
 }
 
-func (h *house) create(id string, entries ...workspace.Entry) {
+func (h *fixture) create(id string, entries ...workspace.Entry) {
 	h.t.Helper()
 	h.add(workspace.Stream(id), workspace.Created{
 		Workspace: workspace.Snapshot{ID: id, Settings: workspace.Settings{Name: id, Slug: id}}, Entries: entries,
@@ -136,7 +136,7 @@ func entry(path, body string) workspace.Entry {
 }
 
 // publish makes the content of a workspace that of an app.
-func (h *house) publish(slug, workspaceID string) {
+func (h *fixture) publish(slug, workspaceID string) {
 	h.t.Helper()
 	id := app.Stream(slug)
 	history, err := h.store.Log.Load(h.t.Context(), id, 0)
@@ -157,7 +157,7 @@ func (h *house) publish(slug, workspaceID string) {
 
 // node is one of the nodes that run automations.
 type node struct {
-	*house
+	*fixture
 	models  *projections.Models
 	library *programs.Library
 	runtime *runtime.Runtime
@@ -200,9 +200,9 @@ func (p *paces) change(change func()) {
 }
 
 // node makes a node that does not fire yet.
-func (h *house) node() *node {
+func (h *fixture) node() *node {
 	h.t.Helper()
-	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store.Log, keeps: h.memory, journal: h.store.Log, most: 3, stop: func() {}}
+	n := &node{fixture: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store.Log, keeps: h.memory, journal: h.store.Log, most: 3, stop: func() {}}
 	var err error
 	n.library, err = programs.New(programs.Options{
 		Contents: contents{n.models}, Secrets: noSecrets{}, Vault: h.vault,

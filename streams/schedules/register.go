@@ -198,9 +198,9 @@ func (v *registrationUpdate) readSchedules(ctx context.Context, programSet *prog
 
 // savedAt returns the sequence of the change that created or updated an automation in the workspace.
 func (v *registrationUpdate) savedAt(p *programs.Program) (seq uint64, err error) {
-	path, place := "automations/"+p.Slug, p.Scope
-	for ; place.Parent != nil; place = place.Parent {
-		path = "imports/" + place.Slug
+	path, scope := "automations/"+p.Slug, p.Scope
+	for ; scope.Parent != nil; scope = scope.Parent {
+		path = "imports/" + scope.Slug
 	}
 	r := v.Models.Reader()
 	defer r.Close()

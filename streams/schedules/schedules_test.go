@@ -21,8 +21,8 @@ import (
 	"svc/projections"
 )
 
-// clocked opens a house with a workspace w1, at some minutes past ten.
-func clocked(t testing.TB, minute int, entries ...workspace.Entry) (h *house, at func(minute, second int) time.Time) {
+// clocked opens a fixture with a workspace w1, at some minutes past ten.
+func clocked(t testing.TB, minute int, entries ...workspace.Entry) (h *fixture, at func(minute, second int) time.Time) {
 	t.Helper()
 	h = open(t)
 	base := h.clock.now().Add(10 * time.Hour)
@@ -100,7 +100,7 @@ func TestAScheduleThatIsNewDoesNotFireForTimesBeforeIt(t *testing.T) {
 }
 
 // last2 waits for the firings of the last time, when two fired together.
-func (h *house) last2(workspaceID string) []fired {
+func (h *fixture) last2(workspaceID string) []fired {
 	h.t.Helper()
 	var found []fired
 	require.Eventually(h.t, func() bool {
@@ -155,7 +155,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 }
 
 // events returns the activity of a workspace of a type, as the log has it.
-func (h *house) events(workspaceID, eventType string) (all []domain.Recorded) {
+func (h *fixture) events(workspaceID, eventType string) (all []domain.Recorded) {
 	h.t.Helper()
 	seqs := h.sequences(workspaceID, eventType)
 	if len(seqs) == 0 {
@@ -167,7 +167,7 @@ func (h *house) events(workspaceID, eventType string) (all []domain.Recorded) {
 }
 
 // sequences returns where the activity of a workspace of a type is.
-func (h *house) sequences(workspaceID, eventType string) (seqs []uint64) {
+func (h *fixture) sequences(workspaceID, eventType string) (seqs []uint64) {
 	h.t.Helper()
 	among := projections.FeedSelection{List: projections.ByType, Text: eventType}
 	require.NoError(h.t, h.first.models.View(func(r projections.Reader) error {
@@ -186,7 +186,7 @@ type fired struct {
 }
 
 // firings returns what fired in a workspace.
-func (h *house) firings(workspaceID string) (all []fired) {
+func (h *fixture) firings(workspaceID string) (all []fired) {
 	h.t.Helper()
 	for _, ev := range h.events(workspaceID, "runtime.schedules.triggered") {
 		e, ok := ev.Data.(activity.ScheduleFired)
@@ -197,14 +197,14 @@ func (h *house) firings(workspaceID string) (all []fired) {
 }
 
 // fires waits until a workspace has fired so much.
-func (h *house) fires(workspaceID string, n int) []fired {
+func (h *fixture) fires(workspaceID string, n int) []fired {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.firings(workspaceID)) >= n }, patience, tick)
 	return h.firings(workspaceID)
 }
 
 // executions returns the executions of a workspace.
-func (h *house) executions(workspaceID string) (all []activity.Executed) {
+func (h *fixture) executions(workspaceID string) (all []activity.Executed) {
 	h.t.Helper()
 	for _, ev := range h.events(workspaceID, "runtime.automations.executed") {
 		e, ok := ev.Data.(activity.Executed)
@@ -215,7 +215,7 @@ func (h *house) executions(workspaceID string) (all []activity.Executed) {
 }
 
 // registers waits until a workspace has so many registrations, and returns them.
-func (h *house) registers(workspaceID string, n int) (all []activity.Scheduled) {
+func (h *fixture) registers(workspaceID string, n int) (all []activity.Scheduled) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.sequences(workspaceID, "runtime.schedules.created")) >= n }, patience, tick)
 	for _, ev := range h.events(workspaceID, "runtime.schedules.created") {
@@ -234,7 +234,7 @@ type told struct {
 
 // tells returns the registrations of a workspace from the n-th on, once there are so
 // many.
-func (h *house) tells(workspaceID string, from, n int) (all []told) {
+func (h *fixture) tells(workspaceID string, from, n int) (all []told) {
 	h.t.Helper()
 	for _, e := range h.registers(workspaceID, n)[from:] {
 		all = append(all, told{e.Slug, e.Schedules})
@@ -417,7 +417,7 @@ func TestTheZoneOfSchedulesMayChange(t *testing.T) {
 }
 
 // passes sets the clock and waits until it was looked at.
-func (h *house) passes(now time.Time) {
+func (h *fixture) passes(now time.Time) {
 	h.t.Helper()
 	before := h.clock.looks.Load()
 	h.clock.set(now)
@@ -480,9 +480,9 @@ func (noSecrets) Known(context.Context, string) ([]programs.Workspace, error) { 
 
 func (noSecrets) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
 
-// many opens a house with workspaces that have a thousand schedules each. The ones with
+// many opens a fixture with workspaces that have a thousand schedules each. The ones with
 // a number below due are every five minutes, the others once a day, later.
-func many(t testing.TB, workspaces, due int) (h *house, at func(minute, second int) time.Time) {
+func many(t testing.TB, workspaces, due int) (h *fixture, at func(minute, second int) time.Time) {
 	t.Helper()
 	h, at = clocked(t, 1)
 	for w := range workspaces {
@@ -504,7 +504,7 @@ func many(t testing.TB, workspaces, due int) (h *house, at func(minute, second i
 }
 
 // total is how many events of a type the workspaces have.
-func (h *house) total(workspaces int, eventType string) (n int) {
+func (h *fixture) total(workspaces int, eventType string) (n int) {
 	for w := range workspaces {
 		n += len(h.sequences(fmt.Sprintf("many-%d", w), eventType))
 	}

@@ -28,7 +28,7 @@ func stuck(slug string) workspace.Entry {
 }
 
 // begun returns how often the trees of w1 were begun that did not end.
-func (h *house) begun() (attempts []int) {
+func (h *fixture) begun() (attempts []int) {
 	require.NoError(h.t, h.first.models.View(func(r projections.Reader) error {
 		return projections.Runs{}.Unfinished(r, func(tree projections.UnfinishedTree) bool {
 			attempts = append(attempts, tree.Attempt)
@@ -39,7 +39,7 @@ func (h *house) begun() (attempts []int) {
 }
 
 // started is how often trees are on the log as begun.
-func (h *house) started() (n int) {
+func (h *fixture) started() (n int) {
 	h.t.Helper()
 	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
 	require.NoError(h.t, err)
@@ -53,7 +53,7 @@ func (h *house) started() (n int) {
 	return n
 }
 
-func (h *house) begins(attempt int) {
+func (h *fixture) begins(attempt int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
 		all := h.begun()
@@ -269,7 +269,7 @@ func (n *node) loses() (take func()) {
 }
 
 // stays checks something again and again for a while.
-func (h *house) stays(d time.Duration, check func()) {
+func (h *fixture) stays(d time.Duration, check func()) {
 	h.t.Helper()
 	over, look := time.NewTimer(d), time.NewTicker(10*tick)
 	defer over.Stop()

@@ -158,7 +158,7 @@ func (a *orphanHandler) isStillTriggered(ctx context.Context, o Orphan) (bool, e
 		if programs.IsAboutApp(o.Trigger.Value) {
 			recordedOn = domain.Platform
 		}
-		if _, kept, err := a.Feed.Get(ctx, recordedOn, o.Trigger.ID); err != nil || !kept {
+		if _, found, err := a.Feed.Get(ctx, recordedOn, o.Trigger.ID); err != nil || !found {
 			return false, err
 		}
 	}

@@ -133,13 +133,13 @@ func adopting(t *testing.T) (*orphanHandler, *slowLog) {
 // stood is a tree that stands in a wait and that nobody runs.
 func (a *orphanHandler) stood(t *testing.T, log *slowLog) (o Orphan) {
 	t.Helper()
-	house, err := a.Programs.ProgramSet(t.Context(), "w1")
+	programSet, err := a.Programs.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
 	o = Orphan{Attempt: 1, Parked: true, OnlyWaits: true}
 	o.WorkspaceID, o.CorrelationID, o.Automation = "w1", "r1", "a"
 	o.Trigger = activity.Trigger{Type: activity.ByEvent, Value: "go", ID: "e1"}
 	run := a.Runtime.Launch(runtime.Start{
-		ProgramSet: house, Program: house.Program("a"), Input: &value.Object{}, CorrelationID: "r1", Depth: 1, Attempt: 1, Trigger: o.Trigger,
+		ProgramSet: programSet, Program: programSet.Program("a"), Input: &value.Object{}, CorrelationID: "r1", Depth: 1, Attempt: 1, Trigger: o.Trigger,
 	})
 	<-run.Parked()
 	a.Runtime.BreakOffAll()

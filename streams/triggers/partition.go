@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/automation"
@@ -62,7 +63,7 @@ func (s *partition) run(ctx context.Context) error {
 		return err
 	}
 	var parts sync.WaitGroup
-	parts.Go(func() { s.saveLoop(ctx) })
+	parts.Go(func() { commands.Every(ctx, saveInterval, func() { s.saveCursor(false) }) })
 	parts.Go(func() { newOrphanHandler(s, s.findOrphans).handleLoop(ctx) })
 	err = s.Feed.Follow(ctx, live.Following{After: after, Need: live.Logged}, func(d live.Delivery) error { return s.receive(ctx, d) })
 	cancel(err)
@@ -130,20 +131,6 @@ func (s *partition) awaitSaved(ctx context.Context, events []*feed.Event) error 
 		streams.PauseAfterFault(ctx)
 	}
 	return nil
-}
-
-// saveLoop saves the cursor while it moves.
-func (s *partition) saveLoop(ctx context.Context) {
-	tick := time.NewTicker(saveInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.saveCursor(false)
-		}
-	}
 }
 
 func (s *partition) saveCursor(ending bool) {
@@ -353,8 +340,8 @@ var errCaughtUp = errors.New("the workspace has caught up")
 
 // How often it is checked whether a workspace has caught up, and whether its queue has room.
 const (
-	rejoinInterval = 50 * time.Millisecond
-	roomInterval   = 100 * time.Millisecond
+	rejoinInterval   = 50 * time.Millisecond
+	capacityInterval = 100 * time.Millisecond
 )
 
 // catchUp reads a workspace separately, at its own pace, until it has read everything that the partition has skipped.
@@ -371,7 +358,7 @@ func (s *partition) catchUp(ctx context.Context, p *workspaceQueue, l *backlog, 
 				if !s.mayStart(e) {
 					continue
 				}
-				if err := s.waitForRoom(ctx, p); err != nil {
+				if err := s.waitForCapacity(ctx, p); err != nil {
 					return err
 				}
 				s.mu.Lock()
@@ -388,8 +375,8 @@ func (s *partition) catchUp(ctx context.Context, p *workspaceQueue, l *backlog, 
 	}
 }
 
-// waitForRoom waits until the queue of the workspace has room.
-func (s *partition) waitForRoom(ctx context.Context, p *workspaceQueue) error {
+// waitForCapacity waits until the queue of the workspace has room.
+func (s *partition) waitForCapacity(ctx context.Context, p *workspaceQueue) error {
 	for {
 		s.mu.Lock()
 		full := p.open >= s.maxOpen()
@@ -397,7 +384,7 @@ func (s *partition) waitForRoom(ctx context.Context, p *workspaceQueue) error {
 		if !full {
 			return nil
 		}
-		look := time.NewTimer(roomInterval)
+		look := time.NewTimer(capacityInterval)
 		select {
 		case <-ctx.Done():
 			look.Stop()

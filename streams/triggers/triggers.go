@@ -119,8 +119,8 @@ func (t *Triggers) InitCursors(ctx context.Context) error {
 
 // initCursor returns the cursor of a partition, and stores it if there is none.
 func (t *Triggers) initCursor(ctx context.Context, number int) (at domain.Position, err error) {
-	at, kept, err := t.loadCursor(ctx, number)
-	if err == nil && !kept {
+	at, found, err := t.loadCursor(ctx, number)
+	if err == nil && !found {
 		_, err = t.Cursors.Create(ctx, streams.PartitionKey(t.shares, number), []byte(at.Token()))
 		if errors.Is(err, eventstore.ErrConflict) { // another node was faster
 			at, _, err = t.loadCursor(ctx, number)
@@ -133,14 +133,14 @@ func (t *Triggers) initCursor(ctx context.Context, number int) (at domain.Positi
 }
 
 // loadCursor returns the cursor of a partition, or where it begins, and whether it is stored.
-func (t *Triggers) loadCursor(ctx context.Context, number int) (at domain.Position, kept bool, err error) {
-	at, ever, kept, err := streams.LoadCursor(ctx, t.Cursors, t.shares, number, func(value []byte) (domain.Position, error) {
+func (t *Triggers) loadCursor(ctx context.Context, number int) (at domain.Position, found bool, err error) {
+	at, ever, found, err := streams.LoadCursor(ctx, t.Cursors, t.shares, number, func(value []byte) (domain.Position, error) {
 		return domain.ParsePosition(string(value))
 	})
 	if err == nil && !ever {
 		at = t.startPosition
 	}
-	return at, kept, err
+	return at, found, err
 }
 
 // Run starts automations until ctx ends.

@@ -26,7 +26,7 @@ func TestAWorkspaceWhoseReceiversAllHangLeavesPlacesToOthers(t *testing.T) {
 	for range taken {
 		b.release("w1", true)
 	}
-	require.Equal(t, map[string]int{"w2": maxPerSubscription}, b.held, "what is given back is forgotten")
+	require.Equal(t, map[string]int{"w2": maxPerSubscription}, b.used, "what is given back is forgotten")
 }
 
 func TestReceiversThatNobodyKnowsLeaveHalfToThoseThatDoWell(t *testing.T) {

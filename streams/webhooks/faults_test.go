@@ -32,7 +32,7 @@ import (
 )
 
 // record returns a subscription as it is now, and how its receiver does.
-func (h *house) record(id string) (rec projections.SubscriptionRecord, health subscription.Health) {
+func (h *fixture) record(id string) (rec projections.SubscriptionRecord, health subscription.Health) {
 	h.t.Helper()
 	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
 		var err error
@@ -196,7 +196,7 @@ func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	h.await("it is disabled", func() bool { rec, _ := h.record(sub.ID); return rec.Disabled })
 	rec, _ := h.record(sub.ID)
 	require.Contains(t, rec.Reason, "failed since")
-	require.Equal(t, []string{sub.ID}, h.told())
+	require.Equal(t, []string{sub.ID}, h.failureIDs())
 	missed := h.emit("while disabled", 1)
 	h.await("it is in the feed", func() bool { _, ok, err := h.feed.Get(t.Context(), "w1", missed[0]); return ok && err == nil })
 
@@ -226,7 +226,7 @@ func TestFailuresFromBeforeItWasEnabledDoNotDisableIt(t *testing.T) {
 	t.Parallel()
 	var c clock
 	rc, down := downReceiver(t)
-	var h *house
+	var h *fixture
 	var sub subscription.State
 	late := make(chan error, 1)
 	no := false
@@ -255,8 +255,8 @@ func TestFailuresFromBeforeItWasEnabledDoNotDisableIt(t *testing.T) {
 	h.awaitStatus(sub.ID, first[0], subscription.Succeeded)
 }
 
-// told lists the subscriptions that an error event of the workspace is about.
-func (h *house) told() (ids []string) {
+// failureIDs lists the subscriptions that an error event of the workspace is about.
+func (h *fixture) failureIDs() (ids []string) {
 	h.t.Helper()
 	ctx, done := context.WithTimeout(h.t.Context(), patience)
 	defer done()
@@ -320,7 +320,7 @@ func (f *flaky) Append(ctx context.Context, commits ...eventstore.Commit) (event
 }
 
 // crash ends what delivers with nothing recorded of what it was at, and begins again.
-func (h *house) crash() {
+func (h *fixture) crash() {
 	gone := errors.New("the process is gone")
 	h.opts.Store.(*flaky).fault.Store(&gone)
 	h.stop()
@@ -328,13 +328,13 @@ func (h *house) crash() {
 	h.start()
 }
 
-// openFlaky is a house whose store can fail.
-func openFlaky(t *testing.T, changes ...func(*webhooks.Options)) *house {
+// openFlaky is a fixture whose store can fail.
+func openFlaky(t *testing.T, changes ...func(*webhooks.Options)) *fixture {
 	return open(t, append(changes, func(o *webhooks.Options) { o.Store = &flaky{Store: o.Store} })...)
 }
 
 // emitMany is emit of more than fits into one commit.
-func (h *house) emitMany(key string, n int) (ids []string) {
+func (h *fixture) emitMany(key string, n int) (ids []string) {
 	h.t.Helper()
 	for from := 0; from < n; from += 200 {
 		ids = append(ids, h.emit(key, upTo(n)[from:from+200]...)...)
@@ -450,7 +450,7 @@ func TestOneNodeDeliversAndAnotherTakesOver(t *testing.T) {
 		return streams.Lease{Bucket: leases, Name: name, TTL: 3 * time.Second, Log: quiet}.Hold(ctx, work)
 	}
 	h.start()
-	other := &house{t: t, store: h.store, models: h.models, feed: h.feed, subs: h.subs, opts: h.opts}
+	other := &fixture{t: t, store: h.store, models: h.models, feed: h.feed, subs: h.subs, opts: h.opts}
 	other.opts.Store = &flaky{Store: h.store.Log}
 	other.start()
 	t.Cleanup(other.stop)
@@ -475,7 +475,7 @@ func TestOneNodeDeliversAndAnotherTakesOver(t *testing.T) {
 		h.awaitStatus(id, second[19], subscription.Succeeded)
 	}
 	require.Len(t, rc.seen(), subs*40)
-	h.start() // so that the house can be closed
+	h.start() // so that the fixture can be closed
 }
 
 // What a receiver has taken when a node stops is not sent again by the next one: the

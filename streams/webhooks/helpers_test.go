@@ -41,8 +41,8 @@ var quiet = slog.New(slog.DiscardHandler)
 
 const patience = 2 * time.Minute
 
-// house is webhooks over a real log, real read models and a real feed.
-type house struct {
+// fixture is webhooks over a real log, real read models and a real feed.
+type fixture struct {
 	t      *testing.T
 	store  *jetstream.Store
 	models *projections.Models
@@ -64,10 +64,10 @@ func (alone) Hold(ctx context.Context, _ string, work func(context.Context) erro
 	return work(ctx)
 }
 
-// open builds a house with a workspace w1, and delivers.
-func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
+// open builds a fixture with a workspace w1, and delivers.
+func open(t *testing.T, changes ...func(*webhooks.Options)) *fixture {
 	t.Helper()
-	h := &house{t: t}
+	h := &fixture{t: t}
 	h.store, h.models = livetest.Open(t)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	return h
 }
 
-func (h *house) bucket(name string) *jetstream.Bucket {
+func (h *fixture) bucket(name string) *jetstream.Bucket {
 	h.t.Helper()
 	b, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
@@ -110,7 +110,7 @@ func (h *house) bucket(name string) *jetstream.Bucket {
 }
 
 // background runs something until the test ends.
-func (h *house) background(run func(context.Context)) {
+func (h *fixture) background(run func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { run(ctx) })
@@ -118,7 +118,7 @@ func (h *house) background(run func(context.Context)) {
 }
 
 // start begins to deliver, as a node does that has just come up.
-func (h *house) start() {
+func (h *fixture) start() {
 	h.hooks = webhooks.New(h.opts)
 	var ctx context.Context
 	ctx, h.end = context.WithCancel(context.Background())
@@ -130,13 +130,13 @@ func (h *house) start() {
 }
 
 // stop ends what delivers.
-func (h *house) stop() {
+func (h *fixture) stop() {
 	h.end()
 	h.running.Wait()
 }
 
 // subscribe makes a subscription of w1.
-func (h *house) subscribe(url string, change ...func(*subscription.Terms)) (state subscription.State, secret string) {
+func (h *fixture) subscribe(url string, change ...func(*subscription.Terms)) (state subscription.State, secret string) {
 	h.t.Helper()
 	terms := subscription.Terms{URL: url, Types: []string{"orders.*"}}
 	for _, c := range change {
@@ -148,7 +148,7 @@ func (h *house) subscribe(url string, change ...func(*subscription.Terms)) (stat
 }
 
 // emit records events of w1, each with a key and a number, and returns their ids.
-func (h *house) emit(key string, numbers ...int) (ids []string) {
+func (h *fixture) emit(key string, numbers ...int) (ids []string) {
 	h.t.Helper()
 	var facts []eventstore.Fact
 	for _, n := range numbers {
@@ -164,7 +164,7 @@ func (h *house) emit(key string, numbers ...int) (ids []string) {
 }
 
 // delivery returns a delivery as it is recorded.
-func (h *house) delivery(sub, event string) (d projections.DeliveryRecord) {
+func (h *fixture) delivery(sub, event string) (d projections.DeliveryRecord) {
 	h.t.Helper()
 	require.NoError(h.t, h.models.View(func(r projections.Reader) (err error) {
 		d, _, err = projections.Deliveries{}.Get(r, subscription.DeliveryID(sub, event, ""))
@@ -174,13 +174,13 @@ func (h *house) delivery(sub, event string) (d projections.DeliveryRecord) {
 }
 
 // await waits for something.
-func (h *house) await(what string, is func() bool) {
+func (h *fixture) await(what string, is func() bool) {
 	h.t.Helper()
 	require.Eventually(h.t, is, patience, 10*time.Millisecond, what)
 }
 
 // awaitStatus waits until a delivery has a status.
-func (h *house) awaitStatus(sub, event string, status subscription.Status) (d projections.DeliveryRecord) {
+func (h *fixture) awaitStatus(sub, event string, status subscription.Status) (d projections.DeliveryRecord) {
 	h.t.Helper()
 	h.await("the delivery must be "+string(status), func() bool {
 		d = h.delivery(sub, event)

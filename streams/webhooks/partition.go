@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -232,24 +234,14 @@ const saveInterval = 250 * time.Millisecond
 
 // saveCursors saves cursors that moved, until ctx ends.
 func (p *partition) saveCursors(ctx context.Context) {
-	tick := time.NewTicker(saveInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	commands.Every(ctx, saveInterval, func() {
 		p.mu.Lock()
-		list := make([]*worker, 0, len(p.workers))
-		for _, w := range p.workers {
-			list = append(list, w)
-		}
+		list := slices.Collect(maps.Values(p.workers))
 		p.mu.Unlock()
 		for _, w := range list {
 			p.saveCursor(w, false)
 		}
-	}
+	})
 }
 
 // saveTimeout limits how long saving one cursor may take.
@@ -307,12 +299,12 @@ const (
 type bulkhead struct {
 	mu      sync.Mutex
 	free    int
-	held    map[string]int         // by workspace, for healthy receivers
+	used    map[string]int         // by workspace, for healthy receivers
 	waiting map[chan struct{}]bool // to be notified when a slot is free
 }
 
 func newBulkhead() *bulkhead {
-	return &bulkhead{free: maxPerNode, held: map[string]int{}, waiting: map[chan struct{}]bool{}}
+	return &bulkhead{free: maxPerNode, used: map[string]int{}, waiting: map[chan struct{}]bool{}}
 }
 
 // acquire acquires a slot for a subscription that holds some already. When there is none, the channel is notified
@@ -324,13 +316,13 @@ func (b *bulkhead) acquire(workspaceID string, have int, well bool, again chan s
 	if !well {
 		free -= healthyReserve
 	}
-	if free <= 0 || have > free/subscriptionShare || well && b.held[workspaceID] > free/workspaceShare {
+	if free <= 0 || have > free/subscriptionShare || well && b.used[workspaceID] > free/workspaceShare {
 		b.waiting[again] = true
 		return false
 	}
 	b.free--
 	if well {
-		b.held[workspaceID]++
+		b.used[workspaceID]++
 	}
 	return true
 }
@@ -341,10 +333,10 @@ func (b *bulkhead) release(workspaceID string, well bool) {
 	defer b.mu.Unlock()
 	b.free++
 	if well {
-		b.held[workspaceID]--
+		b.used[workspaceID]--
 	}
-	if b.held[workspaceID] == 0 {
-		delete(b.held, workspaceID)
+	if b.used[workspaceID] == 0 {
+		delete(b.used, workspaceID)
 	}
 	for again := range b.waiting {
 		notify(again)

@@ -81,11 +81,11 @@ func (r *recorder) nextBatch() (batch []record, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), maxRecords)
-	taken := r.queue[:n:n]
+	queued := r.queue[:n:n]
 	if r.queue = r.queue[n:]; len(r.queue) == 0 {
 		r.queue = nil
 	}
-	return taken, r.ended
+	return queued, r.ended
 }
 
 // run stores records until finish is called or ctx ends. Events of records that are not stored then are read again:

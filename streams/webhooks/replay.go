@@ -145,12 +145,12 @@ func (p *replayer) enqueueEvents(ctx context.Context) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := p.awaitRoom(ctx); err != nil {
+		if err := p.waitForCapacity(ctx); err != nil {
 			return err
 		}
 		at, err := p.append(ctx, p.sub.WorkspaceID, attemptedFact(batch...))
 		if err == nil {
-			err = p.models.Reach(ctx, at) // so that awaitRoom counts them
+			err = p.models.Reach(ctx, at) // so that waitForCapacity counts them
 		}
 		if err != nil {
 			return err
@@ -182,8 +182,8 @@ func (p *replayer) enqueueEvents(ctx context.Context) error {
 	return p.recordProgress(ctx)
 }
 
-// awaitRoom waits until the queue has room, while the subscription exists.
-func (p *replayer) awaitRoom(ctx context.Context) error {
+// waitForCapacity waits until the queue has room, while the subscription exists.
+func (p *replayer) waitForCapacity(ctx context.Context) error {
 	for {
 		waiting, err := p.models.WaitingDeliveries(p.sub.ID)
 		if err != nil || waiting < replayAhead {

@@ -30,7 +30,7 @@ type Secrets interface {
 // How many bytes of a response are stored, how many are read so that its connection can be reused, and the longest
 // error text.
 const (
-	keptResponse    = 1 << 10
+	maxExcerpt      = 1 << 10
 	maxResponseRead = 16 << 10
 	maxError        = 500
 )
@@ -127,9 +127,9 @@ func traceparent(traceID string) string {
 
 // readExcerpt returns the beginning of a response as text, and reads more of it so that the connection can be reused.
 func readExcerpt(body io.Reader) string {
-	kept, _ := io.ReadAll(io.LimitReader(body, keptResponse)) // a broken response is shown as far as it was read
+	excerpt, _ := io.ReadAll(io.LimitReader(body, maxExcerpt)) // a broken response is shown as far as it was read
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponseRead))
-	return strings.ToValidUTF8(strings.ReplaceAll(string(kept), "\x00", ""), "\uFFFD")
+	return strings.ToValidUTF8(strings.ReplaceAll(string(excerpt), "\x00", ""), "\uFFFD")
 }
 
 // statusError says why a response is a failure.

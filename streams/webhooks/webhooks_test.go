@@ -189,7 +189,7 @@ func TestAfterARestartNothingIsMissingAndNothingIsSentAgain(t *testing.T) {
 	require.Len(t, rc.seen(), 101, "what was looked at again was known")
 }
 
-func (h *house) waiting(sub string) (n int) {
+func (h *fixture) waiting(sub string) (n int) {
 	h.t.Helper()
 	require.NoError(h.t, h.models.View(func(r projections.Reader) (err error) {
 		n, err = projections.Deliveries{}.Waiting(r, sub)

@@ -37,7 +37,7 @@ type worker struct {
 	log      *slog.Logger
 	recorder *recorder
 	wake     chan struct{} // an attempt may start
-	room     chan struct{} // the queue may have room
+	capacity chan struct{} // the queue may have room
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -64,7 +64,7 @@ type subscriptionKey struct{ workspaceID, id string }
 func newWorker(p *partition, rec projections.SubscriptionRecord) *worker {
 	return &worker{
 		p: p, key: subscriptionKey{rec.WorkspaceID, rec.ID}, log: p.log.With("subscription", rec.ID, "workspace", rec.WorkspaceID),
-		recorder: p.recorder, wake: make(chan struct{}, 1), room: make(chan struct{}, 1), done: make(chan struct{}), queue: newQueue(),
+		recorder: p.recorder, wake: make(chan struct{}, 1), capacity: make(chan struct{}, 1), done: make(chan struct{}), queue: newQueue(),
 	}
 }
 
@@ -308,7 +308,7 @@ func (w *worker) receive(ctx context.Context, d live.Delivery) error {
 		if !e.Options.Persisted() {
 			continue // only live readers receive it
 		}
-		if err := w.waitForRoom(ctx); err != nil {
+		if err := w.waitForCapacity(ctx); err != nil {
 			return err
 		}
 		if err := w.enqueue(ctx, e); err != nil {
@@ -332,8 +332,8 @@ func (w *worker) refresh() error {
 // fullQueueWait is how long reading waits before queued deliveries are recorded and leave memory.
 const fullQueueWait = time.Second
 
-// waitForRoom waits until the queue has room.
-func (w *worker) waitForRoom(ctx context.Context) error {
+// waitForCapacity waits until the queue has room.
+func (w *worker) waitForCapacity(ctx context.Context) error {
 	var patience <-chan time.Time
 	for {
 		w.mu.Lock()
@@ -349,7 +349,7 @@ func (w *worker) waitForRoom(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-w.room:
+		case <-w.capacity:
 		case <-patience:
 			w.recordAllWaiting()
 			patience = nil
@@ -454,7 +454,7 @@ func (w *worker) recordLane(l *lane) {
 		w.queue.releaseEvent(e)
 		w.record(e, subscription.Record{Delivery: e.Delivery})
 	}
-	notify(w.room)
+	notify(w.capacity)
 }
 
 // record records the state of a delivery. The caller holds the lock.
@@ -604,7 +604,7 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 	}
 	failed, disable := w.rec.State, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
 	w.mu.Unlock()
-	notify(w.room)
+	notify(w.capacity)
 	notify(w.wake)
 	if disable {
 		w.disable(ctx, failed, health)

@@ -30,7 +30,7 @@ func TestRunsThatNobodyBeginsAgainEnd(t *testing.T) {
 	const live, gone = 1, 2
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
 	s.start(t)
-	h := newHouse(t, s, left)
+	h := newFixture(t, s, left)
 	start := time.Now()
 	h.does(t, http.StatusOK, http.MethodPost, "/webhooks/called", map[string]any{"at": d.URL})
 	h.slow(t, d, live, 1)

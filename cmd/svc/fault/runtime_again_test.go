@@ -32,7 +32,7 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 	const tooOften, once, called, emitted, begun = 1, 2, 3, 4, 5
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
 	s.start(t)
-	h := newHouse(t, s, slow)
+	h := newFixture(t, s, slow)
 	start := time.Now()
 	h.emits(t, "order", map[string]any{"n": tooOften, "at": d.URL})
 	for attempt := 1; attempt < maxAttempts; attempt++ {
@@ -72,13 +72,13 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 }
 
 // slow waits until the request of a tree has come that is begun for the so manieth time.
-func (h *house) slow(t *testing.T, d *desk, n, attempt int) {
+func (h *fixture) slow(t *testing.T, d *desk, n, attempt int) {
 	t.Helper()
 	d.sees(t, fmt.Sprintf("/slow?n=%d&attempt=%d", n, attempt))
 }
 
 // runs waits until it is on disk that so many runs began.
-func (h *house) runs(t *testing.T, n int) {
+func (h *fixture) runs(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return h.total(h.path+"/runs?limit=1&status=running") == n }, patience, moment, "%d runs", n)
 }

@@ -46,7 +46,7 @@ func (tr trigger) writes() int {
 
 // crowd triggers automations, and knows what it was told.
 type crowd struct {
-	*house
+	*fixture
 	told func() // after an answer, at once
 
 	mu      sync.Mutex
@@ -121,7 +121,7 @@ func tickets(perSecond int, stop <-chan struct{}) <-chan struct{} {
 type marks map[string]map[float64]int
 
 // look reads what was written to the context.
-func (h *house) look(t *testing.T) marks {
+func (h *fixture) look(t *testing.T) marks {
 	t.Helper()
 	var global map[string]any
 	require.NoError(t, json.Unmarshal(h.does(t, http.StatusOK, http.MethodPost, "/webhooks/look", map[string]any{}), &global))
@@ -148,7 +148,7 @@ func (c *crowd) settle(t *testing.T) (o outcome) {
 	c.verify(t)
 	c.stop(t)
 	require.Empty(t, c.refused)
-	l := readLedger(t, c.house)
+	l := readLedger(t, c.fixture)
 	l.check(t, maxAttempts)
 	for _, tr := range c.sent {
 		if o.triggers++; tr.answered {
@@ -217,7 +217,7 @@ func TestKilledRuntimesLoseNoTrigger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 8))
 	s := newService(t, "RATE_LIMIT_DISABLED=true", "CONTEXT_GLOBAL_MAX_SIZE=20mb")
 	s.start(t)
-	c := &crowd{house: newHouse(t, s, counting)}
+	c := &crowd{fixture: newFixture(t, s, counting)}
 	rounds, start, pressed := nodetest.Cycles(6, 60), time.Now(), time.Duration(0)
 	kills := rounds
 	for range rounds {
@@ -251,7 +251,7 @@ func TestWhatWasAnsweredIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "RATE_LIMIT_DISABLED=true")
 	s.start(t)
-	c := &crowd{house: newHouse(t, s, counting)}
+	c := &crowd{fixture: newFixture(t, s, counting)}
 	kills, start := nodetest.Cycles(12, 200), time.Now()
 	for range kills {
 		process := s.cmd.Process

@@ -43,7 +43,7 @@ type ledger struct {
 }
 
 // readLedger reads the log of a service that is stopped.
-func readLedger(t *testing.T, h *house) *ledger {
+func readLedger(t *testing.T, h *fixture) *ledger {
 	t.Helper()
 	l := &ledger{
 		calls: map[string]*tale{}, events: map[string]*tale{}, executions: map[string]int{}, failures: map[string]int{},

@@ -52,7 +52,7 @@ func until(at time.Time) { <-time.After(time.Until(at)) }
 
 // fired waits until a schedule has fired so often, and returns the last event of it.
 // Some time later it has not fired once more.
-func (h *house) fired(t *testing.T, n int) seen {
+func (h *fixture) fired(t *testing.T, n int) seen {
 	t.Helper()
 	all := h.awaits(t, n, "runtime.schedules.triggered", "")
 	h.awaits(t, n, executed, "payload.slug=tick")
@@ -72,7 +72,7 @@ func TestSchedulesFireOnceOverKills(t *testing.T) {
 	marks := nodetest.Cycles(1, 3)
 	z.strikes(t, soon(40*time.Second))
 	s.start(t)
-	h := newHouse(t, s, ticking)
+	h := newFixture(t, s, ticking)
 	h.awaits(t, 1, "runtime.schedules.created", "")
 	h.kill()
 	missed := soon(time.Second)
@@ -100,7 +100,7 @@ func TestSchedulesFireOnceOverKills(t *testing.T) {
 
 // strikesUnderFire kills the service at moments around full minutes: each fires once. It
 // returns how often it was killed.
-func (h *house) strikesUnderFire(t *testing.T, z zone, rng *rand.Rand, cycles int) (kills int) {
+func (h *fixture) strikesUnderFire(t *testing.T, z zone, rng *rand.Rand, cycles int) (kills int) {
 	t.Helper()
 	for i := range cycles {
 		h.stop(t) // so that it knows until when it looked: no minute of the new zone was missed

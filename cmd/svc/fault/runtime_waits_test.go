@@ -39,7 +39,7 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true", "EXECUTION_MAX_ATTEMPTS=100"), newDesk(t) // who does more than wait is interrupted
 	s.start(t)
-	h := newHouse(t, s, waiting)
+	h := newFixture(t, s, waiting)
 	waitsEach, start := nodetest.Cycles(5, 20), time.Now()
 	const called, heard, beside = 1, 2, 3
 	for _, n := range []int{called, heard} {
@@ -82,7 +82,7 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 
 // checkWaited requires that a tree with several waits did what was before them once, what
 // was behind each at most so often, and all of it with the variables that it had.
-func (h *house) checkWaited(t *testing.T, d *desk, n, waitsEach, most int) {
+func (h *fixture) checkWaited(t *testing.T, d *desk, n, waitsEach, most int) {
 	t.Helper()
 	require.Equal(t, 1, d.count(fmt.Sprintf("/before?n=%d", n)), "what was before the wait is not repeated")
 	var want []any
@@ -101,7 +101,7 @@ func TestWaitsThatEndWhileTheServiceIsDown(t *testing.T) {
 	t.Parallel()
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
 	s.start(t)
-	h := newHouse(t, s, waiting)
+	h := newFixture(t, s, waiting)
 	h.begins(t, "nap", map[string]any{"n": 1, "at": d.URL})
 	h.emits(t, "sleep", map[string]any{"n": 2, "at": d.URL})
 	h.awaits(t, 2, waits, "")
@@ -132,7 +132,7 @@ func TestAWaitThatWasToldOfStands(t *testing.T) {
 	t.Parallel()
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true"), newDesk(t)
 	s.start(t)
-	h := newHouse(t, s, waiting)
+	h := newFixture(t, s, waiting)
 	kills, start := nodetest.Cycles(4, 100), time.Now()
 	for n := range kills {
 		body := map[string]any{"n": n, "at": d.URL, "waits": 1}
@@ -175,7 +175,7 @@ func TestTreesThatWentOnGoOnAgain(t *testing.T) {
 	t.Parallel()
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
 	s.start(t)
-	h := newHouse(t, s, waiting)
+	h := newFixture(t, s, waiting)
 	h.emits(t, "further", map[string]any{"at": d.URL})
 	h.awaits(t, 1, waits, "")
 	h.emits(t, "go", nil)
@@ -199,7 +199,7 @@ func TestTreesThatWentOnGoOnAgain(t *testing.T) {
 }
 
 // killOn kills the service as soon as so many events of a type are told of.
-func (h *house) killOn(t *testing.T, eventType string, n int) {
+func (h *fixture) killOn(t *testing.T, eventType string, n int) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for len(h.recorded(eventType, "")) < n {

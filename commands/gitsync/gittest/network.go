@@ -16,13 +16,13 @@ type gate struct {
 	empty chan struct{} // closed when count is 0; nil: nobody asked
 }
 
-func (g *gate) enter() {
+func (g *gate) acquire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.count++
 }
 
-func (g *gate) leave() {
+func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.count--; g.count == 0 && g.empty != nil {

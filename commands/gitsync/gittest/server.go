@@ -72,8 +72,8 @@ func New(t testing.TB) *Server {
 
 func (s *Server) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.running.enter()
-		defer s.running.leave()
+		s.running.acquire()
+		defer s.running.release()
 		s.mu.Lock()
 		s.seen = append(s.seen, Request{r.Method, r.URL.Path, r.Header.Get("Authorization")})
 		s.mu.Unlock()

@@ -98,8 +98,8 @@ func (s *SSH) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		s.serving.enter()
-		s.running.Go(func() { defer s.serving.leave(); s.serve(conn) })
+		s.serving.acquire()
+		s.running.Go(func() { defer s.serving.release(); s.serve(conn) })
 	}
 }
 
@@ -123,8 +123,8 @@ func (s *SSH) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		s.serving.enter()
-		s.running.Go(func() { defer s.serving.leave(); s.session(channel, requests) })
+		s.serving.acquire()
+		s.running.Go(func() { defer s.serving.release(); s.session(channel, requests) })
 	}
 }
 

@@ -207,7 +207,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 			m.Stop(automation.Raise(automation.ExecutionTimeout, "time is up"))
 		}
 		if m.Stopping() {
-			waiting = slices.DeleteFunc(waiting, func(w told) bool { return indexOfRequest(m.Pending(), w.id) < 0 })
+			waiting = slices.DeleteFunc(waiting, func(w pendingAnswer) bool { return indexOfRequest(m.Pending(), w.id) < 0 })
 		}
 	}
 	require.Empty(t, waiting, "a tree that ended waits for nothing")
@@ -252,7 +252,7 @@ func indexOfRequest(all []machine.Request, id uint64) int {
 }
 
 func indexOf(a agenda, id uint64) int {
-	return slices.IndexFunc(a, func(w told) bool { return w.id == id })
+	return slices.IndexFunc(a, func(w pendingAnswer) bool { return w.id == id })
 }
 
 var noon = time.Date(2024, 3, 31, 12, 0, 0, 0, time.UTC)
@@ -396,26 +396,26 @@ func (s *script) scripted(r machine.Request) any {
 	return domaintest.WithStreams(list[n])
 }
 
-// told is an answer on its way.
-type told struct {
+// pendingAnswer is an answer on its way.
+type pendingAnswer struct {
 	at time.Time
 	id uint64
 	r  machine.Request
 }
 
 // agenda holds what was asked, by the time at which it is answered.
-type agenda []told
+type agenda []pendingAnswer
 
 func (a *agenda) add(now time.Time, requests []machine.Request) {
 	for _, r := range requests {
-		*a = append(*a, told{now.Add(r.Duration), r.ID, r})
+		*a = append(*a, pendingAnswer{now.Add(r.Duration), r.ID, r})
 	}
-	slices.SortFunc(*a, func(x, y told) int {
+	slices.SortFunc(*a, func(x, y pendingAnswer) int {
 		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.id, y.id))
 	})
 }
 
-func (a *agenda) take() told {
+func (a *agenda) take() pendingAnswer {
 	first := (*a)[0]
 	*a = (*a)[1:]
 	return first
@@ -684,8 +684,8 @@ func TestATreeThatRunsIsNotSaved(t *testing.T) {
 // million is twice the limit of most trees here: four of them are that of all they hold.
 const million = 1_000_000
 
-// stands runs a tree until all of it waits for something outside, or has ended.
-func stands(t *testing.T, limit int, input *value.Object, documents map[string]string) *machine.Machine {
+// runUntilWaiting runs a tree until all of it waits for something outside, or has ended.
+func runUntilWaiting(t *testing.T, limit int, input *value.Object, documents map[string]string) *machine.Machine {
 	t.Helper()
 	programs := map[string]*machine.Program{}
 	for slug, doc := range documents {
@@ -737,7 +737,7 @@ func TestBadTreesThatHoldTooMuchAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := stands(t, million/2, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 40_000)), map[string]string{
+			m := runUntilWaiting(t, million/2, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 40_000)), map[string]string{
 				"t": do, "idle": `[{wait: {}}]`, "child": `[{set v: '` + strings.Repeat("y", 90_000) + `{% uuid() %}'}, {set w: '{{v}}{{v}}'}, {wait: {}}]`,
 				"copying": `[{'set rows[0]': 1}, {wait: {}}]`,
 			})
@@ -767,7 +767,7 @@ func TestWhatIsSharedOrGoneIsNotHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := stands(t, million, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 30_000)), map[string]string{
+			m := runUntilWaiting(t, million, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 30_000)), map[string]string{
 				"t": c.do, "idle": `[{wait: {}}]`, "ends": `[{set b: '{{a}}x'}]`,
 			})
 			require.Len(t, m.Pending(), c.pending)
@@ -781,7 +781,7 @@ func TestATreeIsSavedAsLargeAsItIs(t *testing.T) {
 	const idle = `[{wait: {}}]`
 	all := `[{repeat: {until: 60, batch: {size: 60}, do: [{idle: {a: '{{s}}', b: ['{{rows}}']}}]}}]`
 	input := value.NewObject("s", strings.Repeat("x", million/4), "rows", make([]any, million/50))
-	m := stands(t, million, input, map[string]string{"t": all, "idle": idle})
+	m := runUntilWaiting(t, million, input, map[string]string{"t": all, "idle": idle})
 	require.Len(t, m.Pending(), 60)
 	state, err := m.Save()
 	require.NoError(t, err)
@@ -799,7 +799,7 @@ func TestATreeIsSavedAsLargeAsItIs(t *testing.T) {
 func TestATreeThatIsTooLargeIsNotSaved(t *testing.T) {
 	t.Parallel()
 	input := value.NewObject("s", strings.Repeat("x", million/2))
-	m := stands(t, million, input, map[string]string{"t": `[{repeat: {until: 3, batch: {size: 3}, do: [{set item: '{{s}}{{item}}'}, {wait: {}}]}}]`})
+	m := runUntilWaiting(t, million, input, map[string]string{"t": `[{repeat: {until: 3, batch: {size: 3}, do: [{set item: '{{s}}{{item}}'}, {wait: {}}]}}]`})
 	require.Len(t, m.Pending(), 3)
 	_, err := m.Save()
 	raised := automation.ErrorOf(err)
@@ -812,7 +812,7 @@ func TestATreeThatIsTooLargeIsNotSaved(t *testing.T) {
 // TestStatesOfBeforeAreRead restores what was saved when nothing was shared.
 func TestStatesOfBeforeAreRead(t *testing.T) {
 	t.Parallel()
-	m := stands(t, million, value.NewObject("s", strings.Repeat("x", 5_000)), map[string]string{"t": `{do: [{wait: {}}], output: '{{s}}'}`})
+	m := runUntilWaiting(t, million, value.NewObject("s", strings.Repeat("x", 5_000)), map[string]string{"t": `{do: [{wait: {}}], output: '{{s}}'}`})
 	state, err := m.Save()
 	require.NoError(t, err)
 	decoded, err := variable.DecodeShared(state)

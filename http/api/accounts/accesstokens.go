@@ -43,15 +43,15 @@ func (h *Handlers) ListAccessTokens(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := []accessTokenResponse{}
+	items := []accessTokenResponse{}
 	for _, t := range tokens {
 		item := toAccessTokenResponse(t.ID, t.UserID, t.Name, t.ExpiresAt, t.CreatedAt)
 		if item.LastUsedAt, err = handler.LastUsed(r.Context(), h.LastUsed, t.ID); err != nil {
 			return nil, err
 		}
-		shown = append(shown, item)
+		items = append(items, item)
 	}
-	return handler.ListAll(r, shown, nil)
+	return handler.ListAll(r, items, nil)
 }
 
 // CreateAccessToken handles POST /v2/user/accessTokens.
@@ -84,9 +84,9 @@ func (h *Handlers) createdTokenResponse(r *http.Request, made accounts.AccessTok
 	if err == nil && ok { // else with our own time: the write has happened
 		made.CreatedAt = found.CreatedAt
 	}
-	shown := toAccessTokenResponse(made.ID, made.UserID, made.Name, made.ExpiresAt, made.CreatedAt)
-	shown.Token = made.Token
-	return shown
+	response := toAccessTokenResponse(made.ID, made.UserID, made.Name, made.ExpiresAt, made.CreatedAt)
+	response.Token = made.Token
+	return response
 }
 
 // tokenNameForm is the id of an access token, or its value.

@@ -145,11 +145,11 @@ func (q contactsRequest) fill(wanted *projections.UserQuery) {
 }
 
 func (h *Handlers) toContactResponse(caller gateway.Caller, u projections.User) contactResponse {
-	shown := contactResponse{ID: u.ID, FirstName: u.FirstName, LastName: u.LastName, Photo: u.Photo, Groups: u.Groups}
+	response := contactResponse{ID: u.ID, FirstName: u.FirstName, LastName: u.LastName, Photo: u.Photo, Groups: u.Groups}
 	if caller.Super {
-		shown.contactDetails = &contactDetails{
+		response.contactDetails = &contactDetails{
 			Email: u.Email, Status: u.Status, Language: u.Language, Meta: u.Meta, MFA: u.MFA, Role: h.Accounts.AccountOf(u.User, u.EmailProven).Role,
 		}
 	}
-	return shown
+	return response
 }

@@ -310,14 +310,14 @@ func (h *Handlers) GetMe(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := meResponse{found, caller.SessionID, caller.Expires.UTC().Format(domain.Timestamp), caller.Scopes}
-	if shown.Scopes == nil {
-		shown.Scopes = strings.Fields(accounts.Scopes)
+	response := meResponse{found, caller.SessionID, caller.Expires.UTC().Format(domain.Timestamp), caller.Scopes}
+	if response.Scopes == nil {
+		response.Scopes = strings.Fields(accounts.Scopes)
 	}
 	if caller.Lent { // what a page of the session shows is not for automations
-		return gateway.OK(shown), nil
+		return gateway.OK(response), nil
 	}
-	return gateway.OK(shown).With("X-Svc-Csrf-Token", h.CSRFToken(caller.SessionID)), nil
+	return gateway.OK(response).With("X-Svc-Csrf-Token", h.CSRFToken(caller.SessionID)), nil
 }
 
 // callerAccount is who calls. A visitor who owns nothing yet is shown as the

@@ -27,15 +27,15 @@ type sessionResponse struct {
 
 // toSessionResponses shows the live sessions of a user, the last seen first.
 func toSessionResponses(live []sessions.Session, caller gateway.Caller) []sessionResponse {
-	shown := []sessionResponse{}
+	items := []sessionResponse{}
 	for _, s := range live {
-		shown = append(shown, sessionResponse{
+		items = append(items, sessionResponse{
 			ID: s.ID, CreatedAt: s.CreatedAt.UTC().Format(domain.Timestamp), LastSeenAt: s.LastSeenAt.UTC().Format(domain.Timestamp),
 			Expires: s.Expires.UTC().Format(domain.Timestamp), IP: s.IP, UserAgent: s.UserAgent, Provider: s.Provider, ClientID: s.ClientID,
 			MFA: s.MFA, Current: s.ID == caller.SessionID,
 		})
 	}
-	return shown
+	return items
 }
 
 // ListSessions handles GET /v2/user/sessions.

@@ -40,8 +40,8 @@ func (h *Handlers) SignUp(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := strings.TrimSuffix(strings.TrimRight(r.URL.Path, "/"), "signup") + "users/" + made.ID
-	return gateway.Created(signupResponse{h.savedUserResponse(r, made), validation}, place), nil
+	location := strings.TrimSuffix(strings.TrimRight(r.URL.Path, "/"), "signup") + "users/" + made.ID
+	return gateway.Created(signupResponse{h.savedUserResponse(r, made), validation}, location), nil
 }
 
 // passwordRequest is the body of POST /v2/user/password. It has one of three forms,

@@ -183,11 +183,11 @@ func (h *Handlers) ListUsers(r *http.Request) (any, error) {
 		return cmp.Or(strings.Compare(field(a), field(b)), strings.Compare(a.ID, b.ID))
 	})
 	from := min(page.Offset(), len(found))
-	shown := make([]userResponse, 0, page.Limit)
+	items := make([]userResponse, 0, page.Limit)
 	for _, u := range found[from:min(from+page.Limit, len(found))] {
-		shown = append(shown, h.toUserResponse(u))
+		items = append(items, h.toUserResponse(u))
 	}
-	return gateway.List(r, shown, len(found), page), nil
+	return gateway.List(r, items, len(found), page), nil
 }
 
 // createUserRequest is the body of POST /v2/users.

@@ -79,11 +79,11 @@ func (h *Handlers) collectionOf(r *http.Request, q *gateway.Query, actions ...st
 	if err != nil {
 		return c, err
 	}
-	place := programSet.Scope(c.appInstance)
-	if place == nil {
+	scope := programSet.Scope(c.appInstance)
+	if scope == nil {
 		return c, domain.Refuse(domain.CodeNotFound, "there is no app instance %s", c.appInstance).With("resource", "appInstance").With("id", c.appInstance)
 	}
-	c.of.App, c.of.Instance, c.appSlug = place.Namespace.App, place.Namespace.Instance, place.App
+	c.of.App, c.of.Instance, c.appSlug = scope.Namespace.App, scope.Namespace.Instance, scope.App
 	return c, nil
 }
 
@@ -173,17 +173,17 @@ func (h *Handlers) ListCollections(r *http.Request) (any, error) {
 	}
 	may := gateway.GrantFrom(r.Context()).Rights.Filter("read", "collections")
 	var found []collectionResponse
-	for _, place := range programSet.Scopes() {
-		if q.Has("appInstance") && place.Instance != instance {
+	for _, scope := range programSet.Scopes() {
+		if q.Has("appInstance") && scope.Instance != instance {
 			continue
 		}
-		all, err := h.Collections.Summarise(r.Context(), collections.Caller{WorkspaceID: id, App: place.Namespace.App, Instance: place.Namespace.Instance})
+		all, err := h.Collections.Summarise(r.Context(), collections.Caller{WorkspaceID: id, App: scope.Namespace.App, Instance: scope.Namespace.Instance})
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range all {
-			if (schema == "" || schema == s.Schema) && may(collectionObject(id, place.Instance, s.Schema, s.Name)) {
-				found = append(found, collectionResponse{s.Name, s.Schema, place.Instance, s.Rows, s.Bytes, s.Indexes, s.Declared})
+			if (schema == "" || schema == s.Schema) && may(collectionObject(id, scope.Instance, s.Schema, s.Name)) {
+				found = append(found, collectionResponse{s.Name, s.Schema, scope.Instance, s.Rows, s.Bytes, s.Indexes, s.Declared})
 			}
 		}
 	}
@@ -197,11 +197,11 @@ func (h *Handlers) GetCollectionSchema(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.Collections.Schema(r.Context(), c.of, c.target)
+	schema, err := h.Collections.Schema(r.Context(), c.of, c.target)
 	if err != nil {
 		return nil, collectionFault(err, domain.CodeInvalidParameter, nil)
 	}
-	return shown, nil
+	return schema, nil
 }
 
 // schemaRequest is the body of PUT …/collections/{name}/schema. What GET answers may be sent
@@ -253,12 +253,12 @@ func (h *Handlers) PutCollectionSchema(r *http.Request) (any, error) {
 	if dry {
 		return declarationDryRun(h.Collections.TryDeclare(r.Context(), c.of, params))
 	}
-	shown, err := h.Collections.Declare(r.Context(), c.of, c.appSlug, params)
+	schema, err := h.Collections.Declare(r.Context(), c.of, c.appSlug, params)
 	if err != nil {
 		return nil, collectionFault(err, domain.CodeValidation, nil)
 	}
 	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return shown, nil
+	return schema, nil
 }
 
 // declarationDryRun is the answer to a dry run of a declaration that was refused with err.
@@ -305,15 +305,15 @@ func (h *Handlers) DeleteCollection(r *http.Request) (any, error) {
 
 // rowLocation is where a new row is found.
 func rowLocation(r *http.Request, id string) string {
-	kept := url.Values{}
+	query := url.Values{}
 	for _, name := range []string{"appInstance", "schema"} {
 		if v := r.URL.Query().Get(name); v != "" {
-			kept.Set(name, v)
+			query.Set(name, v)
 		}
 	}
-	place := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + url.PathEscape(id)
-	if len(kept) > 0 {
-		place += "?" + kept.Encode()
+	location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + url.PathEscape(id)
+	if len(query) > 0 {
+		location += "?" + query.Encode()
 	}
-	return place
+	return location
 }

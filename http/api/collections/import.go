@@ -221,9 +221,9 @@ func (l *lineCounter) Read(p []byte) (int, error) {
 }
 
 // at returns the line of a place, which is not before one that was asked for already.
-func (l *lineCounter) at(place int64) int {
+func (l *lineCounter) at(offset int64) int {
 	n := 0
-	for n < len(l.breaks) && l.breaks[n] < place {
+	for n < len(l.breaks) && l.breaks[n] < offset {
 		n++
 	}
 	l.breaks, l.line = l.breaks[n:], l.line+n

@@ -93,37 +93,37 @@ func (f Folder) find(rd projections.Reader, rights *access.Rights, id, slug, act
 
 // response is a document as a read shows it now. Its tag names its revision and,
 // when more than the document is shown, all of it.
-func (f Folder) response(h *Handlers, r *http.Request, shown *documentView) (any, error) {
-	doc, err := h.Library.Document(r.Context(), shown.workspaceID, content.Ref{Hash: shown.item.Hash, Apart: shown.item.Apart})
+func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any, error) {
+	doc, err := h.Library.Document(r.Context(), view.workspaceID, content.Ref{Hash: view.item.Hash, Apart: view.item.Apart})
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Location{Kind: f.kind, Slug: shown.item.Slug()}, doc)
+	text, err := archive.Text(archive.Location{Kind: f.kind, Slug: view.item.Slug()}, doc)
 	if err != nil {
 		return nil, err
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	rec, _, err := projections.Workspaces{}.Record(rd, shown.workspaceID)
+	rec, _, err := projections.Workspaces{}.Record(rd, view.workspaceID)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := projections.Content{}.Meta(rd, shown.workspaceID, shown.item.Hash)
+	meta, err := projections.Content{}.Meta(rd, view.workspaceID, view.item.Hash)
 	if err != nil {
 		return nil, err
 	}
-	if shown.doc, err = completeDocument(rd, shown.workspaceID, rec.Meta.Slug, shown.item, doc, meta); err != nil {
+	if view.doc, err = completeDocument(rd, view.workspaceID, rec.Meta.Slug, view.item, doc, meta); err != nil {
 		return nil, err
 	}
 	if f.addDetail != nil {
-		if err := f.addDetail(h, r, shown); err != nil {
+		if err := f.addDetail(h, r, view); err != nil {
 			return nil, err
 		}
 	}
-	if len(shown.warnings) > 0 {
-		shown.doc.Set("warnings", document.ValueOf(shown.warnings))
+	if len(view.warnings) > 0 {
+		view.doc.Set("warnings", document.ValueOf(view.warnings))
 	}
-	whole, err := handler.ToTaggedJSON(shown.doc, handler.RevisionTag(shown.item.Revision))
+	whole, err := handler.ToTaggedJSON(view.doc, handler.RevisionTag(view.item.Revision))
 	if f.addDetail != nil {
 		sum := sha256.Sum256(whole.JSON)
 		whole.Tag += "." + hex.EncodeToString(sum[:6])
@@ -212,11 +212,11 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 		sortItems(items, sort)
 		total := len(items)
 		from := min(page.Offset(), total)
-		shown, err := listedItems(rd, id, items[from:min(from+page.Limit, total)])
+		listed, err := listedItems(rd, id, items[from:min(from+page.Limit, total)])
 		if err != nil {
 			return nil, err
 		}
-		return gateway.List(r, shown, total, page), nil
+		return gateway.List(r, listed, total, page), nil
 	}
 }
 
@@ -289,13 +289,13 @@ func listedItems(rd projections.Reader, id string, items []projections.Item) ([]
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]*document.Map, len(items))
+	listed := make([]*document.Map, len(items))
 	for i, item := range items {
-		if shown[i], err = ListedDocument(rd, id, rec.Meta.Slug, item); err != nil {
+		if listed[i], err = ListedDocument(rd, id, rec.Meta.Slug, item); err != nil {
 			return nil, err
 		}
 	}
-	return shown, nil
+	return listed, nil
 }
 
 // read reads the body of a document. What the service sets may be sent back, and
@@ -392,7 +392,7 @@ func (h *Handlers) UpdateDocument(f Folder) gateway.HandlerFunc {
 }
 
 // merge returns a document with the fields that a change names. Null removes a field
-// that is there and not required; any other null is judged as a value.
+// that is there and not required; any other null is checked as a value.
 func (f Folder) merge(doc, change *document.Map) *document.Map {
 	next := handler.MergePatch(doc, change)
 	for key, v := range change.All() {
@@ -517,26 +517,26 @@ func (f Folder) objectAfter(rd projections.Reader, id string, item projections.I
 // savedResponse is the answer to a document that was saved.
 func (f Folder) savedResponse(h *Handlers, r *http.Request, saved content.Saved, in handler.RequestDocument) (any, error) {
 	handler.AwaitVisible(r.Context(), h.ReadModel)
-	shown := &documentView{workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	view := &documentView{workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	item, ok, err := projections.Content{}.Get(rd, shown.workspaceID, saved.Path)
+	item, ok, err := projections.Content{}.Get(rd, view.workspaceID, saved.Path)
 	if err == nil && !ok {
 		_, slug := workspace.Folder(saved.Path)
-		err = f.refuseMissing(shown.rights, "read", slug)
+		err = f.refuseMissing(view.rights, "read", slug)
 	}
-	shown.item = item
+	view.item = item
 	if err == nil && f.name == Automations.name {
-		shown.warnings, err = h.savedWarnings(r.Context(), rd, shown.workspaceID, saved.Path, in)
+		view.warnings, err = h.savedWarnings(r.Context(), rd, view.workspaceID, saved.Path, in)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return f.response(h, r, shown)
+	return f.response(h, r, view)
 }
 
-// shownFirings is how many firings of a schedule a dry run tells.
-const shownFirings = 5
+// maxFirings is how many firings of a schedule a dry run tells.
+const maxFirings = 5
 
 // dryRunResponse is the answer to a dry run; slug is that of the document to be replaced.
 func (f Folder) dryRunResponse(h *Handlers, r *http.Request, slug string, in handler.RequestDocument) (any, error) {
@@ -562,7 +562,7 @@ func (f Folder) dryRunResponse(h *Handlers, r *http.Request, slug string, in han
 		return nil, err
 	}
 	v.Warnings = append(v.Warnings, more...)
-	for _, firing := range parsed.Firings(h.Now(), h.Zone(), shownFirings) {
+	for _, firing := range parsed.Firings(h.Now(), h.Zone(), maxFirings) {
 		next := make([]string, len(firing.Next))
 		for i, at := range firing.Next {
 			next[i] = at.In(time.UTC).Format(domain.Timestamp)

@@ -28,17 +28,17 @@ const InstanceFolder = "imports/"
 
 // instance is an app instance as it is, or was, and what is known of its app.
 type instance struct {
-	slug  string
-	tag   string
-	doc   *document.Map // with masks
-	shown *document.Map // what lists show, with the service's own fields
-	app   *apps.Detail  // nil when the app has vanished
+	slug   string
+	tag    string
+	doc    *document.Map // with masks
+	listed *document.Map // what lists show, with the service's own fields
+	app    *apps.Detail  // nil when the app has vanished
 }
 
 // InstanceDetail is an app instance as lists show it.
 func (h *Handlers) InstanceDetail(ctx context.Context, rd projections.Reader, id string, item projections.Item) (*document.Map, error) {
-	shown, _, err := h.describeInstance(ctx, rd, id, item)
-	return shown, err
+	listed, _, err := h.describeInstance(ctx, rd, id, item)
+	return listed, err
 }
 
 // describeInstance returns what lists show of an instance, and what its app consists of:
@@ -148,7 +148,7 @@ func (h *Handlers) readInstanceDetail(r *http.Request, item projections.Item, re
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	found.shown, found.app, err = h.describeInstance(r.Context(), rd, handler.WorkspaceID(r), item)
+	found.listed, found.app, err = h.describeInstance(r.Context(), rd, handler.WorkspaceID(r), item)
 	var secrets []string
 	if found.app != nil {
 		secrets = found.app.Secrets
@@ -172,8 +172,8 @@ func (i instance) response(r *http.Request) (any, error) {
 	if template := i.doc.Text("config"); template != "" {
 		config.Set("template", template)
 	}
-	i.shown.Set("config", config)
-	whole, err := handler.ToTaggedJSON(i.shown, i.tag)
+	i.listed.Set("config", config)
+	whole, err := handler.ToTaggedJSON(i.listed, i.tag)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (h *Handlers) savedInstanceResponse(r *http.Request, slug string) (any, err
 		doc.Set("template", template)
 	}
 	for _, key := range []string{"appName", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy"} {
-		if v, ok := found.shown.Get(key); ok {
+		if v, ok := found.listed.Get(key); ok {
 			doc.Set(key, v)
 		}
 	}

@@ -32,28 +32,28 @@ var Pages = Folder{
 
 // addPageDetail adds to a page what showing it takes: who its visitors sign in to,
 // and the blocks that it may use.
-func (h *Handlers) addPageDetail(r *http.Request, shown *documentView) error {
-	kits, err := h.readBlockKits(r.Context(), shown.workspaceID)
+func (h *Handlers) addPageDetail(r *http.Request, view *documentView) error {
+	kits, err := h.readBlockKits(r.Context(), view.workspaceID)
 	if err != nil {
 		return err
 	}
-	shown.doc.Set("clientId", workspace.ClientID(shown.workspaceID))
-	shown.doc.Set("appInstances", kits)
+	view.doc.Set("clientId", workspace.ClientID(view.workspaceID))
+	view.doc.Set("appInstances", kits)
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	rec, _, err := projections.Workspaces{}.Record(rd, shown.workspaceID)
+	rec, _, err := projections.Workspaces{}.Record(rd, view.workspaceID)
 	if err != nil {
 		return err
 	}
 	if len(rec.Meta.CustomDomains) > 0 {
-		shown.doc.Set("customDomains", document.ValueOf(rec.Meta.CustomDomains))
+		view.doc.Set("customDomains", document.ValueOf(rec.Meta.CustomDomains))
 	}
-	if !shown.rights.Allows("manage_permissions", "pages", documentObject(rd, shown.workspaceID, "pages", shown.item)) {
+	if !view.rights.Allows("manage_permissions", "pages", documentObject(rd, view.workspaceID, "pages", view.item)) {
 		return nil
 	}
-	shares, err := listPageShares(rd, shown.workspaceID, shown.item)
+	shares, err := listPageShares(rd, view.workspaceID, view.item)
 	if err == nil {
-		shown.doc.Set("permissions", document.ValueOf(shares))
+		view.doc.Set("permissions", document.ValueOf(shares))
 	}
 	return err
 }
@@ -91,14 +91,14 @@ func (h *Handlers) readBlockKits(ctx context.Context, id string) ([]any, error) 
 	if err != nil {
 		return nil, err
 	}
-	kits, room := []any{blockKit("", own)}, maxKitBytes
+	kits, remaining := []any{blockKit("", own)}, maxKitBytes
 	for _, in := range instances {
 		app, err := h.Shelf.Read(ctx, in.workspaceID, in.revision)
 		if err != nil {
 			return nil, err
 		}
 		blocks, _ := app.Index.Get("blocks")
-		if room -= app.BlockBytes; room < 0 {
+		if remaining -= app.BlockBytes; remaining < 0 {
 			blocks = nil
 		}
 		kits = append(kits, blockKit(in.slug, blocks))
@@ -223,23 +223,23 @@ func within(field string, err error) error {
 // visitors, who may be nobody.
 func (h *Handlers) VisitPage(r *http.Request) (any, error) {
 	caller := gateway.CallerFrom(r.Context())
-	shown, err := h.findVisitedPage(r)
+	visited, err := h.findVisitedPage(r)
 	if err != nil {
 		return nil, err
 	}
-	if shown.rights, err = h.visitorRights(caller, shown.workspaceID); err != nil {
+	if visited.rights, err = h.visitorRights(caller, visited.workspaceID); err != nil {
 		return nil, err
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	if err := shown.rights.Check("read", "pages", documentObject(rd, shown.workspaceID, "pages", shown.item)); err != nil {
+	if err := visited.rights.Check("read", "pages", documentObject(rd, visited.workspaceID, "pages", visited.item)); err != nil {
 		return nil, refuseVisitor(caller, err)
 	}
-	body, err := Pages.response(h, r, shown)
+	body, err := Pages.response(h, r, visited)
 	if err != nil {
 		return nil, err
 	}
-	return h.withVisitorHeaders(caller, shown.workspaceID, body), nil
+	return h.withVisitorHeaders(caller, visited.workspaceID, body), nil
 }
 
 // findVisitedPage finds the page that a path names by the slug or a host of its

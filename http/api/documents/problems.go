@@ -44,7 +44,7 @@ func (h *Handlers) ListProblems(r *http.Request) (any, error) {
 		return nil, err
 	}
 	id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
-	shown, total := []problemResponse{}, 0
+	problems, total := []problemResponse{}, 0
 	var items []projections.Item
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
@@ -71,19 +71,19 @@ func (h *Handlers) ListProblems(r *http.Request) (any, error) {
 		if failed = err; err != nil || none {
 			return err == nil
 		}
-		if total++; total > page.Offset() && len(shown) < page.Limit {
+		if total++; total > page.Offset() && len(problems) < page.Limit {
 			s.Message = hints.message(p)
-			shown, items = append(shown, s), append(items, item)
+			problems, items = append(problems, s), append(items, item)
 		}
 		return true
 	})
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
-	if err := h.addLines(r.Context(), id, shown, items); err != nil {
+	if err := h.addLines(r.Context(), id, problems, items); err != nil {
 		return nil, err
 	}
-	return gateway.List(r, shown, total, page), nil
+	return gateway.List(r, problems, total, page), nil
 }
 
 // canReadObject tells of objects of a workspace whether the caller may read them, and where
@@ -110,9 +110,9 @@ func canReadObject(rd projections.Reader, rights *access.Rights, id string) func
 }
 
 // addLines says of problems in which line of the file of their document they are.
-func (h *Handlers) addLines(ctx context.Context, id string, shown []problemResponse, items []projections.Item) error {
+func (h *Handlers) addLines(ctx context.Context, id string, problems []problemResponse, items []projections.Item) error {
 	var source *yamltext.Source
-	for i := range shown {
+	for i := range problems {
 		if items[i].Hash == "" {
 			continue
 		}
@@ -131,7 +131,7 @@ func (h *Handlers) addLines(ctx context.Context, id string, shown []problemRespo
 				return err
 			}
 		}
-		shown[i].Line = source.Position(shown[i].Field).Line
+		problems[i].Line = source.Position(problems[i].Field).Line
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (h *problemHints) callable() []string {
 }
 
 // warningsOf returns the problems of a saved automation, or of one that is tried.
-func (h *Handlers) warningsOf(ctx context.Context, rd projections.Reader, id string, found []projections.Problem, place func(field, message string) handler.LocatedFault) ([]handler.LocatedFault, error) {
+func (h *Handlers) warningsOf(ctx context.Context, rd projections.Reader, id string, found []projections.Problem, locate func(field, message string) handler.LocatedFault) ([]handler.LocatedFault, error) {
 	hints, err := h.newHints(ctx, rd, id)
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (h *Handlers) warningsOf(ctx context.Context, rd projections.Reader, id str
 			return nil, err
 		}
 		if !none {
-			all = append(all, place(p.Field, hints.message(p)))
+			all = append(all, locate(p.Field, hints.message(p)))
 		}
 	}
 	return all, nil

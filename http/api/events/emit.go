@@ -63,12 +63,12 @@ func (h *Handlers) EmitEvents(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	shown, err := h.emit(r.Context(), gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), batch)
+	emitted, err := h.emit(r.Context(), gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), batch)
 	if err != nil {
 		return nil, err
 	}
-	answer := gateway.Status(http.StatusCreated, eventList(shown))
-	for _, e := range shown {
+	answer := gateway.Status(http.StatusCreated, eventList(emitted))
+	for _, e := range emitted {
 		if e.Options.Persisted() {
 			return answer.With("Location", handler.Location(r, e.ID)), nil
 		}

@@ -386,11 +386,11 @@ func (s *socket) emit(ctx context.Context, f inFrame) error {
 	}
 	request := &commands.Request{Meta: commands.RequestFrom(s.r.Context()).Meta}
 	request.Meta.CorrelationID, request.Meta.SocketID = uuid.NewString(), s.id
-	shown, err := s.h.emit(commands.WithRequest(s.r.Context(), request), grant.Rights, handler.WorkspaceID(s.r), []commands.Emission{made})
+	emitted, err := s.h.emit(commands.WithRequest(s.r.Context(), request), grant.Rights, handler.WorkspaceID(s.r), []commands.Emission{made})
 	if err != nil {
 		return err
 	}
-	ack := map[string]any{"id": shown[0].ID, "seq": shown[0].Seq}
+	ack := map[string]any{"id": emitted[0].ID, "seq": emitted[0].Seq}
 	if f.Ref != nil {
 		ack["ref"] = f.Ref
 	}

@@ -85,14 +85,14 @@ func (h *Handlers) ListSubscriptions(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]subscriptionResponse, len(list))
+	items := make([]subscriptionResponse, len(list))
 	for i, rec := range list {
-		if shown[i], err = toSubscriptionResponse(rd, rec); err != nil {
+		if items[i], err = toSubscriptionResponse(rd, rec); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b subscriptionResponse) int { return strings.Compare(b.UpdatedAt, a.UpdatedAt) })
-	return gateway.ListOf(r, shown, page), nil
+	slices.SortStableFunc(items, func(a, b subscriptionResponse) int { return strings.Compare(b.UpdatedAt, a.UpdatedAt) })
+	return gateway.ListOf(r, items, page), nil
 }
 
 // CreateSubscription handles POST …/subscriptions.
@@ -115,9 +115,9 @@ func (h *Handlers) CreateSubscription(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.savedSubscriptionResponse(r, made)
-	shown.Secret = secret
-	return gateway.Created(shown, handler.Location(r, shown.ID)), err
+	response, err := h.savedSubscriptionResponse(r, made)
+	response.Secret = secret
+	return gateway.Created(response, handler.Location(r, response.ID)), err
 }
 
 // readSecret is the secret of a body; "" when it has none and one is to be made.
@@ -208,9 +208,9 @@ func (h *Handlers) RotateSecret(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.savedSubscriptionResponse(r, done)
-	shown.Secret = secret
-	return shown, err
+	response, err := h.savedSubscriptionResponse(r, done)
+	response.Secret = secret
+	return response, err
 }
 
 // findSubscription returns the subscription that the path names.
@@ -242,16 +242,16 @@ func (h *Handlers) savedSubscriptionResponse(r *http.Request, done subscriptions
 func toSubscriptionResponse(rd projections.Reader, rec projections.SubscriptionRecord) (subscriptionResponse, error) {
 	record, err := projections.Deliveries{}.Health(rd, rec.ID)
 	health := record.Since(rec.ClosedAt)
-	shown := subscriptionResponse{
+	response := subscriptionResponse{
 		ID: rec.ID, URL: rec.URL, Types: rec.Types, Filters: rec.Filters, OrderKey: rec.OrderKey, Description: rec.Description,
 		Disabled: rec.Disabled, DisabledReason: rec.Reason, Breaker: "closed", SecretLast4: rec.Keys.Last4,
 		LastDeliveryAt: handler.FormatTime(health.LastDeliveryAt), FailingSince: handler.FormatTime(health.FailingSince),
 		CreatedAt: rec.CreatedAt, CreatedBy: rec.CreatedBy, UpdatedAt: rec.UpdatedAt, UpdatedBy: rec.UpdatedBy,
 	}
 	if health.Broken() {
-		shown.Breaker = "open"
+		response.Breaker = "open"
 	}
-	return shown, err
+	return response, err
 }
 
 // deliveriesKept is for how long deliveries are listed.
@@ -280,14 +280,14 @@ type attemptResponse struct {
 }
 
 func toDeliveryResponse(d subscription.Delivery) deliveryResponse {
-	shown := deliveryResponse{
+	response := deliveryResponse{
 		ID: d.ID, SubscriptionID: d.SubscriptionID, EventID: d.EventID, EventType: d.EventType, Seq: d.Seq, Status: d.Status,
 		Attempts: []attemptResponse{}, NextAttemptAt: handler.FormatTime(d.NextAttemptAt), Replay: d.Replay != "", CreatedAt: handler.FormatTime(d.CreatedAt),
 	}
 	for _, a := range d.Attempts {
-		shown.Attempts = append(shown.Attempts, attemptResponse{handler.FormatTime(a.At), a.Status, a.Duration, a.Error, a.ResponseBody})
+		response.Attempts = append(response.Attempts, attemptResponse{handler.FormatTime(a.At), a.Status, a.Duration, a.Error, a.ResponseBody})
 	}
-	return shown
+	return response
 }
 
 // deliveryQuery is what GET …/deliveries asks for.
@@ -328,7 +328,7 @@ func (h *Handlers) ListDeliveries(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var ids []string
-	shown, total := []deliveryResponse{}, 0
+	items, total := []deliveryResponse{}, 0
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err = projections.Deliveries{}.List(rd, sub.ID, q.before, func(item projections.DeliveryListed) bool {
@@ -353,10 +353,10 @@ func (h *Handlers) ListDeliveries(r *http.Request) (any, error) {
 			return nil, err
 		}
 		if ok {
-			shown = append(shown, toDeliveryResponse(rec.Delivery))
+			items = append(items, toDeliveryResponse(rec.Delivery))
 		}
 	}
-	return gateway.List(r, shown, total, q.page), nil
+	return gateway.List(r, items, total, q.page), nil
 }
 
 // Redeliver handles POST …/deliveries/{deliveryId}/redeliver.

@@ -123,7 +123,7 @@ func downloadHeader(s file.State, now time.Time) http.Header {
 // for those who know ASCII only.
 func disposition(s file.State) string {
 	kind := "attachment"
-	if isShownInline(s.Mimetype) {
+	if isInlineType(s.Mimetype) {
 		kind = "inline"
 	}
 	plain := strings.Map(func(r rune) rune {

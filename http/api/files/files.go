@@ -250,19 +250,19 @@ func noFile(id string) error {
 
 // toFileResponse is a file as the caller sees it.
 func (h *Handlers) toFileResponse(r *http.Request, f projections.File) (fileResponse, error) {
-	shown := fileResponse{
+	response := fileResponse{
 		ID: f.ID, Name: f.State.Name, URL: h.fileURL(f.State), Mimetype: f.Mimetype, Size: f.Size, WorkspaceID: f.WorkspaceID, Path: f.Path,
 		Public: f.Public, Metadata: f.Metadata, ExpiresAfter: f.ExpiresAfter, ExpiresAt: handler.FormatTime(f.ExpiresAt), Checksum: f.Checksum,
 		CreatedAt: f.CreatedAt, CreatedBy: f.CreatedBy, UpdatedAt: f.UpdatedAt, UpdatedBy: f.UpdatedBy,
 	}
-	if shown.Metadata == nil {
-		shown.Metadata = map[string]any{}
+	if response.Metadata == nil {
+		response.Metadata = map[string]any{}
 	}
 	var err error
 	if gateway.GrantFrom(r.Context()).Rights.Allows("update", "files", fileObject(f.State), "shareToken") {
-		shown.ShareToken, err = h.Links.ShareToken(r.Context(), f.State)
+		response.ShareToken, err = h.Links.ShareToken(r.Context(), f.State)
 	}
-	return shown, err
+	return response, err
 }
 
 // savedFileResponse is the answer to a write: the file as a read would show it now.
@@ -313,15 +313,15 @@ func (h *Handlers) ListFiles(r *http.Request) (any, error) {
 	}
 	orderFiles(found, sort)
 	from := min(page.Offset(), len(found))
-	shown := []fileResponse{}
+	items := []fileResponse{}
 	for _, f := range found[from:min(from+page.Limit, len(found))] {
 		item, err := h.toFileResponse(r, f)
 		if err != nil {
 			return nil, err
 		}
-		shown = append(shown, item)
+		items = append(items, item)
 	}
-	return gateway.List(r, shown, len(found), page), nil
+	return gateway.List(r, items, len(found), page), nil
 }
 
 // fileQuery is what fields must be: values of JSON, or texts that stand for

@@ -45,13 +45,13 @@ func (h *Handlers) CreateFiles(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := make(filesResponse, len(made))
+	response := make(filesResponse, len(made))
 	for i, s := range made {
-		if shown[i], err = h.savedFileResponse(r, s); err != nil {
+		if response[i], err = h.savedFileResponse(r, s); err != nil {
 			return nil, err
 		}
 	}
-	return gateway.Created(shown, handler.Location(r, made[0].ID)), nil
+	return gateway.Created(response, handler.Location(r, made[0].ID)), nil
 }
 
 // makePrivate makes the files of a visitor private: somebody without a role in the
@@ -391,23 +391,23 @@ var textTypes = regexp.MustCompile(`^(text/.+|application/(json|xml|javascript|x
 // says counts only where the bytes say nothing, and do not say otherwise.
 func mimetypeOf(head []byte, declared string) string {
 	seen, _, _ := strings.Cut(http.DetectContentType(head), ";")
-	said, _, err := mime.ParseMediaType(declared)
-	if err != nil || !mediaTypes.MatchString(said) {
+	mimetype, _, err := mime.ParseMediaType(declared)
+	if err != nil || !mediaTypes.MatchString(mimetype) {
 		return seen
 	}
 	fits := false
 	switch seen {
 	case typeBytes:
-		fits = !sniffableTypes.MatchString(said)
+		fits = !sniffableTypes.MatchString(mimetype)
 	case typeText:
-		fits = textTypes.MatchString(said) || said == typeSVG && looksLikeSVG(head)
+		fits = textTypes.MatchString(mimetype) || mimetype == typeSVG && looksLikeSVG(head)
 	case typeXML:
-		fits = said == "application/xml" || strings.HasSuffix(said, "+xml") && (said != typeSVG || looksLikeSVG(head))
+		fits = mimetype == "application/xml" || strings.HasSuffix(mimetype, "+xml") && (mimetype != typeSVG || looksLikeSVG(head))
 	case typeZip:
-		fits = isPackage(head, said)
+		fits = isPackage(head, mimetype)
 	}
 	if fits {
-		return said
+		return mimetype
 	}
 	return seen
 }
@@ -418,7 +418,7 @@ func looksLikeSVG(head []byte) bool { return bytes.Contains(bytes.ToLower(head),
 
 // isPackage reports whether a zip is a document of the type that it is said to
 // be: its first entry tells.
-func isPackage(head []byte, said string) bool {
+func isPackage(head []byte, mimetype string) bool {
 	const firstName = 30 // where the name of the first entry begins
 	if len(head) < firstName {
 		return false
@@ -426,16 +426,16 @@ func isPackage(head []byte, said string) bool {
 	rest := head[firstName:]
 	switch {
 	case bytes.HasPrefix(rest, []byte("[Content_Types].xml")), bytes.HasPrefix(rest, []byte("_rels/.rels")):
-		return strings.HasPrefix(said, "application/vnd.openxmlformats-officedocument.")
+		return strings.HasPrefix(mimetype, "application/vnd.openxmlformats-officedocument.")
 	case bytes.HasPrefix(rest, []byte("mimetype")):
-		return bytes.HasPrefix(rest[len("mimetype"):], []byte(said))
+		return bytes.HasPrefix(rest[len("mimetype"):], []byte(mimetype))
 	}
 	return false
 }
 
-// isShownInline reports whether a browser may open a file of this type in place: it
+// isInlineType reports whether a browser may open a file of this type in place: it
 // shows it, and nothing in it runs.
-func isShownInline(mimetype string) bool {
+func isInlineType(mimetype string) bool {
 	family, _, _ := strings.Cut(mimetype, "/")
 	switch {
 	case strings.HasSuffix(mimetype, "+xml"): // image/svg+xml is a document

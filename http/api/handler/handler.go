@@ -92,9 +92,9 @@ func IsAccessToken(c gateway.Caller) bool { return strings.HasPrefix(c.SessionID
 // gave them, and nothing more.
 func ToActor(c gateway.Caller) domain.Actor {
 	a := domain.Actor{UserID: c.UserID, SessionID: c.SessionID, WorkspaceID: c.WorkspaceID, Scopes: c.Scopes, Lent: c.Lent, LentTo: c.LentTo}
-	role, taken := strings.CutPrefix(c.KeyID, "role:")
+	role, isRole := strings.CutPrefix(c.KeyID, "role:")
 	switch {
-	case taken:
+	case isRole:
 		a.KeyRole = role
 	case c.WorkspaceID != "": // whose token names it in the place of a key
 		a.Lent = c.Identity().Workspace == ""

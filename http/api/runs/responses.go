@@ -298,11 +298,11 @@ func refuseRun(out runtime.Outcome, c *runtime.Caller, to errorAudience) error {
 	}
 	if to == tester {
 		for _, key := range err.Details.Keys() {
-			shown := key
+			detailKey := key
 			if key == "name" { // that of the error stands there
-				shown = "secret"
+				detailKey = "secret"
 			}
-			e.With(shown, asJSON(err.Details.At(key)))
+			e.With(detailKey, asJSON(err.Details.At(key)))
 		}
 		if err.Document != "" {
 			e.With("automation", err.Document).With("instruction", err.Instruction)

@@ -52,7 +52,7 @@ type runsQuery struct {
 	projections.RunsQuery
 	status projections.RunStatus
 	page   gateway.Page
-	most   int // how many are judged
+	most   int // how many are checked
 }
 
 func readRunsQuery(r *http.Request) (asked runsQuery, err error) {
@@ -95,17 +95,17 @@ func (h *Handlers) ListRuns(r *http.Request) (any, error) {
 // runsResponse is the answer to r with a page. One of runs that were not all looked at does not
 // say how many there are; behind the last of those that were, the next begins with others.
 func (h *Handlers) runsResponse(r *http.Request, list foundRuns, p gateway.Page) *gateway.Answer {
-	shown := make([]runResponse, len(list.runs))
+	items := make([]runResponse, len(list.runs))
 	for i, run := range list.runs {
-		shown[i] = h.toRunResponse(run)
+		items[i] = h.toRunResponse(run)
 	}
 	switch {
 	case list.cut.IsZero():
-		return gateway.List(r, shown, list.total, p)
-	case len(shown) == p.Limit:
-		return gateway.OK(shown).With("Link", gateway.Next(r, "page", strconv.Itoa(p.Number+1)))
+		return gateway.List(r, items, list.total, p)
+	case len(items) == p.Limit:
+		return gateway.OK(items).With("Link", gateway.Next(r, "page", strconv.Itoa(p.Number+1)))
 	}
-	return gateway.OK(shown).With("Link", gateway.Next(events.WithoutPage(r), "to", handler.FormatTime(list.cut)))
+	return gateway.OK(items).With("Link", gateway.Next(events.WithoutPage(r), "to", handler.FormatTime(list.cut)))
 }
 
 // foundRuns is one page of runs.
@@ -146,7 +146,7 @@ func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID 
 	return foundRuns{s.found, s.total, s.cut}, err
 }
 
-// knownRunFields is what the events say by which all runs of a workspace are judged: most
+// knownRunFields is the part of their events that is the same for all runs of a workspace: most
 // people may read all of them or none, which takes no look at any.
 func knownRunFields(workspaceID string) access.PartialObject {
 	executed := activity.Executed{}.EventType()
@@ -170,7 +170,7 @@ type runSearch struct {
 	seen    int // how many fit so far
 	total   int // how many do; below 0: not known
 	checked int
-	last    time.Time // when the last that was judged began
+	last    time.Time // when the last checked run began
 	cut     time.Time // when the search was given up: last
 	failed  error
 }
@@ -207,7 +207,7 @@ func (s *runSearch) visit(l projections.ListedRun) (more bool) {
 	return !s.isFull()
 }
 
-// isOverLimit reports whether enough runs were judged before this one, and notes from where on
+// isOverLimit reports whether enough runs were checked before this one, and notes from where on
 // there are more: between two moments, so that nothing is left out or shown twice.
 func (s *runSearch) isOverLimit(run projections.Run) bool {
 	if s.may == nil {

@@ -220,9 +220,9 @@ func (h *Handlers) start(r *http.Request, programSet *programs.ProgramSet, p *pr
 	return s
 }
 
-// withheld are headers that automations do not get: those of the way to here. Others
+// hiddenHeaders are headers that automations do not get: those of the way to here. Others
 // that begin with x- stay, signatures are checked with them.
-var withheld = map[string]bool{"cookie": true, "host": true, "x-real-ip": true, "x-correlation-id": true}
+var hiddenHeaders = map[string]bool{"cookie": true, "host": true, "x-real-ip": true, "x-correlation-id": true}
 
 // triggerHeaders returns the headers of a request as automations get them.
 func triggerHeaders(h http.Header) *value.Object {
@@ -234,7 +234,7 @@ func triggerHeaders(h http.Header) *value.Object {
 	o := &value.Object{}
 	for _, name := range names {
 		lower := strings.ToLower(name)
-		hidden := withheld[lower] || strings.HasPrefix(lower, "x-forwarded-") ||
+		hidden := hiddenHeaders[lower] || strings.HasPrefix(lower, "x-forwarded-") ||
 			strings.HasPrefix(lower, "x-svc-") && lower != "x-svc-workspace-id"
 		if !hidden {
 			o.Set(lower, strings.Join(h[name], ", "))

@@ -52,20 +52,20 @@ func (h *Handlers) ListWaits(r *http.Request) (any, error) {
 		return nil, err
 	}
 	id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
-	shown, total := []waitResponse{}, 0
+	items, total := []waitResponse{}, 0
 	if rights == nil {
-		return gateway.List(r, shown, total, page), nil
+		return gateway.List(r, items, total, page), nil
 	}
 	allowed, sure := rights.DecideForAll("read", "events", knownRunFields(id))
 	if sure && !allowed {
-		return gateway.List(r, shown, total, page), nil
+		return gateway.List(r, items, total, page), nil
 	}
 	may := events.NewEventFilter(rights)
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	var failed error
 	err := projections.Runs{}.PendingWaits(rd, id, func(w projections.PendingWait) bool {
-		inPage := total >= page.Offset() && len(shown) < page.Limit
+		inPage := total >= page.Offset() && len(items) < page.Limit
 		if sure && !inPage {
 			total++
 			return true
@@ -75,14 +75,14 @@ func (h *Handlers) ListWaits(r *http.Request) (any, error) {
 			return err == nil
 		}
 		if total++; inPage {
-			shown = append(shown, waitResponse{w.ID, w.CorrelationID, w.Automation, run.StartedBy, handler.FormatTime(w.Since), w.Until, waitedEvents(w.Wait)})
+			items = append(items, waitResponse{w.ID, w.CorrelationID, w.Automation, run.StartedBy, handler.FormatTime(w.Since), w.Until, waitedEvents(w.Wait)})
 		}
 		return true
 	})
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
-	return gateway.List(r, shown, total, page), nil
+	return gateway.List(r, items, total, page), nil
 }
 
 // AnswerWait handles POST /v2/workspaces/{workspaceId}/waits/{waitId}/answer: it emits an

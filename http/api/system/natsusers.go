@@ -56,11 +56,11 @@ func (h *Handlers) ListNATSUsers(r *http.Request) (any, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	all, err := projections.NATSUsers{}.List(rd)
-	var shown []natsUserResponse
+	var items []natsUserResponse
 	for _, u := range all {
-		shown = append(shown, toNATSUserResponse(u))
+		items = append(items, toNATSUserResponse(u))
 	}
-	return handler.ListAll(r, shown, err)
+	return handler.ListAll(r, items, err)
 }
 
 // CreateNATSUser handles POST /sys/nats/users.
@@ -84,8 +84,8 @@ func (h *Handlers) CreateNATSUser(r *http.Request) (any, error) {
 		return nil, err
 	}
 	handler.AwaitVisible(r.Context(), h.ReadModel)
-	shown := toNATSUserResponse(projections.NATSUser{User: made.State.User})
-	return gateway.Created(createdNATSUserResponse{shown, jwt, h.NATSListening}, "/sys/nats/users/"+shown.ID), nil
+	created := toNATSUserResponse(projections.NATSUser{User: made.State.User})
+	return gateway.Created(createdNATSUserResponse{created, jwt, h.NATSListening}, "/sys/nats/users/"+created.ID), nil
 }
 
 // DeleteNATSUser handles DELETE /sys/nats/users/{id}. Those who are connected are cut

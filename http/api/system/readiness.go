@@ -166,8 +166,8 @@ func (rd *Readiness) cachedReport(ctx context.Context, chosen []string) (readine
 func (rd *Readiness) findCached(set string) (readinessReport, bool) {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
-	kept, ok := rd.cache[set]
-	return kept.report, ok && rd.now().Sub(kept.at) < rd.ttl
+	cached, ok := rd.cache[set]
+	return cached.report, ok && rd.now().Sub(cached.at) < rd.ttl
 }
 
 // storeCached keeps a report from the moment it was complete.

@@ -31,11 +31,11 @@ type signingKeyResponse struct {
 // ListSigningKeys handles GET /sys/jwks.
 func (h *Handlers) ListSigningKeys(r *http.Request) (any, error) {
 	keys, err := h.SigningKeys.List(r.Context())
-	shown := make([]signingKeyResponse, len(keys))
+	items := make([]signingKeyResponse, len(keys))
 	for i, k := range keys {
-		shown[i] = signingKeyResponse{k.KID, k.State, timestamp(k.CreatedAt), timestamp(k.RotatesAt), timestamp(k.ExpiresAt)}
+		items[i] = signingKeyResponse{k.KID, k.State, timestamp(k.CreatedAt), timestamp(k.RotatesAt), timestamp(k.ExpiresAt)}
 	}
-	return handler.ListAll(r, shown, err)
+	return handler.ListAll(r, items, err)
 }
 
 // timestamp is a time as answers have it.

@@ -322,14 +322,14 @@ func (h *Handlers) toImportResponse(r *http.Request, result content.Result, righ
 	}
 	asJSON := r.Clone(r.Context())
 	asJSON.Header.Del("Accept")
-	shown, err := h.Workspaces.Response(asJSON, result.WorkspaceID, rights)
+	response, err := h.Workspaces.Response(asJSON, result.WorkspaceID, rights)
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return body, nil // the read model is still busy with what was just made
 	}
 	if err != nil {
 		return body, err
 	}
-	body.Workspace = shown.(handler.TaggedJSON).JSON
+	body.Workspace = response.(handler.TaggedJSON).JSON
 	rec, _, err := projections.Find(h.ReadModel, projections.Workspaces{}.Record, result.WorkspaceID)
 	body.ContentRevision = rec.Dynamic.ContentRevision
 	return body, err

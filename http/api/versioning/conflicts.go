@@ -75,19 +75,19 @@ func (h *Handlers) GetConflicts(r *http.Request) (any, error) {
 // toConflictFile is a file in conflict. Who may not read the document is told of it,
 // because somebody has to decide, but not what it says.
 func toConflictFile(rd projections.Reader, rights *access.Rights, id string, f merge.Conflict) conflictFile {
-	shown := conflictFile{ConflictFile: workspace.ConflictFile{Path: f.Path, Kind: string(f.Kind)}, Keys: []string{}}
+	response := conflictFile{ConflictFile: workspace.ConflictFile{Path: f.Path, Kind: string(f.Kind)}, Keys: []string{}}
 	var docs []*document.Map
 	for _, text := range [][]byte{f.Base, f.Ours, f.Theirs} {
 		if doc, err := yamltext.ReadMap(text, document.FileLimits); text != nil && err == nil {
 			docs = append(docs, doc)
 		}
 	}
-	if place, ok := archive.Locate(f.Path); !ok || !documents.CanReadAt(rd, rights, id, place.String(), docs...) {
-		return shown
+	if location, ok := archive.Locate(f.Path); !ok || !documents.CanReadAt(rd, rights, id, location.String(), docs...) {
+		return response
 	}
-	shown.Keys = append(shown.Keys, f.Keys...)
-	shown.Base, shown.Ours, shown.Theirs, shown.Merged = sideOf(f.Base), sideOf(f.Ours), sideOf(f.Theirs), f.Merged
-	return shown
+	response.Keys = append(response.Keys, f.Keys...)
+	response.Base, response.Ours, response.Theirs, response.Merged = sideOf(f.Base), sideOf(f.Ours), sideOf(f.Theirs), f.Merged
+	return response
 }
 
 // resolutionField is what becomes of one file: {use}, or {content}, which is null

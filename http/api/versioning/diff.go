@@ -149,16 +149,16 @@ func (h *Handlers) differingPaths(r *http.Request, before, after contentState, o
 
 // fileDiff is how the file of a document changed.
 func (h *Handlers) fileDiff(ctx context.Context, id, path string, before, after contentState) (c fileChange, err error) {
-	place, ok := archive.Locate(path + ".yml")
+	location, ok := archive.Locate(path + ".yml")
 	if !ok {
 		return c, fmt.Errorf("%s of workspace %s has no file", path, id)
 	}
-	c = fileChange{Path: place.Path(), Change: "modified"}
-	was, err := before.file(ctx, h, id, place)
+	c = fileChange{Path: location.Path(), Change: "modified"}
+	was, err := before.file(ctx, h, id, location)
 	if err != nil {
 		return c, err
 	}
-	is, err := after.file(ctx, h, id, place)
+	is, err := after.file(ctx, h, id, location)
 	if err != nil {
 		return c, err
 	}
@@ -175,8 +175,8 @@ func (h *Handlers) fileDiff(ctx context.Context, id, path string, before, after 
 }
 
 // file is the file of a document, nil when there is none.
-func (s contentState) file(ctx context.Context, h *Handlers, id string, place archive.Location) (_ []byte, err error) {
-	ref := s.refs[place.String()]
+func (s contentState) file(ctx context.Context, h *Handlers, id string, location archive.Location) (_ []byte, err error) {
+	ref := s.refs[location.String()]
 	if ref.Hash == "" {
 		return nil, nil
 	}
@@ -186,10 +186,10 @@ func (s contentState) file(ctx context.Context, h *Handlers, id string, place ar
 			return nil, err
 		}
 	}
-	if place.Kind == document.Index {
+	if location.Kind == document.Index {
 		doc = documents.WithoutSecrets(doc)
 	}
-	return archive.Text(place, doc)
+	return archive.Text(location, doc)
 }
 
 // contentState is the content of a workspace, as its history or a repository has it.
@@ -221,18 +221,18 @@ func (h *Handlers) filesAt(r *http.Request, repositoryID string, files func(cont
 		return contentState{}, err
 	}
 	s := contentState{refs: map[string]content.Ref{}, docs: map[string]*document.Map{}}
-	for _, place := range read.Content.Locations() {
-		doc := place.Kind.Canonical(read.Content.Get(place))
-		if place.Slug != "" {
-			doc.Set("slug", place.Slug)
-			doc = place.Kind.Canonical(doc)
+	for _, location := range read.Content.Locations() {
+		doc := location.Kind.Canonical(read.Content.Get(location))
+		if location.Slug != "" {
+			doc.Set("slug", location.Slug)
+			doc = location.Kind.Canonical(doc)
 		}
 		body, err := document.JSON(doc)
 		if err != nil {
 			return contentState{}, err
 		}
 		hash := workspace.HashOf(body)
-		s.refs[place.String()], s.docs[hash] = content.Ref{Hash: hash}, doc
+		s.refs[location.String()], s.docs[hash] = content.Ref{Hash: hash}, doc
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func (h *Handlers) ListOperations(r *http.Request) (any, error) {
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	shown, total := []operationResponse{}, 0
+	items, total := []operationResponse{}, 0
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err := projections.Operations{}.List(rd, handler.WorkspaceID(r), func(op operation.State) bool {
@@ -55,8 +55,8 @@ func (h *Handlers) ListOperations(r *http.Request) (any, error) {
 		if kind != "" && kind != op.Kind || status != "" && status != string(op.Status) {
 			return true
 		}
-		if total >= page.Offset() && len(shown) < page.Limit {
-			shown = append(shown, toOperationResponse(op))
+		if total >= page.Offset() && len(items) < page.Limit {
+			items = append(items, toOperationResponse(op))
 		}
 		total++
 		return true
@@ -64,7 +64,7 @@ func (h *Handlers) ListOperations(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gateway.List(r, shown, total, page), nil
+	return gateway.List(r, items, total, page), nil
 }
 
 // GetOperation handles GET …/operations/{opId}.
@@ -174,21 +174,21 @@ type stepResponse struct {
 
 func toOperationResponse(op operation.State) operationResponse {
 	at := op.CreatedAt.UTC().Format(domain.Timestamp)
-	shown := operationResponse{
+	response := operationResponse{
 		ID: op.ID, Kind: op.Kind, WorkspaceID: op.WorkspaceID, RepositoryID: op.RepositoryID, Branch: op.Branch, Status: op.Status, Epoch: op.Epoch,
 		CreatedBy: op.CreatedBy, CreatedAt: at, StartedAt: at, CorrelationID: op.CorrelationID, Resumed: op.Resumed, CancelRequested: op.CancelRequested,
 		Request: op.Request, Result: op.Result, Error: op.Failure, Steps: []stepResponse{},
 	}
-	shown.Progress.Current, shown.Progress.Total = op.Progress()
-	shown.Progress.Percentage = op.Percentage()
+	response.Progress.Current, response.Progress.Total = op.Progress()
+	response.Progress.Percentage = op.Percentage()
 	if op.EndedAt != nil {
 		end := op.EndedAt.UTC().Format(domain.Timestamp)
-		shown.EndedAt = &end
+		response.EndedAt = &end
 	}
 	for _, step := range op.Done {
-		shown.Steps = append(shown.Steps, stepResponse{step.Step, step.State, step.Started.UTC().Format(domain.Timestamp), step.Duration})
+		response.Steps = append(response.Steps, stepResponse{step.Step, step.State, step.Started.UTC().Format(domain.Timestamp), step.Duration})
 	}
-	return shown
+	return response
 }
 
 // The wait for an operation: how long it is unless the caller says otherwise, and
@@ -394,11 +394,11 @@ func (f *operationStream) writeEvents(events []domain.Recorded) error {
 		if ev.Seq <= f.after || f.only != nil && !f.only(ev.Data) {
 			continue
 		}
-		shown, err := domain.PayloadOf(ev, f.revision)
+		public, err := domain.PayloadOf(ev, f.revision)
 		if err != nil {
 			return err
 		}
-		payload, err := json.Marshal(shown)
+		payload, err := json.Marshal(public)
 		if err != nil {
 			return err
 		}

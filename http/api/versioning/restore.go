@@ -88,8 +88,8 @@ func (h *Handlers) RestoreWorkspace(r *http.Request) (any, error) {
 
 // restoreOptions lets a restoration do what the caller may.
 func (h *Handlers) restoreOptions(r *http.Request, dry bool) content.RestoreOptions {
-	judge := h.Documents.NewChangeAuthorizer(r)
-	return content.RestoreOptions{DryRun: dry, Secure: judge.Rights.Allows("manage_security", "workspaces", nil), Authorizer: judge}
+	authorizer := h.Documents.NewChangeAuthorizer(r)
+	return content.RestoreOptions{DryRun: dry, Secure: authorizer.Rights.Allows("manage_security", "workspaces", nil), Authorizer: authorizer}
 }
 
 // restoreRequest says what to go back to.
@@ -204,11 +204,11 @@ func (h *Handlers) restoredResponse(r *http.Request, result content.Result, err 
 	answer := restoreResponse{Imported: result.Imported, Deleted: result.Deleted, Errors: result.Errors, Warnings: result.Warnings, ContentRevision: result.Seq}
 	inJSON := r.Clone(r.Context())
 	inJSON.Header.Del("Accept")
-	shown, err := h.Workspaces.Response(inJSON, result.WorkspaceID, gateway.GrantFrom(r.Context()).Rights)
+	response, err := h.Workspaces.Response(inJSON, result.WorkspaceID, gateway.GrantFrom(r.Context()).Rights)
 	if err != nil {
 		return nil, err
 	}
-	if body, ok := shown.(gateway.Encoded); ok {
+	if body, ok := response.(gateway.Encoded); ok {
 		answer.Workspace = body.Encoded()
 	}
 	if result.Changed {

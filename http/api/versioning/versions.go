@@ -54,11 +54,11 @@ func (h *Handlers) ListVersions(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]versioning.VersionResponse, len(found))
+	items := make([]versioning.VersionResponse, len(found))
 	for i, rec := range found {
-		shown[i] = versioning.NewVersionResponse(rec.Version, rec.Changes)
+		items[i] = versioning.NewVersionResponse(rec.Version, rec.Changes)
 	}
-	return gateway.List(r, shown, total, page), nil
+	return gateway.List(r, items, total, page), nil
 }
 
 // pushRequest is the body of a push.
@@ -203,8 +203,8 @@ func (h *Handlers) planResponse(r *http.Request, request versioning.PullRequest,
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	for i, c := range plan.Conflicts {
-		place, ok := archive.Locate(c.Path)
-		if !ok || !documents.CanReadAt(rd, gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), place.String()) {
+		location, ok := archive.Locate(c.Path)
+		if !ok || !documents.CanReadAt(rd, gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), location.String()) {
 			plan.Conflicts[i].Keys = nil
 		}
 	}
@@ -256,22 +256,22 @@ func (h *Handlers) GetStatus(r *http.Request) (any, error) {
 	if sync := lastSync(before); sync != nil && sync.RepositoryID == "" {
 		last.Native = sync.Version
 	}
-	stand, changes, err := h.Versioning.Status(r.Context(), id, named, last, refresh)
+	statuses, changes, err := h.Versioning.Status(r.Context(), id, named, last, refresh)
 	if err != nil {
 		return nil, err
 	}
 	handler.AwaitVisible(r.Context(), h.ReadModel) // asking may have recorded a push
-	return h.statusResponse(id, named, stand, changes, gateway.GrantFrom(r.Context()).Rights)
+	return h.statusResponse(id, named, statuses, changes, gateway.GrantFrom(r.Context()).Rights)
 }
 
-func (h *Handlers) statusResponse(id, named string, stand []versioning.RepositoryStatus, changes []versioning.Drifted, rights *access.Rights) (any, error) {
+func (h *Handlers) statusResponse(id, named string, statuses []versioning.RepositoryStatus, changes []versioning.Drifted, rights *access.Rights) (any, error) {
 	now, err := h.Workspaces.Record(id)
 	if err != nil {
 		return nil, err
 	}
 	answer := statusResponse{
 		Dirty: now.Dynamic.Dirty, ContentRevision: now.Dynamic.ContentRevision, SyncedRevision: min(now.Synced, now.Dynamic.ContentRevision),
-		WriteLock: now.Dynamic.WriteLock, Repositories: append([]versioning.RepositoryStatus{}, stand...), Changes: []driftedObject{}, Errors: []archive.Item{},
+		WriteLock: now.Dynamic.WriteLock, Repositories: append([]versioning.RepositoryStatus{}, statuses...), Changes: []driftedObject{}, Errors: []archive.Item{},
 		State: versioning.Clean,
 	}
 	if answer.Dirty {
@@ -284,7 +284,7 @@ func (h *Handlers) statusResponse(id, named string, stand []versioning.Repositor
 	if top == "" {
 		top = now.LastRepository
 	}
-	for _, one := range stand {
+	for _, one := range statuses {
 		if one.ID == top {
 			answer.State = one.State
 		} else if one.State == versioning.InConflict && named == "" {

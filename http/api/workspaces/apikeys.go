@@ -64,16 +64,16 @@ func (h *Handlers) ListAPIKeys(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	total, shown := len(keys), []apiKeyResponse{}
+	total, items := len(keys), []apiKeyResponse{}
 	from := min(page.Offset(), total)
 	for _, key := range keys[from : from+min(page.Limit, total-from)] {
 		item := toAPIKeyResponse(key)
 		if item.LastUsedAt, err = handler.LastUsed(r.Context(), h.LastUsed, key.ID); err != nil {
 			return nil, err
 		}
-		shown = append(shown, item)
+		items = append(items, item)
 	}
-	return gateway.List(r, shown, total, page), nil
+	return gateway.List(r, items, total, page), nil
 }
 
 // CreateAPIKey handles POST …/security/apikeys.
@@ -86,9 +86,9 @@ func (h *Handlers) CreateAPIKey(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := h.savedAPIKeyResponse(r, made)
-	shown.APIKey = value
-	return gateway.Created(shown, handler.Location(r, shown.ID)), nil
+	response := h.savedAPIKeyResponse(r, made)
+	response.APIKey = value
+	return gateway.Created(response, handler.Location(r, response.ID)), nil
 }
 
 // UpdateAPIKey handles PUT …/security/apikeys/{idOrValue}.

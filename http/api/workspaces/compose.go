@@ -93,12 +93,12 @@ func (s *workspaceCache) response(r *http.Request) (any, error) {
 	now := s.ReadModel.Moment() // before the reader: what changes between them is looked at again
 	rd := s.ReadModel.Reader()
 	defer rd.Close()
-	shown, err := s.read(r.Context(), rd, who)
+	doc, err := s.read(r.Context(), rd, who)
 	if err != nil {
 		return nil, err
 	}
-	shown.validAt.Store(uint64(now))
-	return shown.TaggedJSON, nil
+	doc.validAt.Store(uint64(now))
+	return doc.TaggedJSON, nil
 }
 
 // read returns what is kept, if it is as it was, else what it is now.
@@ -141,14 +141,14 @@ func readAppEdition(rd projections.Reader, slug, version string) (e appEdition, 
 func (h *Handlers) Response(r *http.Request, id string, rights *access.Rights) (any, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	shown, err := h.compose(r.Context(), rd, id, rights)
+	doc, err := h.compose(r.Context(), rd, id, rights)
 	if err != nil {
 		return nil, err
 	}
 	if handler.WantsYAML(r) {
-		return indexInYAML(rd, id, shown.Tag)
+		return indexInYAML(rd, id, doc.Tag)
 	}
-	return shown.TaggedJSON, nil
+	return doc.TaggedJSON, nil
 }
 
 // compose puts a workspace together, with what is in it as far as the caller may

@@ -66,15 +66,15 @@ func (h *Handlers) addPlatformRepositories(doc []byte) ([]byte, error) {
 	if err := json.Unmarshal(doc, &own); err != nil {
 		return nil, err
 	}
-	shown := map[string]platformRepositoryResponse{}
+	responses := map[string]platformRepositoryResponse{}
 	for _, one := range all {
 		if _, hidden := own.Repositories[one.ID]; !hidden {
-			shown[one.ID] = platformRepositoryResponse{
+			responses[one.ID] = platformRepositoryResponse{
 				one.Name, one.Type, one.Mode, repositoryLocation{one.Remote.URL, one.Branch, cmp.Or(one.Dir, one.Root)}, h.Repositories.GroupNames(),
 			}
 		}
 	}
-	more, err := json.Marshal(map[string]any{"platformRepositories": shown})
+	more, err := json.Marshal(map[string]any{"platformRepositories": responses})
 	return append(append(doc[:len(doc)-1], ','), more[1:]...), err
 }
 
@@ -97,14 +97,14 @@ func (h *Handlers) TestRepository(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := repositoryTestResponse{
+	response := repositoryTestResponse{
 		Reachable: report.Reachable, Empty: report.Empty, Branches: report.Branches, TargetExists: report.TargetExists, FinalURL: report.FinalURL,
 	}
 	if key := report.HostKey; key != nil {
-		shown.HostKey = &hostKeyResponse{key.Type, key.Fingerprint, key.Line}
+		response.HostKey = &hostKeyResponse{key.Type, key.Fingerprint, key.Line}
 	}
 	if e := report.Error; e != nil {
-		shown.Error = &failureResponse{e.Code, e.Message, e.Details}
+		response.Error = &failureResponse{e.Code, e.Message, e.Details}
 	}
-	return shown, nil
+	return response, nil
 }

@@ -43,17 +43,17 @@ func (h *Handlers) ListSecrets(r *http.Request) (any, error) { return h.secretsR
 
 // secretsResponse lists the secrets whose names the caller may read.
 func (h *Handlers) secretsResponse(r *http.Request) (any, error) {
-	id, shown := handler.WorkspaceID(r), map[string]secretResponse{}
+	id, items := handler.WorkspaceID(r), map[string]secretResponse{}
 	may := gateway.GrantFrom(r.Context()).Rights.Filter("read", "secrets")
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err := projections.Secrets{}.List(rd, id, func(name string, rec projections.SecretRecord) bool {
 		if may(secretObject(id, name)) {
-			shown[name] = secretResponse{rec.Description, rec.CreatedAt, rec.CreatedBy, rec.UpdatedAt, rec.UpdatedBy}
+			items[name] = secretResponse{rec.Description, rec.CreatedAt, rec.CreatedBy, rec.UpdatedAt, rec.UpdatedBy}
 		}
 		return true
 	})
-	return shown, err
+	return items, err
 }
 
 // PatchSecrets handles PATCH …/security/secrets: what is not named stays.
@@ -140,7 +140,7 @@ func (h *Handlers) checkSetSecrets(r *http.Request, in map[string]secretRequest,
 		return rights.Refusal("delete", "secrets")
 	}
 	for name := range now.State.Secrets {
-		if _, kept := in[name]; kept || strings.HasPrefix(name, workspace.SecretPrefix) {
+		if _, given := in[name]; given || strings.HasPrefix(name, workspace.SecretPrefix) {
 			continue
 		}
 		if err := rights.Check("delete", "secrets", secretObject(id, name)); err != nil {

@@ -40,11 +40,11 @@ func (h *Handlers) ListShares(r *http.Request) (any, error) {
 func (h *Handlers) sharesResponse(shares []access.Share) (any, error) {
 	result := []shareEntry{}
 	for _, entry := range shares {
-		shown, err := h.toShareEntry(entry, "")
+		response, err := h.toShareEntry(entry, "")
 		if err != nil {
 			return nil, err
 		}
-		result = append(result, shown)
+		result = append(result, response)
 	}
 	return map[string]any{"result": result}, nil
 }
@@ -129,13 +129,13 @@ func (h *Handlers) checkReplaceShare(rights *access.Rights, workspaceID, target 
 // shown by the address only to who named them so.
 func (h *Handlers) toShareEntry(entry access.Share, email string) (shareEntry, error) {
 	t := entry.Target
-	shown := shareEntry{Target: &shareTarget{ID: t.ID, Role: t.Role, Public: t.Public}, Permissions: &entry.Permissions}
+	response := shareEntry{Target: &shareTarget{ID: t.ID, Role: t.Role, Public: t.Public}, Permissions: &entry.Permissions}
 	if t.ID == "" {
-		return shown, nil
+		return response, nil
 	}
 	u, _, err := projections.Find(h.ReadModel, projections.Users{}.Get, t.ID)
-	shown.Target.DisplayName = cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), email)
-	return shown, err
+	response.Target.DisplayName = cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), email)
+	return response, err
 }
 
 // ListPageShares handles GET /v2/pages/{pageId}/permissions.

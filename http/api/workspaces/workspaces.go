@@ -137,8 +137,8 @@ func readDomains(v any) ([]string, error) {
 
 // GetWorkspace handles GET /v2/workspaces/{workspaceId}.
 func (h *Handlers) GetWorkspace() gateway.Prompt {
-	shown := h.newWorkspaceCache()
-	return gateway.Prompt{Cached: shown.cached, HandlerFunc: func(r *http.Request) (any, error) {
+	cache := h.newWorkspaceCache()
+	return gateway.Prompt{Cached: cache.cached, HandlerFunc: func(r *http.Request) (any, error) {
 		moment, past, err := h.Documents.ReadMoment(r)
 		if err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (h *Handlers) GetWorkspace() gateway.Prompt {
 		if past {
 			return h.pastResponse(r, moment)
 		}
-		return shown.response(r)
+		return cache.response(r)
 	}}
 }
 

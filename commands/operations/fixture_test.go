@@ -31,13 +31,13 @@ func TestMain(m *testing.M) {
 // patience bounds every wait of a test.
 const patience = time.Minute
 
-// house is a log with a workspace.
-type house struct {
+// fixture is a log with a workspace.
+type fixture struct {
 	store *jetstream.Store
 	id    string // of the workspace
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func newHouse(t *testing.T) *house {
 		defer cancel()
 		require.NoError(t, store.Close(ctx))
 	})
-	h := &house{store: store}
+	h := &fixture{store: store}
 	made, err := h.workspaces(t).Create(t.Context(), workspace.Settings{Name: "Shop"})
 	require.NoError(t, err)
 	h.id = made.State.ID
@@ -54,7 +54,7 @@ func newHouse(t *testing.T) *house {
 }
 
 // workspaces are those of a node of its own.
-func (h *house) workspaces(t *testing.T) commands.Workspaces {
+func (h *fixture) workspaces(t *testing.T) commands.Workspaces {
 	t.Helper()
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ type node struct {
 }
 
 // start starts a node.
-func (h *house) start(t *testing.T) *node {
+func (h *fixture) start(t *testing.T) *node {
 	t.Helper()
 	kept, err := h.store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func (l leases) Hold(ctx context.Context, name string, work func(context.Context
 }
 
 // spec is that of a push.
-func (h *house) spec() operations.Spec {
+func (h *fixture) spec() operations.Spec {
 	return operations.Spec{Kind: operation.Push, WorkspaceID: h.id, RepositoryID: "origin", Branch: "main", Reason: workspace.PushInProgress, Request: map[string]string{"name": "v1"}, Steps: 2}
 }
 
@@ -141,16 +141,16 @@ func ended(t *testing.T, h *operations.Handle) operation.State {
 }
 
 // lock is the lock of the workspace now.
-func (h *house) lock(t *testing.T) *workspace.Lock {
+func (h *fixture) lock(t *testing.T) *workspace.Lock {
 	t.Helper()
 	now, err := h.workspaces(t).Get(t.Context(), h.id)
 	require.NoError(t, err)
 	return now.State.Lock
 }
 
-// told lists what was recorded of the workspace, or of an operation on it, since
+// eventNames lists what was recorded of the workspace, or of an operation on it, since
 // it was made: types, and what tells them apart.
-func (h *house) told(t *testing.T, id domain.StreamID) (all []string) {
+func (h *fixture) eventNames(t *testing.T, id domain.StreamID) (all []string) {
 	t.Helper()
 	events, err := h.store.Log.Load(t.Context(), id, 0)
 	require.NoError(t, err)

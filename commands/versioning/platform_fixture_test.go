@@ -18,7 +18,7 @@ import (
 // repositories: main, a git one with the directory envs, and disk, a directory. It
 // may reach nothing inside but those.
 type estate struct {
-	*house
+	*fixture
 	t    *testing.T
 	main *gittest.Repo
 	disk string
@@ -27,7 +27,7 @@ type estate struct {
 func newEstate(t *testing.T, env ...string) *estate {
 	t.Helper()
 	e, given := prepareEstate(t)
-	e.house = newHouse(t, append(given, env...)...)
+	e.fixture = newFixture(t, append(given, env...)...)
 	return e
 }
 
@@ -58,7 +58,7 @@ func (e *estate) workspace(slug string, labels ...string) *place {
 		list = `["` + strings.Join(labels, `","`) + `"]`
 	}
 	made := e.does(e.t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q,"labels":%s,"description":"A shop","photo":"/p.png"}`, slug, list)).json(e.t)
-	p := &place{house: e.house, t: e.t, id: made["id"].(string), slug: slug, repo: e.main}
+	p := &place{fixture: e.fixture, t: e.t, id: made["id"].(string), slug: slug, repo: e.main}
 	p.path = "/v2/workspaces/" + p.id
 	return p
 }

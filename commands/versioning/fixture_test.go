@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// house is a service in a process of its own, and its data.
-type house struct {
+// fixture is a service in a process of its own, and its data.
+type fixture struct {
 	dir  string
 	base string
 	env  []string
@@ -53,34 +53,34 @@ var common commonHouse
 type commonHouse struct {
 	once sync.Once
 	dir  string
-	*house
+	*fixture
 	err error
 }
 
 // shared returns the common service.
-func shared(t *testing.T) *house {
+func shared(t *testing.T) *fixture {
 	t.Helper()
 	common.once.Do(func() {
 		common.dir, common.err = os.MkdirTemp("", "versioning")
 		if common.err == nil {
-			common.house = prepare(common.dir)
+			common.fixture = prepare(common.dir)
 			common.err = common.start()
 		}
 	})
 	require.NoError(t, common.err)
-	return common.house
+	return common.fixture
 }
 
 func (c *commonHouse) end() {
-	if c.house != nil && c.cmd != nil {
+	if c.fixture != nil && c.cmd != nil {
 		_ = c.cmd.Process.Kill()
 		<-c.gone
 	}
 	_ = os.RemoveAll(c.dir)
 }
 
-// newHouse starts a service of the test's own.
-func newHouse(t *testing.T, env ...string) *house {
+// newFixture starts a service of the test's own.
+func newFixture(t *testing.T, env ...string) *fixture {
 	t.Helper()
 	h := prepare(t.TempDir(), env...)
 	require.NoError(t, h.start())
@@ -89,16 +89,16 @@ func newHouse(t *testing.T, env ...string) *house {
 }
 
 // end ends the process, and shows what it said when something went wrong.
-func (h *house) end(t *testing.T) {
+func (h *fixture) end(t *testing.T) {
 	h.kill()
 	if t.Failed() {
 		t.Logf("log of the service:\n%s", h.log)
 	}
 }
 
-func prepare(dir string, env ...string) *house {
+func prepare(dir string, env ...string) *fixture {
 	port := livetest.Ports(1)[0]
-	return &house{
+	return &fixture{
 		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(livetest.Lines),
 		env: append(append(os.Environ(),
 			roleVariable+"=serve", "DATA_DIR="+filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
@@ -108,7 +108,7 @@ func prepare(dir string, env ...string) *house {
 }
 
 // start starts the process and returns once it serves.
-func (h *house) start() error {
+func (h *fixture) start() error {
 	h.cmd = exec.Command(os.Args[0])
 	h.cmd.Env, h.cmd.Stderr, h.cmd.Stdout = h.env, h.log, h.log
 	if err := h.cmd.Start(); err != nil {
@@ -138,7 +138,7 @@ func (h *house) start() error {
 }
 
 // kill ends the process at once.
-func (h *house) kill() {
+func (h *fixture) kill() {
 	if h.cmd != nil {
 		_ = h.cmd.Process.Kill()
 		<-h.gone
@@ -160,7 +160,7 @@ func (a answer) json(t *testing.T) map[string]any {
 }
 
 // ask asks the service as the user u1.
-func (h *house) ask(method, path, body string) (answer, error) {
+func (h *fixture) ask(method, path, body string) (answer, error) {
 	r, err := http.NewRequest(method, h.base+path, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -178,7 +178,7 @@ func (h *house) ask(method, path, body string) (answer, error) {
 	return answer{got, text}, err
 }
 
-func (h *house) does(t *testing.T, status int, method, path, body string) answer {
+func (h *fixture) does(t *testing.T, status int, method, path, body string) answer {
 	t.Helper()
 	got, err := h.ask(method, path, body)
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func (h *house) does(t *testing.T, status int, method, path, body string) answer
 
 // place is a workspace with a repository at a Git server.
 type place struct {
-	*house
+	*fixture
 	t    *testing.T
 	id   string
 	slug string
@@ -205,14 +205,14 @@ var slugs = struct {
 }{}
 
 // newPlace makes a workspace whose repository origin is an empty one.
-func newPlace(t *testing.T, h *house) *place {
+func newPlace(t *testing.T, h *fixture) *place {
 	t.Helper()
 	slugs.Lock()
 	slugs.n++
 	slug := fmt.Sprintf("shop-%d", slugs.n)
 	slugs.Unlock()
 	server := gittest.New(t)
-	p := &place{house: h, t: t, slug: slug, repo: server.Repo("shop.git"), ca: server.CA, server: server}
+	p := &place{fixture: h, t: t, slug: slug, repo: server.Repo("shop.git"), ca: server.CA, server: server}
 	made := h.does(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q}`, slug)).json(t)
 	p.id = made["id"].(string)
 	p.path = "/v2/workspaces/" + p.id

@@ -120,7 +120,7 @@ func (p *place) failedIn(step, reason string) {
 }
 
 // newPushed is a workspace with the automation charge, pushed, and a clone of it.
-func newPushed(t *testing.T, h *house) (*place, *gittest.Clone) {
+func newPushed(t *testing.T, h *fixture) (*place, *gittest.Clone) {
 	t.Helper()
 	p := newPlace(t, h)
 	p.automation("charge", "charged")
@@ -138,7 +138,7 @@ func theirs(c *gittest.Clone, slug, event string) string {
 
 // newConflict is a workspace whose automation charge says ours here and theirs on
 // main, after the pull that found out.
-func newConflict(t *testing.T, h *house) (*place, *gittest.Clone) {
+func newConflict(t *testing.T, h *fixture) (*place, *gittest.Clone) {
 	t.Helper()
 	p, clone := newPushed(t, h)
 	theirs(clone, "charge", "theirs")

@@ -43,8 +43,8 @@ const (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// house is a platform with everything that signs people in, over real HTTP.
-type house struct {
+// fixture is a platform with everything that signs people in, over real HTTP.
+type fixture struct {
 	t        *testing.T
 	url      string // also the issuer
 	dir      string // of the log
@@ -61,19 +61,19 @@ type house struct {
 	ada      string // id of the user with adaMail
 }
 
-func (h *house) now() time.Time       { return time.Now().Add(time.Duration(h.ahead.Load())) }
-func (h *house) pass(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *fixture) now() time.Time       { return time.Now().Add(time.Duration(h.ahead.Load())) }
+func (h *fixture) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
 // nextMinute passes the time until limits count from the beginning.
-func (h *house) nextMinute() {
+func (h *fixture) nextMinute() {
 	h.pass(time.Minute - time.Duration(h.now().UnixNano()%int64(time.Minute)))
 }
 
-func newHouse(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *house {
+func newFixture(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *fixture {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h := &house{t: t, url: "http://" + listener.Addr().String()}
+	h := &fixture{t: t, url: "http://" + listener.Addr().String()}
 	h.openLog()
 	o := oidc.Options{
 		Issuer: h.url, TokenLifetime: time.Hour, Consoles: []string{console}, Now: h.now, Log: quiet, Who: h.who, User: h.user,
@@ -97,14 +97,14 @@ func newHouse(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *h
 	return h
 }
 
-func (h *house) openLog() {
+func (h *fixture) openLog() {
 	h.dir = h.t.TempDir()
 	h.store = livetest.Store(h.t, jetstream.Options{Dir: h.dir, Now: h.now})
 	h.models = livetest.Models(h.t, h.store)
 }
 
 // requireAbsent looks for secrets in everything that is on disk.
-func (h *house) requireAbsent(secrets ...string) {
+func (h *fixture) requireAbsent(secrets ...string) {
 	h.t.Helper()
 	control := false // that what is looked for would be found
 	require.NoError(h.t, filepath.WalkDir(h.dir, func(name string, d fs.DirEntry, err error) error {
@@ -121,19 +121,19 @@ func (h *house) requireAbsent(secrets ...string) {
 	require.True(h.t, control)
 }
 
-func (h *house) openRecords(name string, keep time.Duration) *jetstream.Records {
+func (h *fixture) openRecords(name string, keep time.Duration) *jetstream.Records {
 	records, err := h.store.Buckets.OpenRecords(h.t.Context(), name, keep)
 	require.NoError(h.t, err)
 	return records
 }
 
-func (h *house) openBucket(name string) *jetstream.Bucket {
+func (h *fixture) openBucket(name string) *jetstream.Bucket {
 	b, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
 
-func (h *house) openCommands() {
+func (h *fixture) openCommands() {
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(h.t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: []byte("0123456789abcdef0123456789ABCDEF"), Active: true}})
@@ -178,8 +178,8 @@ func (h *house) openCommands() {
 	})
 }
 
-// another opens one more node of the house and returns its address.
-func (h *house) another() string {
+// another opens one more node of the fixture and returns its address.
+func (h *fixture) another() string {
 	service, err := oidc.New(h.options)
 	require.NoError(h.t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +188,7 @@ func (h *house) another() string {
 	return "http://" + listener.Addr().String()
 }
 
-func (h *house) serve(listener net.Listener, service *oidc.Service) {
+func (h *fixture) serve(listener net.Listener, service *oidc.Service) {
 	g, err := gateway.New(gateway.Options{Routes: service.Routes(), Authenticator: h, Log: quiet, Now: h.now})
 	require.NoError(h.t, err)
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: g, ReadHeaderTimeout: patience}}
@@ -202,7 +202,7 @@ func (h *house) serve(listener net.Listener, service *oidc.Service) {
 }
 
 // Authenticate implements gateway.Authenticator for the tokens of sessions.
-func (h *house) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
+func (h *fixture) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	claims, err := h.keys.Verify(ctx, c.Bearer+c.Cookie)
 	if err != nil {
 		return gateway.Caller{}, err
@@ -213,12 +213,12 @@ func (h *house) Authenticate(ctx context.Context, c gateway.Credentials) (gatewa
 	return gateway.Caller{Kind: gateway.KindUser, UserID: claims.Subject, SessionID: claims.SessionID, Scopes: strings.Fields(claims.Scope)}, nil
 }
 
-func (h *house) who(ctx context.Context, token string) (userID, sessionID string, ok bool) {
+func (h *fixture) who(ctx context.Context, token string) (userID, sessionID string, ok bool) {
 	claims, err := h.keys.Verify(ctx, token)
 	return claims.Subject, claims.SessionID, err == nil
 }
 
-func (h *house) user(ctx context.Context, id string) (p oidc.Person, ok bool, err error) {
+func (h *fixture) user(ctx context.Context, id string) (p oidc.Person, ok bool, err error) {
 	if err := h.models.Fresh(ctx); err != nil {
 		return p, false, err
 	}
@@ -231,20 +231,20 @@ func (h *house) user(ctx context.Context, id string) (p oidc.Person, ok bool, er
 	return p, ok, err
 }
 
-func (h *house) signUp(email, password string) (id string) {
+func (h *fixture) signUp(email, password string) (id string) {
 	made, _, err := h.accounts.SignUp(h.t.Context(), accounts.SignUp{Email: email, Password: password, FirstName: "Ada", LastName: "Lovelace", Language: "en"})
 	require.NoError(h.t, err)
 	return made.ID
 }
 
 // live reports whether a session is.
-func (h *house) live(userID, id string) bool {
+func (h *fixture) live(userID, id string) bool {
 	_, ok, err := h.sessions.Get(h.t.Context(), userID, id)
 	require.NoError(h.t, err)
 	return ok
 }
 
-func (h *house) person(id string) user.User {
+func (h *fixture) person(id string) user.User {
 	p, ok, err := h.user(h.t.Context(), id)
 	require.NoError(h.t, err)
 	require.True(h.t, ok)

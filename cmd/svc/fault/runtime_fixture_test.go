@@ -18,19 +18,19 @@ import (
 	"svc/domain/value"
 )
 
-// house is a workspace of a service in which automations run.
-type house struct {
+// fixture is a workspace of a service in which automations run.
+type fixture struct {
 	*service
 	id, path string
 }
 
-// newHouse makes a workspace with automations: YAML by slug, as domaintest abbreviates
+// newFixture makes a workspace with automations: YAML by slug, as domaintest abbreviates
 // it.
-func newHouse(t *testing.T, s *service, automations string) *house {
+func newFixture(t *testing.T, s *service, automations string) *fixture {
 	t.Helper()
 	id, err := s.create("House")
 	require.NoError(t, err)
-	h := &house{s, id, "/v2/workspaces/" + id}
+	h := &fixture{s, id, "/v2/workspaces/" + id}
 	all, ok := domaintest.ParseYAML(t, automations).(*value.Object)
 	require.True(t, ok)
 	for _, slug := range all.Keys() {
@@ -41,7 +41,7 @@ func newHouse(t *testing.T, s *service, automations string) *house {
 }
 
 // does asks for something in the workspace, and requires how it is answered.
-func (h *house) does(t *testing.T, status int, method, path string, body any) []byte {
+func (h *fixture) does(t *testing.T, status int, method, path string, body any) []byte {
 	t.Helper()
 	got, answer, err := h.call(method, h.path+path, "", body)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func (h *house) does(t *testing.T, status int, method, path string, body any) []
 }
 
 // emits records one event.
-func (h *house) emits(t *testing.T, name string, payload map[string]any) {
+func (h *fixture) emits(t *testing.T, name string, payload map[string]any) {
 	t.Helper()
 	h.does(t, http.StatusCreated, http.MethodPost, "/events", batchOf(name, payload))
 }
@@ -61,7 +61,7 @@ func batchOf(name string, payload map[string]any) any {
 
 // begins calls an endpoint whose answer nobody waits for: it is cut off with the
 // service.
-func (h *house) begins(t *testing.T, endpoint string, body map[string]any) {
+func (h *fixture) begins(t *testing.T, endpoint string, body map[string]any) {
 	t.Helper()
 	var asking sync.WaitGroup
 	asking.Go(func() { _, _, _ = h.call(http.MethodPost, h.path+"/webhooks/"+endpoint, "", body) })
@@ -69,7 +69,7 @@ func (h *house) begins(t *testing.T, endpoint string, body map[string]any) {
 }
 
 // again kills the service and starts it anew.
-func (h *house) again(t *testing.T) {
+func (h *fixture) again(t *testing.T) {
 	t.Helper()
 	h.kill()
 	h.start(t)
@@ -91,7 +91,7 @@ const (
 )
 
 // recorded are events of the workspace, oldest first; none when that is not told.
-func (h *house) recorded(types, query string) []seen {
+func (h *fixture) recorded(types, query string) []seen {
 	status, body, err := h.call(http.MethodGet, h.path+"/events?sort=asc&limit=1000&types="+url.QueryEscape(types)+"&"+query, "", nil)
 	var page struct {
 		Result struct{ Events []seen }
@@ -103,7 +103,7 @@ func (h *house) recorded(types, query string) []seen {
 }
 
 // awaits waits until there are so many events, and returns them.
-func (h *house) awaits(t *testing.T, n int, types, query string) (found []seen) {
+func (h *fixture) awaits(t *testing.T, n int, types, query string) (found []seen) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		found = h.recorded(types, query)
@@ -118,7 +118,7 @@ func of(n int) string { return fmt.Sprintf("payload.n=%d", n) }
 
 // settles waits until nothing runs in the workspace any more. What was recorded before
 // has been looked at by then: a last event of another type goes through behind it.
-func (h *house) settles(t *testing.T) {
+func (h *fixture) settles(t *testing.T) {
 	t.Helper()
 	h.emits(t, "last", nil)
 	require.Eventually(t, func() bool { return len(h.recorded(executed, "payload.slug=last")) > 0 }, time.Minute, moment, "what was recorded is looked at")
@@ -126,7 +126,7 @@ func (h *house) settles(t *testing.T) {
 }
 
 // rests waits until every run has ended, or stands in a wait.
-func (h *house) rests(t *testing.T) {
+func (h *fixture) rests(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return h.total(h.path+"/runs?limit=1&status=running") == 0 }, time.Minute, moment, "every run ends")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,17 +20,17 @@ func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			leave, err := queue.Acquire(t.Context(), id)
+			release, err := queue.Acquire(t.Context(), id)
 			if err == nil {
 				count++
-				leave()
+				release()
 			}
 		})
 	}
 	all.Wait()
 	require.Equal(t, 100, count)
 
-	leave, err := queue.Acquire(t.Context(), id)
+	release, err := queue.Acquire(t.Context(), id)
 	require.NoError(t, err)
 	elsewhere, err := queue.Acquire(t.Context(), other)
 	require.NoError(t, err, "another aggregate does not wait")
@@ -36,7 +38,22 @@ func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	cancel()
 	_, err = queue.Acquire(ctx, id)
 	require.ErrorIs(t, err, context.Canceled)
-	leave()
+	release()
 	elsewhere()
 	require.Empty(t, queue.queues)
+}
+
+func TestEveryStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls, begun := 0, time.Now()
+		Every(ctx, time.Minute, func() {
+			if calls++; calls == 3 {
+				cancel()
+			}
+		})
+		require.Equal(t, 3, calls)
+		require.Equal(t, 3*time.Minute, time.Since(begun))
+	})
 }

@@ -40,8 +40,8 @@ const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// house is a log with read models, and the accounts of one node over them.
-type house struct {
+// fixture is a log with read models, and the accounts of one node over them.
+type fixture struct {
 	*accounts.Accounts
 	t        *testing.T
 	store    *jetstream.Store
@@ -61,16 +61,16 @@ type house struct {
 	mailer    accounts.Mailer
 }
 
-// sentMail is a mail as its reader gets it. house is a mailer that hands mails
+// sentMail is a mail as its reader gets it. fixture is a mailer that hands mails
 // to the test.
 type sentMail struct{ to, subject, text string }
 
-func (h *house) Send(_ context.Context, to, subject, text string) error {
+func (h *fixture) Send(_ context.Context, to, subject, text string) error {
 	h.mails <- sentMail{to, subject, text}
 	return nil
 }
 
-func (h *house) now() time.Time {
+func (h *fixture) now() time.Time {
 	if do := h.meanwhile; do != nil {
 		h.meanwhile = nil
 		do()
@@ -79,16 +79,16 @@ func (h *house) now() time.Time {
 }
 
 // pass lets time pass.
-func (h *house) pass(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *fixture) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
 // set changes the settings.
-func (h *house) set(change func(*accounts.Settings)) {
+func (h *fixture) set(change func(*accounts.Settings)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change(&h.settings)
 }
 
-func (h *house) current() accounts.Settings {
+func (h *fixture) current() accounts.Settings {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.settings
@@ -97,10 +97,10 @@ func (h *house) current() accounts.Settings {
 func byMail(s *accounts.Settings) { s.Validation = accounts.ValidationEmail }
 func atOnce(s *accounts.Settings) { s.Validation = accounts.ValidationAuto }
 
-// newHouse opens everything. Mails are sent.
-func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
+// newFixture opens everything. Mails are sent.
+func newFixture(t *testing.T, changes ...func(*accounts.Settings)) *fixture {
 	t.Helper()
-	h := &house{t: t, mails: make(chan sentMail, 100), log: &strings.Builder{}}
+	h := &fixture{t: t, mails: make(chan sentMail, 100), log: &strings.Builder{}}
 	h.mailer = h
 	h.settings = accounts.Settings{SuperAdmins: []string{"Root@Example.org"}, TokenMaxAge: time.Hour, ConsoleURL: "https://example.org/console/"}
 	for _, change := range changes {
@@ -116,7 +116,7 @@ func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
 	return h
 }
 
-func (h *house) openStore() {
+func (h *fixture) openStore() {
 	h.dir = h.t.TempDir()
 	store := livetest.Store(h.t, jetstream.Options{Dir: h.dir})
 	h.store, h.counted.Store = store, store.Log
@@ -143,13 +143,13 @@ func (c *counted) Append(ctx context.Context, commits ...eventstore.Commit) (eve
 	return c.Store.Append(ctx, commits...)
 }
 
-func (h *house) engine() *commands.Engine {
+func (h *fixture) engine() *commands.Engine {
 	e, err := commands.NewEngine(commands.EngineOptions{Store: &h.counted, Log: quiet})
 	require.NoError(h.t, err)
 	return e
 }
 
-func (h *house) openKeys() {
+func (h *fixture) openKeys() {
 	private, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(h.t, err)
 	h.keys, err = signing.New(signing.Options{
@@ -168,7 +168,7 @@ func (h *house) openKeys() {
 }
 
 // node returns the accounts as another node has them, over the same log.
-func (h *house) node() *accounts.Accounts {
+func (h *fixture) node() *accounts.Accounts {
 	bucket, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: 30 * 24 * time.Hour})
 	require.NoError(h.t, err)
 	engine := h.engine()
@@ -198,7 +198,7 @@ func (h *house) node() *accounts.Accounts {
 	return a
 }
 
-func (h *house) ctx() context.Context {
+func (h *fixture) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	h.t.Cleanup(cancel)
 	return ctx
@@ -208,20 +208,20 @@ func (h *house) ctx() context.Context {
 const password = "correct horse battery"
 
 // signUp makes a local account, which is pending unless the settings are atOnce.
-func (h *house) signUp(email string) accounts.Account {
+func (h *fixture) signUp(email string) accounts.Account {
 	h.t.Helper()
 	made, _, err := h.SignUp(h.ctx(), accounts.SignUp{Email: email, Password: password, FirstName: "Ada", LastName: "Byron", IP: "203.0.113.7"})
 	require.NoError(h.t, err)
 	return made
 }
 
-func (h *house) login(email, password, code string) (accounts.LoginResult, error) {
+func (h *fixture) login(email, password, code string) (accounts.LoginResult, error) {
 	h.t.Helper()
 	return h.Login(h.ctx(), accounts.Login{Email: email, Password: password, TOTP: code, Client: accounts.Client{IP: "203.0.113.7", UserAgent: "test"}})
 }
 
 // enter is login that must succeed.
-func (h *house) enter(email, password, code string) sessions.Session {
+func (h *fixture) enter(email, password, code string) sessions.Session {
 	h.t.Helper()
 	in, err := h.login(email, password, code)
 	require.NoError(h.t, err)
@@ -229,7 +229,7 @@ func (h *house) enter(email, password, code string) sessions.Session {
 }
 
 // state returns an account as the log has it.
-func (h *house) state(id string) user.State {
+func (h *fixture) state(id string) user.State {
 	h.t.Helper()
 	events, err := h.store.Log.Load(h.ctx(), user.Stream(id), 0)
 	require.NoError(h.t, err)
@@ -241,7 +241,7 @@ func (h *house) state(id string) user.State {
 }
 
 // alive reports whether a session lives, as every node must see it.
-func (h *house) alive(s sessions.Session) bool {
+func (h *fixture) alive(s sessions.Session) bool {
 	h.t.Helper()
 	require.NoError(h.t, h.models.Fresh(h.ctx()))
 	_, ok, err := h.sessions.Get(h.ctx(), s.UserID, s.ID)
@@ -250,7 +250,7 @@ func (h *house) alive(s sessions.Session) bool {
 }
 
 // mail returns the next mail and the token in it.
-func (h *house) mail(to string) (m sentMail, token string) {
+func (h *fixture) mail(to string) (m sentMail, token string) {
 	h.t.Helper()
 	select {
 	case m = <-h.mails:
@@ -266,13 +266,13 @@ func (h *house) mail(to string) (m sentMail, token string) {
 
 // settled waits until everything in the background is done. Nothing more can be
 // posted on this node.
-func (h *house) settled() {
+func (h *fixture) settled() {
 	h.t.Helper()
 	require.NoError(h.t, h.Close(h.ctx()))
 }
 
 // secondFactor sets up TOTP for a session and returns the secret.
-func (h *house) secondFactor(s sessions.Session) (secret string) {
+func (h *fixture) secondFactor(s sessions.Session) (secret string) {
 	h.t.Helper()
 	offer, err := h.OfferMFA(h.ctx(), s, password)
 	require.NoError(h.t, err)
@@ -281,7 +281,7 @@ func (h *house) secondFactor(s sessions.Session) (secret string) {
 }
 
 // code is what an authenticator app shows now.
-func (h *house) code(secret string) string {
+func (h *fixture) code(secret string) string {
 	h.t.Helper()
 	code, err := totp.GenerateCode(secret, h.now())
 	require.NoError(h.t, err)
@@ -289,7 +289,7 @@ func (h *house) code(secret string) string {
 }
 
 // recorded returns all events of a log.
-func (h *house) recorded(log domain.Log) (all []domain.Recorded) {
+func (h *fixture) recorded(log domain.Log) (all []domain.Recorded) {
 	h.t.Helper()
 	ctx, done := context.WithCancel(h.ctx())
 	defer done()
@@ -304,8 +304,8 @@ func (h *house) recorded(log domain.Log) (all []domain.Recorded) {
 	return all
 }
 
-// told counts the events of a type.
-func (h *house) told(log domain.Log, ev domain.Event) (n int) {
+// countEvents counts the events of a type.
+func (h *fixture) countEvents(log domain.Log, ev domain.Event) (n int) {
 	for _, r := range h.recorded(log) {
 		if r.Data.EventType() == ev.EventType() {
 			n++
