@@ -80,6 +80,7 @@ type Recorded struct {
 	Log    Log
 	Stream StreamID
 	Seq    uint64    // position in Log, ever increasing
+	Group  uint64    // sequence of the last event that is stored in one message with it; below Seq + MaxGroup
 	At     time.Time // the broker's clock when it was stored
 	Meta   Meta
 	Data   Event
@@ -89,6 +90,9 @@ type Recorded struct {
 	Options EventOptions    // how it was emitted
 	Body    json.RawMessage // what the catalogue shows of it, as it is stored; not to be changed
 }
+
+// MaxGroup is how many events are stored in one message at most.
+const MaxGroup = 256
 
 // Target is whom an emitted event is for, besides those who may read it anyway.
 type Target struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +18,14 @@ import (
 // Feed is where to find the events of a workspace in one of the logs. What they say
 // is in the log and nowhere else.
 //
-//	e{workspace}\0{seq}                what is known of an event without reading it
-//	i{workspace}\0{id}                 its sequence
-//	c{workspace}\0{correlation}\0{seq} the events that one request caused
-//	y{workspace}\0{type}\0{seq}        those of one type
-//	u{workspace}\0{user}\0{seq}        those that one user caused
-//	a{workspace}\0{automation}\0{seq}  those that one automation caused
+//	e{workspace}\0{group}                what is known of the events of one message without reading it
+//	i{workspace}\0{id}                   sequence and group of an event
+//	c{workspace}\0{correlation}\0{group} the groups with events that one request caused
+//	y{workspace}\0{type}\0{group}        those with events of one type
+//	u{workspace}\0{user}\0{group}        those with events that one user caused
+//	a{workspace}\0{automation}\0{group}  those with events that one automation caused
+//
+// A group is the events of one message; it goes by the sequence of the last of them.
 type Feed struct{ log domain.Log }
 
 // FeedOf returns the index of one log.
@@ -33,9 +34,9 @@ func FeedOf(log domain.Log) Feed { return Feed{log} }
 // Name implements Projection.
 func (f Feed) Name() string {
 	if f.log == domain.State {
-		return "feed.state.2"
+		return "feed.state.3"
 	}
-	return "feed.activity.2"
+	return "feed.activity.3"
 }
 
 // Log implements Projection.
@@ -61,44 +62,118 @@ func IsVisible(ev domain.Event) bool {
 }
 
 // Apply implements Projection.
-func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
-	if gone, ok := ev.Data.(activity.Dropped); ok {
-		return f.drop(tx, gone)
+func (f Feed) Apply(tx Tx, ev domain.Recorded) error { return f.ApplyGroup(tx, []domain.Recorded{ev}) }
+
+// ApplyGroup implements Grouped.
+func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
+	workspaceID, group := events[0].Stream.Scope, max(events[0].Group, events[0].Seq)
+	var added []FeedEntry
+	for _, ev := range events {
+		if gone, ok := ev.Data.(activity.Dropped); ok {
+			if err := f.drop(tx, gone); err != nil {
+				return err
+			}
+		} else if IsVisible(ev.Data) {
+			added = append(added, newFeedEntry(ev, group))
+		}
 	}
-	if !IsVisible(ev.Data) {
+	if len(added) == 0 {
 		return nil
 	}
-	entry := newFeedEntry(ev)
-	for key, value := range entry.keys(ev.Stream.Scope) {
-		if err := tx.Set(key, value); err != nil {
+	key := scopedKey('e', workspaceID, seqKey(group))
+	value, _, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	for _, e := range added {
+		value = e.appendTo(value)
+		if err := tx.Set(scopedKey('i', workspaceID, []byte(e.ID)), append(seqKey(e.Seq), seqKey(group)...)); err != nil {
+			return err
+		}
+	}
+	if err := tx.Set(key, value); err != nil {
+		return err
+	}
+	for list := range listsOf(added) {
+		if err := tx.Set(list.key(workspaceID, group), nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// listsOf returns the lists of the index that events are in.
+func listsOf(entries []FeedEntry) map[FeedSelection]bool {
+	lists := map[FeedSelection]bool{}
+	for i := range entries {
+		for _, l := range entries[i].lists() {
+			if IsIndexable(l.Text) {
+				lists[l] = true
+			}
+		}
+	}
+	return lists
+}
+
+// key is where a list has a group.
+func (a FeedSelection) key(workspaceID string, group uint64) []byte {
+	return listKey(byte(a.List), workspaceID, a.Text, seqKey(group))
+}
+
 // drop forgets events that are no longer in the log.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
-	return eachErased(tx, 'e', gone, func(at, value []byte) error {
-		entry, err := decodeEntry(binary.BigEndian.Uint64(at[len(at)-8:]), value)
+	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
+	return eachErased(tx, 'e', touched, func(at, value []byte) error {
+		group := binary.BigEndian.Uint64(at[len(at)-8:])
+		entries, err := decodeEntries(group, value)
 		if err != nil {
 			return err
 		}
-		for key := range entry.keys(gone.WorkspaceID) {
-			if err := tx.Delete(key); err != nil {
+		var erased, left []FeedEntry
+		for _, e := range entries {
+			if e.Seq >= gone.From && e.Seq <= gone.To {
+				erased = append(erased, e)
+			} else {
+				left = append(left, e)
+			}
+		}
+		if len(erased) == 0 {
+			return nil
+		}
+		for _, e := range erased {
+			if err := tx.Delete(scopedKey('i', gone.WorkspaceID, []byte(e.ID))); err != nil {
 				return err
 			}
 		}
-		return nil
+		remaining := listsOf(left)
+		for list := range listsOf(erased) {
+			if !remaining[list] {
+				if err := tx.Delete(list.key(gone.WorkspaceID, group)); err != nil {
+					return err
+				}
+			}
+		}
+		key := scopedKey('e', gone.WorkspaceID, seqKey(group))
+		if len(left) == 0 {
+			return tx.Delete(key)
+		}
+		var rest []byte
+		for _, e := range left {
+			rest = e.appendTo(rest)
+		}
+		return tx.Set(key, rest)
 	})
 }
 
+// lastGroupWith returns the last group that can have the event with a sequence.
+func lastGroupWith(seq uint64) uint64 { return max(seq, seq+domain.MaxGroup-1) }
+
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-// newFeedEntry returns what the index keeps of an event.
-func newFeedEntry(ev domain.Recorded) FeedEntry {
+// newFeedEntry returns what the index keeps of an event of a group.
+func newFeedEntry(ev domain.Recorded, group uint64) FeedEntry {
 	entry := FeedEntry{
-		Seq: ev.Seq, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID,
+		Seq: ev.Seq, Group: group, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID,
 		User: ev.Meta.UserID, Automation: ev.Meta.AutomationSlug, Depth: ev.Meta.AppDepth,
 	}
 	_, changes := ev.Data.(domain.Revised)
@@ -112,6 +187,7 @@ func newFeedEntry(ev domain.Recorded) FeedEntry {
 // FeedEntry is what the index keeps of an event.
 type FeedEntry struct {
 	Seq         uint64
+	Group       uint64
 	At          time.Time
 	ID          string
 	Type        string
@@ -124,21 +200,6 @@ type FeedEntry struct {
 
 // maxFeedText is how long a text may be as part of a key of the index.
 const maxFeedText = 512
-
-// keys are where an entry is found, with what is kept there.
-func (e FeedEntry) keys(workspaceID string) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		seq := seqKey(e.Seq)
-		if !yield(scopedKey('e', workspaceID, seq), e.encode()) || !yield(scopedKey('i', workspaceID, []byte(e.ID)), seq) {
-			return
-		}
-		for _, l := range e.lists() {
-			if IsIndexable(l.Text) && !yield(listKey(byte(l.List), workspaceID, l.Text, seq), nil) {
-				return
-			}
-		}
-	}
-}
 
 // lists are the lists of the index that the event is in.
 func (e *FeedEntry) lists() [4]FeedSelection {
@@ -154,24 +215,45 @@ func listKey(space byte, workspaceID, text string, seq []byte) []byte {
 	return scopedKey(space, workspaceID, append(append([]byte(text), 0), seq...))
 }
 
-func (e FeedEntry) encode() []byte {
-	b := make([]byte, 0, 32+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.User)+len(e.Automation)+len(e.Signature))
+// appendTo appends the entry to the value of its group.
+func (e FeedEntry) appendTo(value []byte) []byte {
+	b := make([]byte, 0, 40+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.User)+len(e.Automation)+len(e.Signature))
+	b = binary.AppendUvarint(b, e.Group-e.Seq)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixNano()))
 	b = binary.AppendUvarint(b, uint64(max(e.Depth, 0)))
 	for _, text := range e.texts() {
 		b = append(binary.AppendUvarint(b, uint64(len(*text))), *text...)
 	}
-	return append(b, e.Signature...)
+	b = append(b, e.Signature...)
+	return append(binary.AppendUvarint(value, uint64(len(b))), b...)
 }
 
 var errFeedEntry = errors.New("an entry of the feed is damaged")
 
-// decodeEntry is the reverse of encode. The signature is valid as long as value is.
-func decodeEntry(seq uint64, value []byte) (e FeedEntry, err error) {
-	if len(value) < 9 {
+// decodeEntries decodes the value of a group. Signatures are valid as long as value is.
+func decodeEntries(group uint64, value []byte) (entries []FeedEntry, err error) {
+	for len(value) > 0 {
+		length, n := binary.Uvarint(value)
+		if n <= 0 || uint64(len(value)-n) < length {
+			return nil, errFeedEntry
+		}
+		e, err := decodeEntry(group, value[n:n+int(length)])
+		if err != nil {
+			return nil, err
+		}
+		entries, value = append(entries, e), value[n+int(length):]
+	}
+	return entries, nil
+}
+
+// decodeEntry decodes one entry of a group.
+func decodeEntry(group uint64, value []byte) (e FeedEntry, err error) {
+	before, n := binary.Uvarint(value)
+	if n <= 0 || len(value)-n < 9 {
 		return e, errFeedEntry
 	}
-	e.Seq, e.At = seq, time.Unix(0, int64(binary.BigEndian.Uint64(value))).UTC()
+	value = value[n:]
+	e.Seq, e.Group, e.At = group-before, group, time.Unix(0, int64(binary.BigEndian.Uint64(value))).UTC()
 	rest := value[8:]
 	depth, n := binary.Uvarint(rest)
 	if n <= 0 {
@@ -226,49 +308,81 @@ func IsIndexable(text string) bool {
 // upwards or downwards, until visit returns false. The signature of an entry is
 // valid during the visit.
 func (f Feed) List(r Reader, workspaceID string, among FeedSelection, from uint64, down bool, visit func(FeedEntry) (more bool)) error {
-	return f.list(r, workspaceID, among, Span{From: seqKey(from), Reverse: down}, visit)
+	return f.list(r, workspaceID, among, from, Span{Reverse: down}, visit)
 }
 
-// list is List with a span whose From is a sequence.
-func (f Feed) list(r Reader, workspaceID string, among FeedSelection, span Span, visit func(FeedEntry) (more bool)) error {
+// list is List with a span that says how to read.
+func (f Feed) list(r Reader, workspaceID string, among FeedSelection, from uint64, span Span, visit func(FeedEntry) (more bool)) error {
 	prefix := among.prefix(workspaceID)
-	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), span.From...), among != FeedSelection{}
+	first := from
+	if span.Reverse {
+		first = lastGroupWith(from)
+	}
+	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), seqKey(first)...), among != FeedSelection{}
 	return r.Iterate(f, span, func(key, value []byte) (bool, error) {
-		seq := binary.BigEndian.Uint64(key[len(prefix):])
+		group := binary.BigEndian.Uint64(key[len(prefix):])
 		if among != (FeedSelection{}) {
-			e, ok, err := f.Get(r, workspaceID, seq)
-			return err == nil && (!ok || visit(e)), err
+			var ok bool
+			var err error
+			if value, ok, err = r.Get(f, scopedKey('e', workspaceID, seqKey(group))); err != nil || !ok {
+				return err == nil, err
+			}
 		}
-		e, err := decodeEntry(seq, value)
+		entries, err := decodeEntries(group, value)
 		if err != nil {
 			return false, err
 		}
-		return visit(e), nil
+		if span.Reverse {
+			slices.Reverse(entries)
+		}
+		for i := range entries {
+			e := &entries[i]
+			if span.Reverse && e.Seq > from || !span.Reverse && e.Seq < from || !e.isAmong(among) {
+				continue
+			}
+			if !visit(*e) {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 }
 
-// Get returns the entry at a sequence.
-func (f Feed) Get(r Reader, workspaceID string, seq uint64) (e FeedEntry, ok bool, err error) {
-	value, ok, err := r.Get(f, scopedKey('e', workspaceID, seqKey(seq)))
+// isAmong reports whether the event is selected.
+func (e *FeedEntry) isAmong(among FeedSelection) bool {
+	lists := e.lists()
+	return among == FeedSelection{} || slices.Contains(lists[:], among)
+}
+
+// Get returns an event of a group.
+func (f Feed) Get(r Reader, workspaceID string, seq, group uint64) (e FeedEntry, ok bool, err error) {
+	value, ok, err := r.Get(f, scopedKey('e', workspaceID, seqKey(group)))
 	if err != nil || !ok {
 		return e, false, err
 	}
-	e, err = decodeEntry(seq, value)
-	return e, err == nil, err
+	entries, err := decodeEntries(group, value)
+	if err != nil {
+		return e, false, err
+	}
+	at := slices.IndexFunc(entries, func(e FeedEntry) bool { return e.Seq == seq })
+	if at < 0 {
+		return e, false, nil
+	}
+	return entries[at], true, nil
 }
 
-// ByID returns the sequence of an event; ok is false when this log does not have it.
-func (f Feed) ByID(r Reader, workspaceID, id string) (seq uint64, ok bool, err error) {
+// ByID returns sequence and group of an event; ok is false when this log does not have it.
+func (f Feed) ByID(r Reader, workspaceID, id string) (seq, group uint64, ok bool, err error) {
 	value, ok, err := r.Get(f, scopedKey('i', workspaceID, []byte(id)))
-	if err != nil || !ok || len(value) != 8 {
-		return 0, false, err
+	if err != nil || !ok || len(value) != 16 {
+		return 0, 0, false, err
 	}
-	return binary.BigEndian.Uint64(value), true, nil
+	return binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:]), true, nil
 }
 
 // nearest returns the first entry from a sequence on, upwards or downwards.
 func (f Feed) nearest(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
-	err = f.list(r, workspaceID, FeedSelection{}, Span{From: seqKey(from), Reverse: down, Few: true}, func(e FeedEntry) bool {
+	err = f.list(r, workspaceID, FeedSelection{}, from, Span{Reverse: down, Few: true}, func(e FeedEntry) bool {
 		e.Signature = nil
 		found, ok = e, true
 		return false
@@ -407,6 +521,15 @@ func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit 
 // sequences returns the first sequences of a workspace in the space, from one on and
 // before another.
 func (t keySpace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
+	if feed, ok := t.Projection.(Feed); ok {
+		err = feed.List(r, workspaceID, FeedSelection{}, from, false, func(e FeedEntry) bool {
+			if e.Seq < below {
+				seqs = append(seqs, e.Seq)
+			}
+			return e.Seq < below && len(seqs) < limit
+		})
+		return seqs, err
+	}
 	prefix := scopedKey(t.space, workspaceID, nil)
 	span := Span{Prefix: prefix, From: scopedKey(t.space, workspaceID, seqKey(from)), KeysOnly: true}
 	err = r.Iterate(t.Projection, span, func(key, _ []byte) (bool, error) {

@@ -271,6 +271,14 @@ type Projection interface {
 	Apply(tx Tx, ev domain.Recorded) error
 }
 
+// Grouped is a Projection that applies the events of one message together.
+type Grouped interface {
+	Projection
+	// ApplyGroup changes the read model by events that are stored in one message, or by a part of them: others of
+	// that message may have been applied before.
+	ApplyGroup(tx Tx, events []domain.Recorded) error
+}
+
 // Repeatable is a Projection whose Apply may be repeated after its writes were kept up to
 // some key, in the order of keys: the outcome is the same. One event may change more in it
 // than fits into one transaction.

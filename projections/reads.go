@@ -194,7 +194,7 @@ func (m *Models) HasActivity(workspaceID string, eventIDs ...string) (found bool
 	r := m.Reader()
 	defer r.Close()
 	for i := 0; i < len(eventIDs) && !found && err == nil; i++ {
-		_, found, err = FeedOf(domain.Activity).ByID(r, workspaceID, eventIDs[i])
+		_, _, found, err = FeedOf(domain.Activity).ByID(r, workspaceID, eventIDs[i])
 	}
 	return found, err
 }

@@ -122,15 +122,13 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
 	at, count := w.at, 0
-	for i, ev := range events {
-		if ev.Seq <= at.Seq {
-			continue
+	for i := 0; i < len(events); {
+		group := events[i : i+groupLength(events[i:])]
+		done, err := w.applyGroup(txnKeys{txn}, &at, group)
+		if err != nil {
+			return i + done, err
 		}
-		if err := w.applyOne(txnKeys{txn}, at, ev); err != nil {
-			return i, err
-		}
-		at.Seq, at.EventID = ev.Seq, ev.ID
-		count++
+		i, count = i+len(group), count+done
 	}
 	if count == 0 {
 		return 0, nil
@@ -176,7 +174,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	err := s.applyRecovered(txnKeys{txn}, ev)
+	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev})
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -191,7 +189,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // others were written before
-	if err := s.applyRecovered(parts, ev); err != nil {
+	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -202,18 +200,40 @@ func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpo
 	return w.moveTo(txn, at)
 }
 
-// applyOne hands ev, which follows at, to every projection of the log.
-func (w *writer) applyOne(to keys, at checkpoint, ev domain.Recorded) error {
-	counts, err := w.check(at, ev)
-	if err != nil || !counts {
-		return err
+// groupLength returns how many of events, from the first on, are of one message.
+func groupLength(events []domain.Recorded) int {
+	n := 1
+	for n < len(events) && events[n].Group == events[0].Group {
+		n++
+	}
+	return n
+}
+
+// applyGroup hands events of one message, as far as they follow at, to every projection of the log, and
+// moves at behind them. It returns how many there were; when it fails, how many of the group come before
+// the one at fault.
+func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
+	counted := group[:0:0]
+	for i, ev := range group {
+		if ev.Seq <= at.Seq {
+			continue
+		}
+		counts, err := w.check(*at, ev)
+		if err != nil {
+			return i, err
+		}
+		if counts {
+			counted = append(counted, ev)
+		}
+		at.Seq, at.EventID = ev.Seq, ev.ID
+		n++
 	}
 	for _, s := range w.scopes {
-		if err := s.applyRecovered(to, ev); err != nil {
-			return err
+		if fault, err := s.applyRecovered(to, counted); err != nil {
+			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // check tells whether ev, which follows at, is to be applied, or is a fault.
@@ -247,17 +267,28 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies ev and makes a fault of an error and of a panic alike.
-func (s targetProjection) applyRecovered(to keys, ev domain.Recorded) (err error) {
+// applyRecovered applies events of one message, and makes a fault of an error and of a panic alike. It returns
+// the sequence of the event at fault.
+func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fault uint64, err error) {
+	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
-			err = s.newFault(ev, fmt.Errorf("panic: %v", r))
+			fault, err = at.Seq, s.newFault(at, fmt.Errorf("panic: %v", r))
 		}
 	}()
-	if err := s.Apply(Tx{to, s.area}, ev); err != nil {
-		return s.newFault(ev, err)
+	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
+		at = events[0]
+		if err := grouped.ApplyGroup(Tx{to, s.area}, events); err != nil {
+			return at.Seq, s.newFault(at, err)
+		}
+		return 0, nil
 	}
-	return nil
+	for _, at = range events {
+		if err := s.Apply(Tx{to, s.area}, at); err != nil {
+			return at.Seq, s.newFault(at, err)
+		}
+	}
+	return 0, nil
 }
 
 func (s targetProjection) newFault(ev domain.Recorded, err error) error {
@@ -404,15 +435,14 @@ func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *wri
 // collect is apply for a builder: events change the bulk.
 func (w *writer) collect(events []domain.Recorded) error {
 	started, count := w.now(), 0
-	for _, ev := range events {
-		if ev.Seq <= w.at.Seq {
-			continue
-		}
-		if err := w.applyOne(w.bulk, w.at, ev); err != nil {
+	for len(events) > 0 {
+		group := events[:groupLength(events)]
+		at := w.at
+		n, err := w.applyGroup(w.bulk, &at, group)
+		if err != nil {
 			return err
 		}
-		w.at.Seq, w.at.EventID = ev.Seq, ev.ID
-		count++
+		w.at, events, count = at, events[len(group):], count+n
 	}
 	w.metrics.observe(w.log, count, w.now().Sub(started))
 	if w.bulk.size > bulkBytes {

@@ -172,7 +172,8 @@ func (l *Log) decode(log domain.Log, m storedMessage) ([]domain.Recorded, error)
 	if len(m.header[headerPack]) > 0 {
 		return l.decodePack(log, m)
 	}
-	ev := domain.Recorded{Log: log, Seq: l.numbering(log).last(m.seq), At: m.at, Size: len(m.data)}
+	seq := l.numbering(log).last(m.seq)
+	ev := domain.Recorded{Log: log, Seq: seq, Group: seq, At: m.at, Size: len(m.data)}
 	if err := l.decodeEvent(&ev, m.data); err != nil {
 		return nil, fmt.Errorf("%s %d: %w", log, m.seq, err)
 	}

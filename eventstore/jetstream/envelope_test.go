@@ -43,7 +43,7 @@ func TestEveryEnvelopeOpensAsItWasWritten(t *testing.T) {
 		require.NoError(t, err)
 		shown, _, err := encodeBodies(f.Event)
 		require.NoError(t, err)
-		require.Equal(t, domain.Recorded{ID: f.ID, Log: domain.State, Stream: c.Stream, Seq: 7, Meta: meta, Data: f.Event, Body: shown, Size: len(m.Data)}, got[0])
+		require.Equal(t, domain.Recorded{ID: f.ID, Log: domain.State, Stream: c.Stream, Seq: 7, Group: 7, Meta: meta, Data: f.Event, Body: shown, Size: len(m.Data)}, got[0])
 	})
 }
 

@@ -41,7 +41,7 @@ const packToken = "%pack"
 // Sequences of events in packs.
 const (
 	packBits = 8
-	maxPack  = 1 << packBits // events
+	maxPack  = domain.MaxGroup
 )
 
 // numbering gives the events of a log their sequences. Up to the message base, each message has one
@@ -268,7 +268,8 @@ func (l *Log) decodePack(log domain.Log, m storedMessage) ([]domain.Recorded, er
 		return nil, fmt.Errorf("%s %d: %w", log, m.seq, errDamaged)
 	}
 	events := make([]domain.Recorded, 0, n)
-	ev := domain.Recorded{Log: log, At: m.at, Size: len(m.data) / n, Seq: l.numbering(log).last(m.seq) - uint64(n)}
+	last := l.numbering(log).last(m.seq)
+	ev := domain.Recorded{Log: log, At: m.at, Size: len(m.data) / n, Seq: last - uint64(n), Group: last}
 	for rest := m.data; len(rest) > 0 && err == nil; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, lineBreak)

@@ -123,7 +123,7 @@ func (f *Feed) locate(workspaceID, eventID string) (p location, found bool, err 
 	defer r.Close()
 	for _, log := range domain.Logs() {
 		index := projections.FeedOf(log)
-		seq, ok, err := index.ByID(r, workspaceID, eventID)
+		seq, group, ok, err := index.ByID(r, workspaceID, eventID)
 		if err != nil {
 			return p, false, err
 		}
@@ -131,7 +131,7 @@ func (f *Feed) locate(workspaceID, eventID string) (p location, found bool, err 
 			continue
 		}
 		p = location{workspaceID: workspaceID, log: log}
-		if p.FeedEntry, found, err = index.Get(r, workspaceID, seq); err != nil || !found {
+		if p.FeedEntry, found, err = index.Get(r, workspaceID, seq, group); err != nil || !found {
 			return p, found, err
 		}
 		p.at, err = positionOf(r, workspaceID, log, p.FeedEntry)

@@ -553,7 +553,7 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 // false when it is not there, or cannot match.
 func (w *walker) locate(rd projections.Reader, log domain.Log, ev *domain.Recorded) (p location, ok bool, err error) {
 	p = location{workspaceID: ev.Stream.Scope, log: log, event: ev}
-	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq); err != nil || !ok || !w.mayMatch(p.FeedEntry) {
+	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq, ev.Group); err != nil || !ok || !w.mayMatch(p.FeedEntry) {
 		return p, false, err
 	}
 	p.at, err = positionOf(rd, p.workspaceID, log, p.FeedEntry)

@@ -146,7 +146,8 @@ func (s *partition) appendEvent(ctx context.Context, workspaceID string, meta do
 func (s *partition) findEvent(workspaceID, id string) (seq uint64, known bool, err error) {
 	r := s.Models.Reader()
 	defer r.Close()
-	return projections.FeedOf(domain.Activity).ByID(r, workspaceID, id)
+	seq, _, known, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, id)
+	return seq, known, err
 }
 
 // programIndex is what a program set has scheduled, by name.

@@ -49,7 +49,7 @@ func (h RunHistory) readStatus(workspaceID, eventID, slug string) (past streams.
 	defer r.Close()
 	past.Attempts, past.Done, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
 	if err == nil && past.Attempts == 0 && !past.Done { // a refusal starts nothing
-		_, past.Done, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.RefusalID(eventID, slug))
+		_, _, past.Done, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.RefusalID(eventID, slug))
 	}
 	if err == nil && past.Attempts > 0 && !past.Done {
 		tree, open, err = projections.Runs{}.Triggered(r, workspaceID, eventID, slug)

@@ -1,0 +1,95 @@
+package projections_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/eventstore"
+	"svc/projections"
+)
+
+// The events of one message are found one by one: all of them, by what they have in common with events of other
+// messages, from any of them on in both directions, and by id. Some of them can be erased.
+func TestTheIndexOfTheFeedKeepsMessagesTogether(t *testing.T) {
+	index := projections.FeedOf(domain.Activity)
+	h := newFixture(t, index)
+	var ids []string
+	var seqs []uint64
+	for range 3 {
+		c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}}
+		for _, user := range []string{"ada", "bob"} {
+			c.Meta = domain.Meta{UserID: user, CorrelationID: user + "'s"}
+			c.Facts = nil
+			for _, name := range []string{"a", "b"} {
+				c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: name, Body: []byte(`{}`)}})
+				ids = append(ids, c.Facts[len(c.Facts)-1].ID)
+			}
+			r, err := h.log.Log.Append(t.Context(), c)
+			require.NoError(t, err)
+			seqs = append(seqs, r.Seqs...)
+		}
+	}
+	require.NoError(t, h.Reach(bounded(t), h.log.Log.Known()))
+	list := func(among projections.FeedSelection, from uint64, down bool) (found []string) {
+		r := h.Reader()
+		defer r.Close()
+		require.NoError(t, index.List(r, "w1", among, from, down, func(e projections.FeedEntry) bool {
+			found = append(found, e.ID)
+			return true
+		}))
+		return found
+	}
+	every := func(n, of int) (picked []string) {
+		for i := n; i < len(ids); i += of {
+			picked = append(picked, ids[i])
+		}
+		return picked
+	}
+	reversed := func(all []string) []string {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+		return all
+	}
+	const end = ^uint64(0)
+	require.Equal(t, ids, list(projections.FeedSelection{}, 0, false))
+	require.Equal(t, reversed(ids), list(projections.FeedSelection{}, end, true))
+	require.Equal(t, every(1, 2), list(projections.FeedSelection{List: projections.ByType, Text: "b"}, 0, false))
+	require.Equal(t, reversed(every(0, 2)), list(projections.FeedSelection{List: projections.ByType, Text: "a"}, end, true))
+	for i := range seqs {
+		require.Equal(t, ids[i:], list(projections.FeedSelection{}, seqs[i], false))
+		require.Equal(t, reversed(ids[:i+1]), list(projections.FeedSelection{}, seqs[i], true))
+	}
+	r := h.Reader()
+	seq, group, ok, err := index.ByID(r, "w1", ids[2])
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, seqs[2], seq)
+	e, ok, err := index.Get(r, "w1", seq, group)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "bob", e.User)
+	near, err := index.Last(r, "w1", seqs[4]-1)
+	require.NoError(t, err)
+	require.Equal(t, seqs[3], near)
+	r.Close()
+
+	// The second event of a message, all of the next one, and the first of the one after it are erased.
+	add(t, h.log.Log, domain.StreamID{Scope: "w1"}, 0, activity.Dropped{WorkspaceID: "w1", From: seqs[1], To: seqs[4]})
+	require.NoError(t, h.Reach(bounded(t), h.log.Log.Known()))
+	left := append(slices.Clone(ids[:1]), ids[5:]...)
+	require.Equal(t, left, list(projections.FeedSelection{}, 0, false))
+	require.Equal(t, []string{ids[0], ids[5], ids[8], ids[9]}, list(projections.FeedSelection{List: projections.ByUser, Text: "ada"}, 0, false))
+	require.Equal(t, []string{ids[0], ids[6], ids[8], ids[10]}, list(projections.FeedSelection{List: projections.ByType, Text: "a"}, 0, false))
+	r = h.Reader()
+	defer r.Close()
+	for i, id := range ids {
+		_, _, ok, err := index.ByID(r, "w1", id)
+		require.NoError(t, err)
+		require.Equal(t, i < 1 || i > 4, ok)
+	}
+}
