@@ -138,7 +138,7 @@ func (a *assembler) addFault(name, want string) {
 // hasFault reports whether one of the names already has a fault.
 func (a *assembler) hasFault(names ...string) bool {
 	return slices.ContainsFunc(a.faults, func(f Fault) bool {
-		return slices.Contains(names, f.Name) || slices.Contains(names, trimFile(f.Name))
+		return slices.Contains(names, f.Name) || slices.Contains(names, strings.TrimSuffix(f.Name, fileSuffix))
 	})
 }
 
@@ -317,5 +317,3 @@ func (g *collector) nearestName(variable string) (name string, distance int) {
 	}
 	return name, distance
 }
-
-func trimFile(name string) string { return strings.TrimSuffix(name, fileSuffix) }

@@ -137,9 +137,6 @@ func (a *Accounts) accountOf(s user.State) Account {
 	return a.AccountOf(s.User, s.Credentials.EmailProven)
 }
 
-// Super reports whether an account is a super admin's.
-func (a *Accounts) Super(s user.State) bool { return a.accountOf(s).Role == RoleSuperAdmin }
-
 // validatesByEmail reports whether a proven address makes an account valid.
 func (s Settings) validatesByEmail() bool {
 	return s.Validation == ValidationAuto || s.Validation == ValidationEmail
@@ -265,8 +262,6 @@ func mergeFaults(errs ...error) error {
 	}
 	return domain.Invalid(all...)
 }
-
-func isNotFound(err error) bool { return domain.CodeOf(err) == domain.CodeNotFound }
 
 // unavailable turns an unavailable store into a refusal.
 func unavailable(err error) error {

@@ -279,7 +279,7 @@ func TestTheFirstStartMakesSuperAdmins(t *testing.T) {
 	for _, one := range winner {
 		require.Regexp(t, `^[a-z2-9]{6}(-[a-z2-9]{6}){3}$`, one.Password)
 		h.enter(one.Email, one.Password, "")
-		require.True(t, h.Super(h.state(one.ID)))
+		require.True(t, h.isSuper(one.ID))
 	}
 
 	h.set(func(s *accounts.Settings) { s.SuperAdmins = append(s.SuperAdmins, "late@example.org") })
@@ -313,11 +313,11 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	root := h.signUp("root@example.org")
 	in := h.enter(root.Email, password, "")
 	require.Empty(t, root.Role)
-	require.False(t, h.Super(h.state(root.ID)))
+	require.False(t, h.isSuper(root.ID))
 	claimed, err := h.Claim(h.ctx(), "ROOT@example.org", false)
 	require.NoError(t, err)
 	require.NotEmpty(t, claimed.Password, "whoever signed up may have been somebody else")
-	require.True(t, h.Super(h.state(root.ID)))
+	require.True(t, h.isSuper(root.ID))
 	require.False(t, h.alive(in))
 	_, err = h.login(root.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
@@ -341,7 +341,7 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	_, err = h.Patch(h.ctx(), accounts.Actor{Super: true}, made.ID, accounts.Patch{Email: new("other@example.org")})
 	require.NoError(t, err)
 	h.set(func(s *accounts.Settings) { s.SuperAdmins = append(s.SuperAdmins, "other@example.org") })
-	require.False(t, h.Super(h.state(made.ID)), "an address that a super admin typed is not proven")
+	require.False(t, h.isSuper(made.ID), "an address that a super admin typed is not proven")
 	h.proven(made.ID)
-	require.True(t, h.Super(h.state(made.ID)))
+	require.True(t, h.isSuper(made.ID))
 }

@@ -228,6 +228,13 @@ func (h *fixture) enter(email, password, code string) sessions.Session {
 	return in.Session
 }
 
+// isSuper reports whether an account is that of a super admin.
+func (h *fixture) isSuper(id string) bool {
+	h.t.Helper()
+	s := h.state(id)
+	return h.AccountOf(s.User, s.Credentials.EmailProven).Role == accounts.RoleSuperAdmin
+}
+
 // state returns an account as the log has it.
 func (h *fixture) state(id string) user.State {
 	h.t.Helper()

@@ -75,7 +75,7 @@ func (a *Accounts) Validate(ctx context.Context, token string) error {
 		return err
 	}
 	_, err = a.change(ctx, link.UserID, user.ProveEmail{Email: link.Email, Validate: a.o.Settings().validatesByEmail()})
-	if isNotFound(err) {
+	if domain.CodeOf(err) == domain.CodeNotFound {
 		return unknownToken()
 	}
 	if err != nil {

@@ -236,17 +236,6 @@ do: [{wait: {timeout: 61}}]
 	require.Len(t, a.When.Schedules, 2)
 }
 
-func TestRefusal(t *testing.T) {
-	t.Parallel()
-	_, faults := parsed(t, "{name: t, do: [{set: {name: run.depth, value: 1}}]}")
-	require.Len(t, faults, 1)
-	require.NoError(t, automation.Refusal(faults), "warnings do not refuse")
-	_, faults = parsed(t, "{name: t, do: [{set: {}}]}")
-	require.Equal(t, domain.CodeValidation, domain.CodeOf(automation.Refusal(faults)))
-	_, faults = parsed(t, "{name: t, do: [{set: {}}], what: 1}")
-	require.Equal(t, domain.CodeInvalidRequest, domain.CodeOf(automation.Refusal(faults)))
-}
-
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	param, err := automation.ParseEndpoint("u/:id")
@@ -308,7 +297,6 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		_ = a.Events()
-		_ = automation.Refusal(faults)
 	})
 }
 

@@ -56,24 +56,6 @@ type Fault struct {
 // String returns the fault as one line.
 func (f Fault) String() string { return f.Field + ": " + f.Message }
 
-// Refusal returns the error that saving ends with because of faults, nil when
-// there are only warnings.
-func Refusal(faults []Fault) error {
-	var fields []domain.FieldError
-	for _, f := range faults {
-		if f.Code == domain.CodeInvalidRequest && !f.Warning {
-			return domain.Refuse(f.Code, "%s", f.String()).With("errors", []domain.FieldError{{Field: f.Field, Message: f.Message}})
-		}
-		if !f.Warning {
-			fields = append(fields, domain.FieldError{Field: f.Field, Message: f.Message})
-		}
-	}
-	if fields == nil {
-		return nil
-	}
-	return domain.Invalid(fields...)
-}
-
 // Rules are the settings that decide about documents. The zero Rules are the
 // defaults.
 type Rules struct {

@@ -121,7 +121,7 @@ func TestTheSchemaKnowsEveryInstruction(t *testing.T) {
 		for _, in := range do {
 			doc := value.NewObject("name", "t", "do", []any{in})
 			_, faults := automation.Parse(doc, automation.Rules{})
-			fine := automation.Refusal(faults) == nil
+			fine := !slices.ContainsFunc(faults, func(f automation.Fault) bool { return !f.Warning })
 			shape := slices.ContainsFunc(faults, func(f automation.Fault) bool {
 				return strings.HasPrefix(f.Message, "unknown field") || strings.HasPrefix(f.Message, "unknown parameter") || strings.Contains(f.Message, ", got ") && !f.Warning
 			})

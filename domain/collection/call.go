@@ -2,6 +2,7 @@ package collection
 
 import (
 	"slices"
+	"strings"
 
 	"svc/domain/automation"
 	"svc/domain/value"
@@ -103,7 +104,7 @@ type parameters struct {
 }
 
 func (p *parameters) read(f function) error {
-	known := append(fieldsOf(f.params), "collection", "schema")
+	known := append(strings.Fields(f.params), "collection", "schema")
 	for _, key := range p.Keys() {
 		if !slices.Contains(known, key) {
 			return Refuse(Validation, "there is no parameter %s", key)

@@ -324,18 +324,9 @@ func (d *Draft) AddDraft(from *Draft) {
 	d.rowBytes += from.rowBytes
 }
 
-// recordUniques notes the keys of all uniques of a collection whose declaration changed: the
-// base cannot be asked for those that are new.
-func (d *Draft) recordUniques(info *Info, owners map[uniqueKey]string) {
-	d.newUniques = map[uint32]map[uniqueKey]string{info.Collection: owners}
-}
-
 // Reshaped reports whether a declaration changed. Indexes that are new have no keys in
 // the base: no query can be answered by them before the draft is applied.
 func (d *Draft) Reshaped() bool { return d.newUniques != nil }
-
-// clear forgets what is in the draft.
-func (d *Draft) clear() { *d = *NewDraft(d.base) }
 
 // Size returns the number of bytes of the rows in the draft.
 func (d *Draft) Size() int { return d.rowBytes }

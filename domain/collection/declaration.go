@@ -405,7 +405,7 @@ func (w *writer) convert(previous, d *Declaration) error {
 	w.info = w.change(w.info, Change{Kind: Declared, Collection: w.info.Collection, Declaration: d})
 	w.Changes = append(w.Changes, altered...)
 	w.rowBytes += size
-	w.recordUniques(w.info, owners)
+	w.Draft.newUniques = map[uint32]map[uniqueKey]string{w.info.Collection: owners} // the base has no keys of new uniques
 	return nil
 }
 

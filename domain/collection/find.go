@@ -229,8 +229,6 @@ func (o options) keysOf(row *value.Object) []any {
 	return keys
 }
 
-func fieldsOf(s string) []string { return strings.Fields(s) }
-
 // readCall makes a call of a read of one collection, which may not exist.
 func (p *parameters) readCall(read func(r reader, info *Info) (any, error)) *Call {
 	t := p.target

@@ -560,7 +560,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 			}
 		}
 		if result.Inserted+result.Updated+result.Unchanged == 0 {
-			w.Draft.clear() // a collection, or a unique, that no row needs
+			*w.Draft = *NewDraft(w.Draft.base) // a collection, or a unique, that no row needs
 		}
 		result.Dropped = slices.Clone(w.dropped.Keys())
 		return result, nil

@@ -103,18 +103,14 @@ func (h *Handlers) patchConfig(ctx context.Context, id string, patch *document.M
 	return h.Content.Workspaces.ChangeConfig(ctx, id, ifMatch, func(config *document.Map) (*document.Map, error) { return handler.MergePatch(config, patch), nil })
 }
 
-// patchedConfig is the change of settings that changes parts of the config.
-func patchedConfig(now workspace.Settings, patch *document.Map) *document.Map {
-	return document.MapOf(document.Pair{Key: "config", Value: handler.MergePatch(now.Config, patch)})
-}
-
 // checkConfig refuses what patchConfig would, and changes nothing.
 func (h *Handlers) checkConfig(ctx context.Context, id string, patch *document.Map) error {
 	now, err := h.Content.Workspaces.Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	return checkCommand(now.State, workspace.Update{Patch: patchedConfig(now.State.Settings, patch)})
+	config := document.Pair{Key: "config", Value: handler.MergePatch(now.State.Settings.Config, patch)}
+	return checkCommand(now.State, workspace.Update{Patch: document.MapOf(config)})
 }
 
 // withinConfig names fields as the body of a config has them.
