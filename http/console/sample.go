@@ -15,8 +15,8 @@ import (
 )
 
 // sampleFiles is a workspace that shows the platform to somebody who has none: an endpoint
-// with validation, a listener, a wait for an answer, a schedule, a collection and a page.
-// It asks nothing of the outside.
+// with validation, a listener, a wait for an answer, a schedule, a collection and a page with
+// a form and a chart that are kept live. It asks nothing of the outside.
 //
 //go:embed sample
 var sampleFiles embed.FS

@@ -1,8 +1,10 @@
 package automations_test
 
 import (
+	"bufio"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,21 @@ func TestTheSampleWorkspaceRuns(t *testing.T) {
 	require.Equal(t, false, page["public"], "visitors cannot write to a workspace that nobody looks after")
 	slug := result["workspace"].(map[string]any)["slug"].(string)
 	p.Does(t, 200, "GET", "/v2/pages/"+slug+"/index", "")
+	shown := string(p.Does(t, 200, "GET", "/pages/"+slug+"/", "", "Accept", "text/html").Body)
+	for _, text := range []string{"<h1>Expenses</h1>", "By the form", `data-kind="Charts"`, `<th scope="row">approved</th><td>15</td>`, `<th scope="row">refused</th>`, "_svc/events"} {
+		require.Contains(t, shown, text)
+	}
+	require.NotContains(t, shown, `role="alert"`)
+	require.Contains(t, string(p.Does(t, 200, "GET", "/pages/"+slug+"/fr", "", "Accept", "text/html").Body), "Montants par statut")
+	view := regexp.MustCompile(`data-view="([^"]+)" data-seq="([^"]+)"`).FindStringSubmatch(shown)
+	require.NotNil(t, view, shown)
+	live := p.Follow(t, "/pages/"+slug+"/_svc/feed?view="+view[1]+"&fromSeq="+view[2])
+	p.Does(t, 201, "POST", "/pages/"+slug+"/_svc/events", `{"view":"`+view[1]+`","block":"2","on":"onSubmit","values":{"what":"Live","amount":"20"}}`, "Origin", p.Service.Base)
+	lines := bufio.NewScanner(live)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() && !strings.Contains(lines.Text(), "35") { // 15 and 20
+	}
+	require.Contains(t, lines.Text(), "Live", "the page shows what its form was sent, and the new sum")
 }
 
 // What the service answers to a browser leads to the console, and the console is the same
