@@ -118,7 +118,9 @@ func (r *rendering) block(b *page.Block) template.HTML {
 		}
 		return r.execute("repeat", map[string]any{"Root": data, "Copies": r.blocks(b.Copies), "LeftOut": left})
 	}
-	data.ID = identifier(c.text("sectionId"))
+	if data.ID = identifier(c.text("sectionId")); strings.HasPrefix(data.ID, "svc-") {
+		data.ID = "" // ids of the platform
+	}
 	if class := classNames(c.text("className")); class != "" {
 		data.Class += " " + class
 	}

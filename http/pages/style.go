@@ -3,6 +3,7 @@ package pages
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/tdewolff/parse/v2"
@@ -68,9 +69,9 @@ func (s *scoping) rules(depth int) {
 			}
 			return
 		case css.QualifiedRuleGrammar: // a selector before a comma
-			selectors = append(selectors, s.selector(s.parser.Values()))
+			selectors = append(selectors, s.selectors(s.parser.Values())...)
 		case css.BeginRulesetGrammar:
-			selectors = append(selectors, s.selector(s.parser.Values()))
+			selectors = append(selectors, s.selectors(s.parser.Values())...)
 			s.ruleset(selectors)
 			selectors = nil
 		case css.BeginAtRuleGrammar:
@@ -192,6 +193,9 @@ func (s *scoping) declaration(property string, tokens []css.Token) (text string,
 		return "", false
 	}
 	animation := lower == "animation" || lower == "animation-name" || strings.HasSuffix(lower, "-animation") || strings.HasSuffix(lower, "-animation-name")
+	if len(tokens) == 1 && tokens[0].TokenType == css.CustomPropertyValueToken {
+		tokens = tokensOf(tokens[0].Data) // it is read where a property takes it over
+	}
 	var b strings.Builder
 	for _, t := range tokens {
 		data := string(t.Data)
@@ -275,6 +279,37 @@ func isAllowedURL(address string) bool {
 		return false
 	}
 	return !strings.HasPrefix(lower, "//")
+}
+
+// tokensOf returns the tokens of a text.
+func tokensOf(text []byte) (tokens []css.Token) {
+	lexer := css.NewLexer(parse.NewInputBytes(slices.Clone(text)))
+	for {
+		kind, data := lexer.Next()
+		if kind == css.ErrorToken {
+			return tokens
+		}
+		tokens = append(tokens, css.Token{TokenType: kind, Data: data})
+	}
+}
+
+// selectors returns the selectors of a list, each limited to the scope.
+func (s *scoping) selectors(tokens []css.Token) (list []string) {
+	depth, from := 0, 0
+	for i, t := range tokens {
+		switch t.TokenType {
+		case css.LeftParenthesisToken, css.LeftBracketToken, css.FunctionToken:
+			depth++
+		case css.RightParenthesisToken, css.RightBracketToken:
+			depth--
+		case css.CommaToken:
+			if depth == 0 {
+				list = append(list, s.selector(tokens[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return append(list, s.selector(tokens[from:]))
 }
 
 // selector returns a selector limited to the scope: html, body, :root and :block are the scope itself. It is empty
