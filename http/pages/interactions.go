@@ -435,7 +435,7 @@ func (l *liveView) faultyForm(in interaction, faults []page.Fault) any {
 	out.query, _ = url.ParseQuery(l.record.Query)
 	f := found{slug: l.record.Slug, language: l.view.Language, prefixed: l.record.Prefixed}
 	html := out.document(l.documentData(f, l.view, l.tree, false, l.record.Seq))
-	return l.htmlAnswer(html, http.StatusUnprocessableEntity, f, false, l.view.Language)
+	return l.htmlAnswer(html, http.StatusUnprocessableEntity, f, "", l.view.Language)
 }
 
 // confirmPage asks before an action, for visitors without scripts.
@@ -455,7 +455,7 @@ func (l *liveView) confirmPage(in interaction, h hook) any {
 	no := action{Type: "link", Text: h.confirm.No, Class: "svc-btn svc-btn-secondary", Href: back, Texts: t}
 	out.extra = out.execute("Buttons", map[string]any{"Root": root{Path: "1", Name: "Buttons", Class: "svc-buttons"}, "Actions": []action{yes, no}})
 	html := out.document(d)
-	return l.htmlAnswer(html, http.StatusOK, f, false, l.view.Language)
+	return l.htmlAnswer(html, http.StatusOK, f, "", l.view.Language)
 }
 
 // limitEvents refuses more than 30 events a second of one session, with a burst of 100.

@@ -14,6 +14,7 @@ import (
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/apps"
+	"svc/commands/cache"
 	"svc/commands/content"
 	"svc/commands/programs"
 	"svc/commands/runtime"
@@ -86,12 +87,13 @@ type Visitors interface {
 // Pages serves the pages of workspaces.
 type Pages struct {
 	Options
-	apiHost string
-	cache   documentCache
-	styles  styleCache
-	feeds   feedCount
-	events  eventLimit
-	assets  assets
+	apiHost  string
+	cache    documentCache
+	rendered *cache.Cache[renderedKey, renderedPage]
+	styles   styleCache
+	feeds    feedCount
+	events   eventLimit
+	assets   assets
 }
 
 // New returns Pages.
@@ -103,7 +105,7 @@ func New(o Options) *Pages {
 		o.Log = slog.Default()
 	}
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
-	p := &Pages{Options: o, assets: loadAssets()}
+	p := &Pages{Options: o, assets: loadAssets(), rendered: newRenderedPages()}
 	if u, err := url.Parse(o.APIURL); err == nil {
 		p.apiHost = strings.ToLower(u.Hostname())
 	}
@@ -254,17 +256,22 @@ func (v *visit) render(f found, status int, forms map[string]*formState) (any, e
 	} else {
 		v.place.site.lang = f.language.Tag
 	}
-	view := &page.View{
-		Document: doc, Definitions: v.definitions(v.request.Context(), v.place), Language: language, SignedIn: v.isSignedIn(),
-		Query: queryObject(v.request.URL.Query()), Now: v.Now(),
-	}
-	tree := view.Expand()
-	shared := f.item.Public && !doc.UsesVisitor && !usesAutomations(tree) && status == http.StatusOK && forms == nil
 	rec := viewRecord{
 		WorkspaceID: v.place.workspaceID, PageID: f.item.ID, Slug: f.slug, Hash: f.item.Hash, Apart: f.item.Apart, Language: language.Tag, Prefixed: f.prefixed,
 		Query: v.request.URL.RawQuery,
 	}
 	viewID := rec.shared()
+	shared := f.item.Public && !doc.UsesVisitor && status == http.StatusOK && forms == nil
+	key := renderedKey{viewID, scheme(v.request) + "://" + v.request.Host, v.place.site.base, v.place.settings.revision}
+	if known, ok := v.rendered.Get(key); shared && ok && v.Now().Sub(known.at) < renderedLifetime {
+		return v.htmlAnswer(known.html, status, f, known.etag, language), nil
+	}
+	blocks := v.definitions(v.request.Context(), v.place)
+	view := &page.View{
+		Document: doc, Definitions: blocks, Language: language, SignedIn: v.isSignedIn(), Query: queryObject(v.request.URL.Query()), Now: v.Now(),
+	}
+	tree := view.Expand()
+	shared = shared && !usesAutomations(tree)
 	if !shared {
 		if err := v.ensureSession(); err != nil {
 			return nil, err
@@ -287,16 +294,48 @@ func (v *visit) render(f found, status int, forms map[string]*formState) (any, e
 	out := v.newRendering(view, tree, viewID, forms)
 	html := out.document(v.documentData(f, view, tree, shared, rec.Seq))
 	v.reportProblems(f, out)
-	return v.htmlAnswer(html, status, f, shared, language), nil
+	etag := ""
+	if shared {
+		etag = `W/"` + cssHash(string(html)) + `"`
+		if len(blocks.instances) == 0 { // blocks of apps have revisions of their own
+			v.rendered.Set(key, renderedPage{html, etag, v.Now()})
+		}
+	}
+	return v.htmlAnswer(html, status, f, etag, language), nil
 }
 
-// htmlAnswer is the answer with a page.
-func (v *visit) htmlAnswer(html []byte, status int, f found, shared bool, language page.Language) gateway.Content {
+// renderedKey is what the HTML of a page that all visitors see alike depends on.
+type renderedKey struct {
+	view     string // page, revision, language and query
+	origin   string
+	base     string
+	settings uint64 // revision of the settings of the workspace
+}
+
+// renderedPage is such HTML.
+type renderedPage struct {
+	html []byte
+	etag string
+	at   time.Time
+}
+
+// Bounds of the HTML that is kept: what it says about the time that has passed is not much older than it.
+const (
+	renderedLifetime = 5 * time.Second
+	maxRendered      = 32 << 20 // bytes
+)
+
+func newRenderedPages() *cache.Cache[renderedKey, renderedPage] {
+	return cache.Weighing(maxRendered, func(key renderedKey, p renderedPage) uint32 { return uint32(len(key.view) + len(p.html)) }) //nolint:gosec // both are far smaller
+}
+
+// htmlAnswer is the answer with a page. Only one that all visitors see alike has an ETag.
+func (v *visit) htmlAnswer(html []byte, status int, f found, etag string, language page.Language) gateway.Content {
 	h := v.pageHeader()
 	h.Set("Content-Language", language.Tag)
-	if shared {
+	if etag != "" {
 		h.Set("Cache-Control", "public, max-age=0, s-maxage=60")
-		h.Set("Etag", `W/"`+cssHash(string(html))+`"`)
+		h.Set("Etag", etag)
 	} else {
 		h.Set("Cache-Control", "private, no-store")
 	}
@@ -511,7 +550,7 @@ type blockLibrary struct {
 }
 
 // definitions returns the blocks that the pages of a workspace can use.
-func (p *Pages) definitions(ctx context.Context, at place) page.Definitions {
+func (p *Pages) definitions(ctx context.Context, at place) *blockLibrary {
 	return &blockLibrary{pages: p, ctx: ctx, workspaceID: at.workspaceID, own: at.settings, compiled: map[string]*page.Definition{}, instances: map[string]*value.Object{}}
 }
 

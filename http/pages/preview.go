@@ -116,7 +116,7 @@ func (v *visit) preview(id string) (any, error) {
 	out.inert = true
 	data := v.documentData(f, view, tree, false, "")
 	data.Canonical = ""
-	answer := v.htmlAnswer(out.document(data), http.StatusOK, f, false, f.language)
+	answer := v.htmlAnswer(out.document(data), http.StatusOK, f, "", f.language)
 	answer.Header.Set("Content-Security-Policy", previewPolicy)
 	return answer, nil
 }

@@ -515,3 +515,24 @@ func (v *visitor) redirected(got answer) answer {
 	require.Fail(v.t, "it redirects for ever", got.Request.URL)
 	return got
 }
+
+// The HTML of public pages is kept for a while, but never longer than what it was made of.
+func TestASavedChangeShowsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Does(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"first note"}]}`)
+	id := s.page(t, true, `{"slug":"index","name":{"en":"Home","fr":"Accueil"},"blocks":[{"slug":"Note"},{"slug":"RichText","content":"q {{SYSTEM.query.q}}"}]}`)
+	v := s.visitor(t, "")
+	first := v.shown("/")
+	require.Contains(t, first.html, "first note")
+	require.Equal(t, first.html, v.shown("/").html)
+	require.Equal(t, first.Header.Get("Etag"), v.shown("/").Header.Get("Etag"))
+	require.Contains(t, v.shown("/?q=1").html, "q 1")
+	require.Contains(t, v.as("Accept-Language", "fr").shown("/").html, "<title>Accueil</title>")
+	s.Does(t, http.StatusOK, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"second note"}]}`)
+	require.Contains(t, v.shown("/").html, "second note")
+	s.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/index", `{"name":"Start"}`)
+	require.Contains(t, v.shown("/").html, "<title>Start</title>")
+	s.Does(t, http.StatusOK, "DELETE", "/v2/pages/"+id+"/permissions/*", "")
+	require.Equal(t, http.StatusUnauthorized, v.get("/").StatusCode)
+}
