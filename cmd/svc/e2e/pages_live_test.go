@@ -114,6 +114,7 @@ func TestPagesAreLive(t *testing.T) {
 	second.click("button", "Rename")
 	second.shows("8", "Z of Ulm")
 	second.shows("1", "Count 41")
+	second.do(chromedp.Navigate("about:blank"))
 
 	// A patch of the whole page keeps focus, caret, selection, input that was not sent, and the scroll position.
 	b.fill("First", "one")
