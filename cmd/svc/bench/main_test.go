@@ -18,6 +18,7 @@ import (
 var roles = map[string]func() error{
 	"serve":    nodetest.Serve,
 	"bare":     serveBare,
+	"template": serveTemplate,
 	"orders":   serveOrders,
 	"slowdisk": serveSlowDisk,
 }
@@ -63,6 +64,7 @@ func TestBench(t *testing.T) {
 		{"ingest", benchIngest},
 		{"fanout", benchFanout},
 		{"feed", benchFeed},
+		{"pages", benchPages},
 		{"idle", benchIdle},
 		{"start", benchStart},
 	} {
