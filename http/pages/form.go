@@ -80,9 +80,14 @@ func showForm(c config, root root) template.HTML {
 	return c.execute("Form", map[string]any{
 		"Root": root, "Title": c.heading(2), "Label": orElse(title, c.texts.Submit), "Collapsed": c.isSet("collapsed"), "Faulty": len(state.faults) > 0,
 		"Base": c.site.base, "View": c.viewID, "Block": c.block.Path, "On": "onSubmit", "Confirm": nil, "OnChange": onChange, "Delay": delay,
-		"Fields": fields, "Inner": inner, "HideSubmit": c.isSet("hideSubmit"), "Disabled": submit.disabled || submit.event == "" || c.inert,
+		"Fields": fields, "Uploads": hasUploads(form), "Inner": inner, "HideSubmit": c.isSet("hideSubmit"), "Disabled": submit.disabled || submit.event == "" || c.inert,
 		"Submit": orElse(c.text("submitLabel"), c.texts.Submit), "Buttons": c.actions("buttons"), "Texts": c.texts,
 	})
+}
+
+// hasUploads reports whether files can be sent with a form. Only such a form is multipart, which has few parts.
+func hasUploads(f *page.Field) bool {
+	return f.IsUpload() || f.Items != nil && hasUploads(f.Items) || slices.ContainsFunc(f.Fields, hasUploads)
 }
 
 // focusFirst gives the focus to the first field, or to the first one with a fault, and reports whether there is one.

@@ -31,9 +31,13 @@ async function postForm(form: HTMLFormElement, button?: HTMLElement | null): Pro
   const body = new FormData(form, button)
   body.set('svc:socket', socket)
   body.delete('svc:ask')
-  const response = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } })
+  const response = await fetch(form.action, { method: 'POST', body: encoded(form, body), headers: { accept: 'application/json' } })
   return response.ok ? undefined : ((await response.json().catch(() => ({ message: response.statusText }))) as Refusal)
 }
+
+// encoded is the body of a form, as the browser sends it without the script.
+const encoded = (form: HTMLFormElement, body: FormData): FormData | URLSearchParams =>
+  form.enctype === 'multipart/form-data' ? body : new URLSearchParams([...body].map(([name, value]) => [name, String(value)]))
 
 // sendForm sends a form, once at a time. Its submit buttons are disabled meanwhile, and give the focus back.
 async function sendForm(form: HTMLFormElement, button?: HTMLElement | null): Promise<void> {
@@ -152,7 +156,7 @@ document.addEventListener('input', (event) => {
     body.set('svc:socket', socket)
     body.set('svc:on', form.dataset.change ?? 'onChange')
     for (const [name, value] of [...body]) if (value instanceof File) body.delete(name)
-    void fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } }).catch(() => undefined)
+    void fetch(form.action, { method: 'POST', body: encoded(form, body), headers: { accept: 'application/json' } }).catch(() => undefined)
   }, 300))
 })
 
