@@ -317,7 +317,7 @@ func TestPagesKeepUp(t *testing.T) {
 		if parameter == "view" {
 			lost = regexp.MustCompile(`view=` + eval[string](b, `document.getElementById('svc-page').dataset.view`))
 		}
-		b.changeRequests("*/_svc/feed*", func(address string) string { return lost.ReplaceAllString(address, parameter+"=unknown") })
+		stop := b.changeRequests("*/_svc/feed*", func(address string) string { return lost.ReplaceAllString(address, parameter+"=unknown") })
 		line.cut(false)
 		b.shows("0", "Count 41")
 		b.awaitLive()
@@ -326,7 +326,7 @@ func TestPagesKeepUp(t *testing.T) {
 		s.awaitEvents(t, "ready", inits+1) // of the new view
 		change(session, "b")
 		b.shows("0", "Count 42 b")
-		b.release()
+		stop()
 	}
 
 	// So is a form whose view is gone, before it is sent again.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -201,19 +202,27 @@ func (w *wire) cut(isCut bool) {
 	}
 }
 
-// changeRequests changes the addresses of requests that have a pattern, until release. The page does not know of it.
-func (b *tab) changeRequests(pattern string, change func(address string) string) {
+// changeRequests changes the addresses of requests that have a pattern, until stop. The page does not know of it.
+func (b *tab) changeRequests(pattern string, change func(address string) string) (stop func()) {
 	b.t.Helper()
-	paused := chromedp.Events(b.ctx, fetch.RequestPaused)
+	ctx, cancel := context.WithCancel(b.ctx)
+	paused := chromedp.Events(ctx, fetch.RequestPaused)
 	b.hold(pattern)
-	go func() {
+	var changing sync.WaitGroup
+	changing.Go(func() {
 		for e, err := range paused {
 			if err != nil {
 				return
 			}
 			_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID, URL: change(e.Request.URL)}) // its effect is waited for
 		}
-	}()
+	})
+	return func() {
+		b.t.Helper()
+		cancel()
+		changing.Wait() // a second one would get the same requests
+		b.release()
+	}
 }
 
 // cookie is the value of a cookie for an address; "" when there is none.
