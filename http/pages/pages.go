@@ -597,7 +597,7 @@ func (p *Pages) appBlocks(ctx context.Context, workspaceID, instance string) (*v
 		if off, _ := meta.About.Get("disabled"); off == true {
 			return nil
 		}
-		app, found, err := projections.Apps{}.FindVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
+		app, found, err := projections.Apps{}.RunningVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
 		appWorkspace, revision = app.WorkspaceID, found
 		return err
 	})

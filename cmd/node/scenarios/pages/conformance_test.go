@@ -135,6 +135,8 @@ func TestBlocksOfApps(t *testing.T) {
 	v.does(view, "1", "action", nil)
 	s.awaitEvents(t, "crm.direct", 1)
 
+	app.Does(t, http.StatusOK, "DELETE", "/v2/apps/crm-app", "")
+	require.Contains(t, v.shown("/").html, ">Mine<", "an instance keeps the blocks of an app that is published no more, as its automations")
 	s.Does(t, http.StatusOK, "PATCH", s.Path+"/apps/crm", `{"disabled":true}`)
 	require.Equal(t, 4, strings.Count(v.shown("/").html, `role="alert"`), "blocks of an instance that is not in use are unknown")
 }
