@@ -313,6 +313,30 @@ func (h History) ManifestAt(r Reader, id string, seq uint64) (Manifest, error) {
 	return manifestAt(readerSource{r}, id, seq)
 }
 
+// maxChanged is how many documents ChangedSince returns at most: the whole manifest is cheaper to
+// read than many changes.
+const maxChanged = 1000
+
+// ChangedSince returns what changed of the content of a workspace after a sequence, up to another;
+// ok is false when that is more than maxChanged documents.
+func (h History) ChangedSince(r Reader, id string, after, until uint64) (changed Manifest, ok bool, err error) {
+	changed, ok = Manifest{}, true
+	prefix := scopedKey('d', id, nil)
+	err = r.Iterate(h, Span{Prefix: prefix, From: scopedKey('d', id, binary.BigEndian.AppendUint64(nil, after+1))}, func(key, value []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[len(prefix):]) > until {
+			return false, nil
+		}
+		var refs Manifest
+		if err := json.Unmarshal(value, &refs); err != nil {
+			return false, err
+		}
+		maps.Copy(changed, refs)
+		ok = len(changed) <= maxChanged
+		return ok, nil
+	})
+	return changed, ok && err == nil, err
+}
+
 // Get returns the change at a sequence.
 func (h History) Get(r Reader, scope string, seq uint64) (c Change, ok bool, err error) {
 	value, ok, err := r.Get(h, scopedKey('h', scope, binary.BigEndian.AppendUint64(nil, seq)))

@@ -11,6 +11,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/input"
 	"svc/domain/document"
+	"svc/domain/persistent"
 	"svc/domain/value"
 	"svc/domain/workspace"
 )
@@ -20,15 +21,20 @@ type compiledContent struct {
 	workspaceID  string // the workspace
 	revision     uint64
 	index        *value.Object
-	secretKeys   []string      // settings that its config declares as secret
-	configSchema *input.Config // the schema of its config; nil: none
-	automations  map[string]*compiledDocument
-	slugs        []string // of the automations, in order
-	installs     []install
-	paths        map[string]content.Ref // of everything but the security document
-	size         int                    // bytes that it takes, roughly
+	secretKeys   []string                          // settings that its config declares as secret
+	configSchema *input.Config                     // the schema of its config; nil: none
+	automations  persistent.Map[*compiledDocument] // by slug
+	installs     persistent.Map[install]           // by slug
+	paths        persistent.Map[storedDocument]    // everything but the security document
+	size         int                               // bytes that it takes, roughly
 
 	valueMu sync.Mutex // one at a time makes the whole of it: see Scope.Content
+}
+
+// storedDocument is a document of a compiled content.
+type storedDocument struct {
+	ref  content.Ref
+	size int // bytes that it takes, roughly
 }
 
 // compiledDocument is a parsed document.
@@ -69,42 +75,77 @@ func (l *Library) compileContent(ctx context.Context, home string, revision uint
 	if cached, ok := l.compiledContents.Get(key); ok {
 		return cached, nil // compiled meanwhile by another goroutine
 	}
+	if set, ok := l.programSets.Get(home); ok && set.Root.compiled.revision == revision {
+		return set.Root.compiled, nil // an app that was published from the current content
+	}
 	refs, err := l.contents.At(ctx, home, revision)
 	if err != nil {
 		return nil, err
 	}
-	e := &compiledContent{workspaceID: home, revision: revision, index: &value.Object{}, automations: map[string]*compiledDocument{}, paths: map[string]content.Ref{}}
-	for _, path := range slices.Sorted(maps.Keys(refs)) {
-		if err := l.addDocument(ctx, e, path, refs[path]); err != nil {
+	e, err := l.changeContent(ctx, &compiledContent{workspaceID: home, index: &value.Object{}, size: bytesPerEntry}, revision, refs)
+	if err == nil {
+		l.compiledContents.Set(key, e)
+	}
+	return e, err
+}
+
+// changeContent returns the content of a later revision, in which these documents are others, or
+// are gone when they have no hash.
+func (l *Library) changeContent(ctx context.Context, before *compiledContent, revision uint64, changed map[string]content.Ref) (*compiledContent, error) {
+	e := &compiledContent{
+		workspaceID: before.workspaceID, revision: revision, index: before.index, secretKeys: before.secretKeys, configSchema: before.configSchema,
+		automations: before.automations, installs: before.installs, paths: before.paths, size: before.size,
+	}
+	for _, path := range slices.Sorted(maps.Keys(changed)) {
+		e.removeDocument(path)
+		if changed[path].Hash == "" {
+			continue
+		}
+		if err := l.addDocument(ctx, e, path, changed[path]); err != nil {
 			return nil, err
 		}
 	}
-	e.slugs = slices.Sorted(maps.Keys(e.automations))
-	e.size += bytesPerEntry * (1 + len(e.paths))
-	l.compiledContents.Set(key, e)
 	return e, nil
 }
 
-// addDocument adds a document to a compiled content. Pages contain nothing that runs.
+// removeDocument removes a document from a compiled content that is being made.
+func (e *compiledContent) removeDocument(path string) {
+	stored, ok := e.paths.Get(path)
+	if !ok {
+		return
+	}
+	e.paths, e.size = e.paths.Delete(path), e.size-stored.size
+	switch folder, slug := workspace.Folder(path); folder {
+	case "automations":
+		e.automations = e.automations.Delete(slug)
+	case "imports":
+		e.installs = e.installs.Delete(slug)
+	}
+}
+
+// addDocument adds a document to a compiled content that is being made. Pages contain nothing that
+// runs.
 func (l *Library) addDocument(ctx context.Context, e *compiledContent, path string, ref content.Ref) error {
 	folder, slug := workspace.Folder(path)
-	if folder != "security" {
-		e.paths[path] = ref
-	}
+	stored := storedDocument{ref, bytesPerEntry}
 	switch folder {
+	case "security":
+		return nil
 	case "automations":
 		c, err := l.compileDocument(ctx, e.workspaceID, ref)
-		if err == nil && c.Automation != nil {
-			e.automations[slug] = c
-			e.size += c.size
+		if err != nil {
+			return err
 		}
-		return err
+		if c.Automation != nil {
+			e.automations = e.automations.Set(slug, c)
+			stored.size += c.size
+		}
 	case "index", "imports":
 		doc, err := l.contents.Document(ctx, e.workspaceID, ref)
 		if err != nil {
 			return err
 		}
-		e.size += valueFactor * documentLength(doc)
+		stored.size += valueFactor * documentLength(doc)
 		if folder == "index" {
 			e.index = doc
 			e.secretKeys = content.SecretSettings(doc)
@@ -112,9 +153,10 @@ func (l *Library) addDocument(ctx context.Context, e *compiledContent, path stri
 			e.configSchema = input.CompileConfig(schema)
 		} else if doc.Text("appSlug") != "" && doc.At("disabled") != true {
 			config, _ := doc.Get("config")
-			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), config, ref.Sealed})
+			e.installs = e.installs.Set(slug, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), config, ref.Sealed})
 		}
 	}
+	e.paths, e.size = e.paths.Set(path, stored), e.size+stored.size
 	return nil
 }
 
@@ -162,12 +204,12 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 		return cached.content, nil
 	}
 	all, folders := workspaceValue{e.index.Copy(), bytesPerEntry}, map[string]*value.Object{}
-	for _, path := range slices.Sorted(maps.Keys(e.paths)) {
+	for path, stored := range e.paths.All() {
 		folder, slug := workspace.Folder(path)
 		if folder == "index" {
 			continue
 		}
-		doc, err := l.contents.Document(ctx, e.workspaceID, e.paths[path])
+		doc, err := l.contents.Document(ctx, e.workspaceID, stored.ref)
 		if err != nil {
 			return nil, err
 		}

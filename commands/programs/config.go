@@ -228,13 +228,13 @@ func (e *compiledContent) secretValues(config *value.Object) (texts []string) {
 	return texts
 }
 
-// mayHoldSecrets reports whether the config of a scope may hold secrets other than those of
+// mayHoldSecrets reports whether the config of a workspace or an instance may hold secrets other than those of
 // the workspace itself.
-func (p *Scope) mayHoldSecrets() bool {
-	if len(p.compiled.secretKeys) > 0 || len(p.install.sealed) > 0 {
+func (n *instance) mayHoldSecrets() bool {
+	if len(n.compiled.secretKeys) > 0 || len(n.install.sealed) > 0 {
 		return true
 	}
-	return p.Parent != nil && (mentionsSecrets(value.At(p.compiled.index, "config")) || mentionsSecrets(p.install.config))
+	return n.name != "" && (mentionsSecrets(value.At(n.compiled.index, "config")) || mentionsSecrets(n.install.config))
 }
 
 func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(config, ""), "secret") }
@@ -242,10 +242,16 @@ func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(confi
 // ConfigSecrets returns the secrets in the configs of all scopes: a secret that one automation
 // reads can reach another through a context. Configs that cannot be read are skipped.
 func (set *ProgramSet) ConfigSecrets(ctx context.Context) (secrets []string) {
-	for _, p := range set.secretScopes {
+	add := func(p *Scope) {
 		if settings, err := p.resolveConfig(ctx); err == nil {
 			secrets = append(secrets, settings.Secrets...)
 		}
+	}
+	if set.Root.mayHoldSecrets() {
+		add(set.Root)
+	}
+	for instance := range set.index.secrets.Keys() {
+		add(set.Scope(instance))
 	}
 	return secrets
 }

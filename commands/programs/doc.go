@@ -1,9 +1,11 @@
 // Package programs compiles what can run in a workspace: its own automations and those
 // of its app instances. Each program belongs to a scope: the workspace or an app instance.
 //
-// A ProgramSet holds all programs of a workspace at one revision. It is built from compiled
-// contents, which never change, so it is rebuilt only after something was saved. A run keeps
-// the ProgramSet that it started with: later changes do not affect it.
+// A ProgramSet holds all programs of a workspace at one revision. It never changes: a run keeps the
+// ProgramSet that it started with, and later changes do not affect it. After something was saved,
+// the next one is made of it: both consist of persistent maps, and share all but the documents
+// that changed with their triggers. Scopes and programs, which refer to their ProgramSet, are made
+// when somebody asks for them.
 package programs
 
 import (
@@ -24,6 +26,10 @@ type Contents interface {
 	// the app or version never existed.
 	Edition(appSlug, version string) (workspaceID string, revision uint64, err error)
 	At(ctx context.Context, workspaceID string, seq uint64) (map[string]content.Ref, error)
+	// Changes returns the documents of a workspace that changed after one revision up to another,
+	// by path; those without a hash are gone. known is false when there are so many that At is
+	// cheaper.
+	Changes(ctx context.Context, workspaceID string, after, until uint64) (changed map[string]content.Ref, known bool, err error)
 	Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"svc/commands"
 	"svc/commands/cache"
@@ -103,23 +102,54 @@ func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*P
 		l.programSets.Drop(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	if cached, ok := l.programSets.Get(workspaceID); ok && cached.Workspace.equals(w) {
-		same, err := l.areAppsCurrent(cached)
-		if err != nil {
-			return nil, err
-		}
-		if same {
-			cached.moment.Store(moment)
-			return cached, nil
-		}
-	}
-	set, err := l.buildProgramSet(ctx, w)
+	set, isNew, err := l.currentProgramSet(ctx, w)
 	if err != nil {
 		return nil, err
 	}
+	if isNew {
+		l.warnOfTruncation(ctx, set)
+		l.programSets.Set(workspaceID, set)
+	}
 	set.moment.Store(moment)
-	l.programSets.Set(workspaceID, set)
 	return set, nil
+}
+
+// currentProgramSet returns the program set of a workspace: the cached one, one that is made of it,
+// or a new one.
+func (l *Library) currentProgramSet(ctx context.Context, w Workspace) (set *ProgramSet, isNew bool, err error) {
+	cached, ok := l.programSets.Get(w.ID)
+	if !ok {
+		set, err = l.buildProgramSet(ctx, w)
+		return set, true, err
+	}
+	apps, err := l.changedApps(cached)
+	if err != nil {
+		return nil, false, err
+	}
+	if cached.Workspace.equals(w) && len(apps) == 0 {
+		return cached, false, nil
+	}
+	set, err = l.updateProgramSet(ctx, cached, w, apps)
+	if err == nil && set == nil {
+		set, err = l.buildProgramSet(ctx, w)
+	}
+	return set, true, err
+}
+
+// buildProgramSet builds a program set from nothing.
+func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet, error) {
+	compiled, err := l.compileContent(ctx, w.ID, w.Revision)
+	if err != nil {
+		return nil, err
+	}
+	return l.newProgramSet(ctx, w, compiled)
+}
+
+func (l *Library) warnOfTruncation(ctx context.Context, set *ProgramSet) {
+	if set.Truncated {
+		l.log.WarnContext(ctx, "workspace has more app instances or automations than can run; the rest was left out",
+			"workspace", set.Workspace.ID, "maxInstances", l.maxInstances, "maxAutomations", l.maxPrograms)
+	}
 }
 
 // ProgramSetBefore returns the program set of a workspace before a change, also when the
@@ -138,21 +168,35 @@ func (l *Library) ProgramSetBefore(ctx context.Context, workspaceID string, chan
 	if change > 0 {
 		w.Revision = min(w.Revision, change-1)
 	}
-	return l.buildProgramSet(ctx, w)
-}
-
-// areAppsCurrent reports whether the apps of a program set are unchanged.
-func (l *Library) areAppsCurrent(set *ProgramSet) (bool, error) {
-	for app, was := range set.apps {
-		home, revision, err := l.contents.Edition(app.slug, app.version)
+	cached, _ := l.programSets.Get(workspaceID)
+	for ; cached != nil; cached = cached.before {
+		apps, err := l.changedApps(cached)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if (contentKey{home, revision}) != was {
-			return false, nil
+		if set, err := l.updateProgramSet(ctx, cached, w, apps); err != nil || set != nil {
+			return set, err
 		}
 	}
-	return true, nil
+	set, err := l.buildProgramSet(ctx, w)
+	if err == nil {
+		l.warnOfTruncation(ctx, set)
+	}
+	return set, err
+}
+
+// changedApps returns the apps of a program set that have another content by now.
+func (l *Library) changedApps(set *ProgramSet) (changed []appUse, err error) {
+	for _, app := range set.index.apps.All() {
+		home, revision, err := l.contents.Edition(app.slug, app.version)
+		if err != nil {
+			return nil, err
+		}
+		if (contentKey{home, revision}) != app.content {
+			changed = append(changed, app)
+		}
+	}
+	return changed, nil
 }
 
 // The sizes of the caches, in bytes, roughly. Program sets, contents and documents share much of
@@ -184,7 +228,7 @@ func newCache[K comparable, V weighted](bound uint64) *cache.Cache[K, V] {
 
 // weight does not count the compiled contents of apps: other program sets share them.
 func (set *ProgramSet) weight() int {
-	return bytesPerEntry*(1+len(set.scopes)+set.programCount) + set.Root.compiled.size
+	return bytesPerEntry*(1+set.index.installed+set.index.programs) + set.Root.compiled.size
 }
 
 func (e *compiledContent) weight() int { return e.size }
@@ -218,15 +262,25 @@ func (l *Library) CheckCapacity(ctx context.Context, workspaceID, from string, i
 	if err != nil || !ok {
 		return err
 	}
-	now, err := l.compileContent(ctx, w.ID, w.Revision)
+	set, _, err := l.currentProgramSet(ctx, w)
 	if err != nil {
 		return err
 	}
-	next := &compiledContent{workspaceID: now.workspaceID, index: now.index, automations: now.automations, slugs: now.slugs}
-	next.installs = slices.DeleteFunc(slices.Clone(now.installs), func(installed install) bool { return installed.slug == from })
-	next.installs = append(next.installs, install{slug: in.Slug, app: in.App.Slug, version: in.App.Version})
-	set, err := l.newProgramSet(ctx, w, next)
-	if err != nil || !set.Truncated {
+	before := set.Root.compiled
+	next := &compiledContent{workspaceID: before.workspaceID, index: before.index, automations: before.automations}
+	next.installs = before.installs.Delete(from).Set(in.Slug, install{slug: in.Slug, app: in.App.Slug, version: in.App.Version})
+	changed := map[string]content.Ref{"imports/" + in.Slug: {}}
+	if from != "" {
+		changed["imports/"+from] = content.Ref{}
+	}
+	_, fits, err := l.updateIndex(ctx, set, w, next, changed, nil)
+	if err == nil && !fits && set.Truncated {
+		var made *ProgramSet
+		if made, err = l.newProgramSet(ctx, w, next); err == nil {
+			fits = !made.Truncated
+		}
+	}
+	if err != nil || fits {
 		return err
 	}
 	return domain.Invalid(domain.FieldError{Field: "appSlug", Message: fmt.Sprintf(

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"svc/commands/content"
@@ -15,7 +14,6 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
-	"svc/domain/document"
 	"svc/domain/nearest"
 	"svc/domain/value"
 )
@@ -27,20 +25,14 @@ type ProgramSet struct {
 	// Truncated: the limits of the library are exceeded, and the rest, by slug, is left out.
 	Truncated bool
 
-	library          *Library
-	moment           atomic.Uint64 // Contents.Moment when it was last known to be current
-	apps             map[appKey]contentKey
-	scopes           map[string]*Scope     // by the full slug of their instance
-	programCount     int                   // how many there are
-	endpoints        []*Program            // that have one, in the order of their names
-	listeners        map[string][]*Program // listeners by type of event
-	patternListeners []patternListener
-	scheduled        []*Program
-	secretScopes     []*Scope // whose config may hold secrets
-}
+	library *Library
+	moment  atomic.Uint64 // Contents.Moment when it was last known to be current
+	index   programIndex
+	before  *ProgramSet // the one of the revision before, if it is known
 
-// appKey names a version of an app as an instance asks for it.
-type appKey struct{ slug, version string }
+	mu     sync.Mutex
+	scopes map[string]*Scope // those that were asked for, by the full slug of their instance
+}
 
 // Scope is where an automation runs: a workspace, or an app instance in it.
 type Scope struct {
@@ -52,10 +44,10 @@ type Scope struct {
 	// Namespace is where its collections are stored.
 	Namespace Namespace
 
-	compiled *compiledContent
-	install  install
-	programs map[string]*Program // by slug
-	children map[string]*Scope   // by slug of the instance
+	*instance
+
+	mu       sync.Mutex
+	programs map[string]*Program // those that were asked for, by slug
 }
 
 // Program is a compiled automation in its scope.
@@ -80,123 +72,90 @@ func newProgram(scope *Scope, slug, name string, c *compiledDocument, ref string
 // Machine returns the program as the interpreter runs it. Every call returns the same value.
 func (p *Program) Machine() *machine.Program { return p.machine }
 
-// patternListener is a program and the event pattern that it listens to.
-type patternListener struct {
-	pattern string
-	program *Program
-}
-
 // maxNesting limits how deep app instances nest. Installing refuses cycles, but an import can
 // bring them.
 const maxNesting = 10
 
-// buildProgramSet builds a program set and logs a warning when it is truncated.
-func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet, error) {
-	e, err := l.compileContent(ctx, w.ID, w.Revision)
-	if err != nil {
-		return nil, err
-	}
-	set, err := l.newProgramSet(ctx, w, e)
-	if err == nil && set.Truncated {
-		l.log.WarnContext(ctx, "workspace has more app instances or automations than can run; the rest was left out",
-			"workspace", w.ID, "maxInstances", l.maxInstances, "maxAutomations", l.maxPrograms)
-	}
-	return set, err
-}
-
 // newProgramSet builds the program set of a workspace with this content.
-func (l *Library) newProgramSet(ctx context.Context, w Workspace, e *compiledContent) (*ProgramSet, error) {
-	set := &ProgramSet{
-		Workspace: w, library: l, apps: map[appKey]contentKey{}, scopes: map[string]*Scope{},
-		listeners: map[string][]*Program{},
-	}
-	var err error
-	if set.Root, err = set.load(ctx, &Scope{ProgramSet: set, compiled: e}, 0); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(set.endpoints, func(a, b *Program) int { return strings.Compare(a.Name, b.Name) })
-	return set, nil
-}
-
-// load fills a scope with its programs and child scopes.
-func (set *ProgramSet) load(ctx context.Context, p *Scope, depth int) (*Scope, error) {
-	p.programs, p.children = make(map[string]*Program, len(p.compiled.automations)), map[string]*Scope{}
-	set.scopes[p.Instance] = p
-	if p.mayHoldSecrets() {
-		set.secretScopes = append(set.secretScopes, p)
-	}
-	for _, slug := range p.compiled.slugs {
-		if set.programCount++; set.programCount > set.library.maxPrograms {
-			set.Truncated = true
-			break
-		}
-		c := p.compiled.automations[slug]
-		program := newProgram(p, slug, p.namePrefix()+slug, c, encodeRef(p, slug, c.ref))
-		p.programs[slug] = program
-		set.registerTriggers(program)
-	}
-	set.addFunctions(p)
-	if depth == maxNesting {
-		return p, nil
-	}
-	for _, in := range p.compiled.installs {
-		if set.Truncated {
-			break
-		}
-		child, err := set.newInstanceScope(ctx, p, in)
-		if err != nil {
-			return nil, err
-		}
-		if child == nil {
-			continue
-		}
-		if len(set.scopes) > set.library.maxInstances { // the workspace itself is one of them
-			set.Truncated = true
-			break
-		}
-		if p.children[in.slug], err = set.load(ctx, child, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
-}
-
-// newInstanceScope returns the scope of an app instance, nil when its app never existed.
-func (set *ProgramSet) newInstanceScope(ctx context.Context, parent *Scope, in install) (*Scope, error) {
-	key := appKey{in.app, in.version}
-	home, revision, err := set.library.contents.Edition(in.app, in.version)
+func (l *Library) newProgramSet(ctx context.Context, w Workspace, compiled *compiledContent) (*ProgramSet, error) {
+	b, limit, err := l.newIndex(ctx, w, compiled)
 	if err != nil {
 		return nil, err
 	}
-	set.apps[key] = contentKey{home, revision}
-	if revision == 0 {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+	return b.programSet(w, compiled, limit), nil
+}
+
+// programSet returns the program set with this index.
+func (b *indexBuilder) programSet(w Workspace, compiled *compiledContent, limit string) *ProgramSet {
+	set := &ProgramSet{Workspace: w, Truncated: b.truncated, library: b.library, index: b.programIndex, scopes: map[string]*Scope{}}
+	set.Root = &Scope{ProgramSet: set, instance: &instance{compiled: compiled, limit: limit}}
+	return set
+}
+
+// updateProgramSet returns the program set of a workspace, made of that of an earlier revision: it
+// costs what has changed since. It is nil when that is not known, or too much.
+func (l *Library) updateProgramSet(ctx context.Context, set *ProgramSet, w Workspace, apps []appUse) (*ProgramSet, error) {
+	if w.Revision < set.Workspace.Revision {
+		return nil, nil //nolint:nilnil // it is to be built
 	}
-	e, err := set.library.compileContent(ctx, home, revision)
+	changed, known, err := l.contents.Changes(ctx, w.ID, set.Workspace.Revision, w.Revision)
+	if err != nil || !known {
+		return nil, err
+	}
+	compiled, err := l.changeContent(ctx, set.Root.compiled, w.Revision, changed)
 	if err != nil {
 		return nil, err
 	}
-	return &Scope{
-		ProgramSet: set, Parent: parent, Slug: in.slug, Instance: parent.namePrefix() + in.slug, App: in.app, Namespace: set.instanceNamespace(parent, in), compiled: e, install: in,
-	}, nil
+	b, ok, err := l.updateIndex(ctx, set, w, compiled, changed, apps)
+	if err != nil || !ok {
+		return nil, err
+	}
+	next := b.programSet(w, compiled, "")
+	next.before = set.withoutBefore()
+	return next, nil
 }
 
-// instanceNamespace returns the namespace of the collections of an instance. Only direct
-// instances of a workspace can be renamed.
-func (set *ProgramSet) instanceNamespace(parent *Scope, in install) Namespace {
-	slug := in.slug
-	if stored, ok := set.Workspace.CollectionSlugs[in.app][slug]; ok && parent.Parent == nil {
-		slug = stored
+// withoutBefore returns the program set without that of the revision before it, so that only one
+// of them stays in memory.
+func (set *ProgramSet) withoutBefore() *ProgramSet {
+	if set.before == nil {
+		return set
 	}
-	return Namespace{in.app, slug}.within(parent.Namespace)
+	b := indexBuilder{programIndex: set.index, library: set.library, truncated: set.Truncated}
+	return b.programSet(set.Workspace, set.Root.compiled, set.Root.limit)
 }
 
 // namePrefix returns what the names of the programs of the scope begin with in the workspace.
-func (p *Scope) namePrefix() string {
-	if p.Instance == "" {
-		return ""
+func (p *Scope) namePrefix() string { return namePrefix(p.Instance) }
+
+// program returns a program of the scope, nil when there is none. Every call returns the same
+// value.
+func (p *Scope) program(slug string) *Program {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.programs[slug]; known != nil {
+		return known
 	}
-	return p.Instance + "."
+	c, ok := p.compiled.automations.Get(slug)
+	ref := content.Ref{}
+	switch {
+	case ok && (p.limit == "" || slug < p.limit):
+		ref = c.ref
+	case p.functions[slug] != nil:
+		c = p.functions[slug]
+	default:
+		return nil
+	}
+	if p.programs == nil {
+		p.programs = map[string]*Program{}
+	}
+	p.programs[slug] = newProgram(p, slug, p.namePrefix()+slug, c, encodeRef(p, slug, ref))
+	return p.programs[slug]
+}
+
+// child returns the scope of an instance in the scope, nil when there is none.
+func (p *Scope) child(slug string) *Scope {
+	return p.ProgramSet.Scope(p.namePrefix() + slug)
 }
 
 // Depth returns how many app instances contain the scope, itself included.
@@ -217,21 +176,48 @@ func (p *Scope) ParentApp() string {
 
 // Scopes returns the workspace and its instances, sorted by full slug.
 func (set *ProgramSet) Scopes() []*Scope {
-	return slices.SortedFunc(maps.Values(set.scopes), func(a, b *Scope) int { return strings.Compare(a.Instance, b.Instance) })
+	all := []*Scope{set.Root}
+	for name := range set.index.instances.Keys() {
+		if scope := set.Scope(name); scope != nil {
+			all = append(all, scope)
+		}
+	}
+	return all
 }
 
 // Scope returns the scope of an instance by its full slug, nil when there is none.
-func (set *ProgramSet) Scope(instance string) *Scope { return set.scopes[instance] }
+func (set *ProgramSet) Scope(instance string) *Scope {
+	if instance == "" {
+		return set.Root
+	}
+	n, ok := set.index.instances.Get(instance)
+	if !ok || n.compiled == nil {
+		return nil
+	}
+	parent := set.Scope(n.parent)
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if known := set.scopes[instance]; known != nil {
+		return known
+	}
+	set.scopes[instance] = &Scope{
+		ProgramSet: set, Parent: parent, Slug: n.install.slug, Instance: n.name, App: n.install.app, Namespace: n.namespace, instance: n,
+	}
+	return set.scopes[instance]
+}
+
+// program returns a program of the index.
+func (set *ProgramSet) program(id programID) *Program { return set.Scope(id.instance).program(id.slug) }
 
 // ResolveCall returns the program that a name refers to when an automation of the scope calls
 // it: one of its own, or a public one of a direct child instance.
 func (p *Scope) ResolveCall(name string) (*Program, error) {
 	instance, slug, within := strings.Cut(name, ".")
-	found := p.programs[name]
+	found := p.program(name)
 	if within {
 		found = nil
-		if child := p.children[instance]; child != nil {
-			found = child.programs[slug]
+		if child := p.child(instance); child != nil {
+			found = child.program(slug)
 		}
 		if found != nil && found.Private {
 			found = nil
@@ -248,8 +234,8 @@ func (p *Scope) ResolveCall(name string) (*Program, error) {
 // automations of its instances.
 func (p *Scope) callableNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, slug := range p.compiled.slugs {
-			if own := p.programs[slug]; own != nil && !own.Disabled && !yield(slug) {
+		for slug, own := range p.compiled.automations.All() {
+			if !own.Disabled && !yield(slug) {
 				return
 			}
 		}
@@ -258,13 +244,13 @@ func (p *Scope) callableNames() iter.Seq[string] {
 				return
 			}
 		}
-		for _, in := range p.compiled.installs {
-			child := p.children[in.slug]
+		for instance := range p.compiled.installs.Keys() {
+			child := p.child(instance)
 			if child == nil {
 				continue
 			}
-			for _, slug := range child.compiled.slugs {
-				if offered := child.programs[slug]; offered != nil && !offered.Disabled && !offered.Private && !yield(in.slug+"."+slug) {
+			for slug, offered := range child.compiled.automations.All() {
+				if !offered.Disabled && !offered.Private && !yield(instance+"."+slug) {
 					return
 				}
 			}
@@ -274,16 +260,13 @@ func (p *Scope) callableNames() iter.Seq[string] {
 
 // Program returns an automation of the workspace itself, disabled and private ones too, nil
 // when there is none.
-func (set *ProgramSet) Program(slug string) *Program { return set.Root.programs[slug] }
+func (set *ProgramSet) Program(slug string) *Program { return set.Root.program(slug) }
 
 // ProgramIn returns the program of an app instance by its slug, or of the workspace when instance is empty; nil when
 // there is none.
 func (set *ProgramSet) ProgramIn(instance, slug string) *Program {
-	if instance == "" {
-		return set.Program(slug)
-	}
-	if scope := set.scopes[instance]; scope != nil {
-		return scope.programs[slug]
+	if scope := set.Scope(instance); scope != nil {
+		return scope.program(slug)
 	}
 	return nil
 }
@@ -291,32 +274,7 @@ func (set *ProgramSet) ProgramIn(instance, slug string) *Program {
 // NearestProgram returns the automation of the workspace itself with the most similar slug,
 // nil when none is similar.
 func (set *ProgramSet) NearestProgram(slug string) *Program {
-	return set.Root.programs[nearest.Name(slug, slices.Values(set.Root.compiled.slugs))]
-}
-
-// addFunctions makes an automation of each function in the config of an app instance, so that
-// it can be called by its own name and not only with code.call. Automations of the app take
-// precedence. A config that is a template cannot be read here.
-func (set *ProgramSet) addFunctions(p *Scope) {
-	if p.Parent == nil {
-		return
-	}
-	for _, functions := range []any{value.At(p.install.config, "functions"), value.Walk(p.compiled.index, "config", "value", "functions")} {
-		declared, _ := functions.(*value.Object)
-		for _, name := range declared.Keys() {
-			function, ok := declared.At(name).(*value.Object)
-			if !ok || p.programs[name] != nil || !document.Automation.HasSlug(name) {
-				continue
-			}
-			if set.programCount++; set.programCount > set.library.maxPrograms {
-				set.Truncated = true
-				return
-			}
-			if c := set.library.newFunctionAutomation(name, function); c.Automation != nil {
-				p.programs[name] = newProgram(p, name, p.namePrefix()+name, c, encodeRef(p, name, content.Ref{}))
-			}
-		}
-	}
+	return set.Program(nearest.Name(slug, set.Root.compiled.automations.Keys()))
 }
 
 // newFunctionAutomation returns the automation that calls a function with its whole input. The
@@ -374,17 +332,17 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 		return nil, fmt.Errorf("a reference to an automation: %w", err)
 	}
 	scope := set.scopeOf(r)
-	if now := scope.programs[r.Slug]; now != nil && now.ref == ref {
+	if now := scope.program(r.Slug); now != nil && now.ref == ref {
 		return now, nil
 	}
 	if r.Hash == "" { // made from the config: it has no document
-		if now := scope.programs[r.Slug]; now != nil {
+		if now := scope.program(r.Slug); now != nil {
 			return now, nil
 		}
 		return nil, fmt.Errorf("the function %s of the app instance %s no longer exists", r.Slug, r.Instance)
 	}
 	c, err := set.library.compileDocument(ctx, r.WorkspaceID, content.Ref{Hash: r.Hash, Apart: r.Apart})
-	if now := scope.programs[r.Slug]; err != nil && now != nil && app.IsBuiltInHome(r.WorkspaceID) {
+	if now := scope.program(r.Slug); err != nil && now != nil && app.IsBuiltInHome(r.WorkspaceID) {
 		c, err = &compiledDocument{Automation: now.Automation, shape: now.Shape}, nil // it started on a node with another binary
 	}
 	if err != nil {
@@ -399,13 +357,13 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 // scopeOf returns the current scope of a program. For a removed instance it returns a scope
 // with nothing but its name.
 func (set *ProgramSet) scopeOf(r reference) *Scope {
-	if now := set.scopes[r.Instance]; now != nil && now.Namespace == r.Namespace {
+	if now := set.Scope(r.Instance); now != nil && now.Namespace == r.Namespace {
 		return now
 	}
-	for _, p := range set.scopes {
-		if p.Namespace == r.Namespace && p.Parent != nil {
-			return p // it was renamed
+	for name, n := range set.index.instances.All() {
+		if n.namespace == r.Namespace && n.compiled != nil {
+			return set.Scope(name) // it was renamed
 		}
 	}
-	return &Scope{ProgramSet: set, Parent: set.Root, Slug: r.Instance, Instance: r.Instance, Namespace: r.Namespace, compiled: &compiledContent{}}
+	return &Scope{ProgramSet: set, Parent: set.Root, Slug: r.Instance, Instance: r.Instance, Namespace: r.Namespace, instance: &instance{compiled: &compiledContent{}}}
 }

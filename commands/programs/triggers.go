@@ -11,44 +11,30 @@ import (
 	"svc/domain/automation"
 )
 
-// registerTriggers indexes the triggers of a program.
-func (set *ProgramSet) registerTriggers(p *Program) {
-	if p.Disabled {
-		return
-	}
-	if p.When.Endpoint != nil { // private automations too: an endpoint is declared to be called
-		set.endpoints = append(set.endpoints, p)
-	}
-	if len(p.When.Schedules) > 0 && (!p.Private || p.Scope.Parent == nil) { // schedules of private automations of an app run only in its own workspace
-		set.scheduled = append(set.scheduled, p)
-	}
-	for _, pattern := range p.When.Events {
-		if strings.HasSuffix(pattern, ".*") {
-			set.patternListeners = append(set.patternListeners, patternListener{pattern, p})
-		} else {
-			set.listeners[pattern] = append(set.listeners[pattern], p)
-		}
-	}
-}
-
 // MatchEndpoint returns the automation of an escaped path and the parameters in it; nil when
 // none matches.
 func (set *ProgramSet) MatchEndpoint(escaped string) (*Program, map[string]string) {
 	var best *Program
 	var params map[string]string
-	first, rest := firstSegment(escaped)
-	for _, p := range set.endpoints {
-		within, ok := escaped, true
-		if prefix := p.Scope.namePrefix(); prefix != "" {
-			within, ok = strings.CutPrefix(first, prefix)
-			within = url.PathEscape(within) + rest
-		}
+	match := func(instance, within string) {
+		id, ok := set.index.findEndpoint(instance, within)
 		if !ok {
-			continue
+			return
 		}
-		found, ok := p.When.Endpoint.Match(within)
-		if ok && (best == nil || p.When.Endpoint.Compare(best.When.Endpoint) < 0) {
+		p := set.program(id)
+		order := 0
+		if best != nil {
+			order = cmp.Or(p.When.Endpoint.Compare(best.When.Endpoint), strings.Compare(p.Name, best.Name))
+		}
+		if found, ok := p.When.Endpoint.Match(within); ok && (best == nil || order < 0) {
 			best, params = p, found
+		}
+	}
+	match("", escaped)
+	first, rest := firstSegment(escaped)
+	for i := range len(first) {
+		if first[i] == '.' {
+			match(first[:i], url.PathEscape(first[i+1:])+rest)
 		}
 	}
 	return best, params
@@ -71,7 +57,9 @@ func firstSegment(escaped string) (first, rest string) {
 // Endpoints returns the escaped endpoint paths with their automations, sorted by name.
 func (set *ProgramSet) Endpoints() iter.Seq2[string, *Program] {
 	return func(yield func(string, *Program) bool) {
-		for _, p := range set.endpoints {
+		ids := slices.SortedFunc(maps.Values(maps.Collect(set.index.endpoints.All())), func(a, b programID) int { return strings.Compare(a.name(), b.name()) })
+		for _, id := range ids {
+			p := set.program(id)
 			if !yield(escapedPath(p.Scope.namePrefix()+p.When.Endpoint.String()), p) {
 				return
 			}
@@ -86,14 +74,24 @@ func escapedPath(path string) string {
 }
 
 // Scheduled returns the automations with schedules, sorted by name.
-func (set *ProgramSet) Scheduled() []*Program {
-	return slices.SortedFunc(slices.Values(set.scheduled), func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
+func (set *ProgramSet) Scheduled() (all []*Program) {
+	for _, id := range set.index.scheduled.All() {
+		all = append(all, set.program(id))
+	}
+	return all
+}
+
+// ScheduledProgram returns the automation with a name if it has schedules, else nil.
+func (set *ProgramSet) ScheduledProgram(name string) *Program {
+	id, ok := set.index.scheduled.Get(name)
+	if !ok {
+		return nil
+	}
+	return set.program(id)
 }
 
 // HasListeners reports whether any program listens to events.
-func (set *ProgramSet) HasListeners() bool {
-	return len(set.listeners) > 0 || len(set.patternListeners) > 0
-}
+func (set *ProgramSet) HasListeners() bool { return set.index.listeners.Len() > 0 }
 
 // Event holds what decides which programs an event starts.
 type Event struct {
@@ -118,9 +116,9 @@ func (set *ProgramSet) InstanceEvents(eventType string) (events []Event) {
 	if !ok {
 		return nil
 	}
-	for _, instance := range slices.Sorted(maps.Keys(set.scopes)) {
-		if scope := set.scopes[instance]; scope.Parent != nil {
-			events = append(events, Event{Type: kind, Instance: instance, App: scope.App, InstanceOnly: true})
+	for name, n := range set.index.instances.All() {
+		if n.compiled != nil {
+			events = append(events, Event{Type: kind, Instance: name, App: n.install.app, InstanceOnly: true})
 		}
 	}
 	return events
@@ -137,15 +135,8 @@ func (set *ProgramSet) Listeners(e Event) []*Program {
 		if !automation.Native(e.Type) {
 			local = strings.TrimPrefix(e.Type, scope.namePrefix())
 		}
-		for _, p := range set.listeners[local] {
-			if p.Scope == scope {
-				found = append(found, p)
-			}
-		}
-		for _, l := range set.patternListeners {
-			if l.program.Scope == scope && automation.MatchEvent(l.pattern, local) {
-				found = append(found, l.program)
-			}
+		for _, id := range set.index.listening(scope.Instance, local) {
+			found = append(found, scope.program(id.slug))
 		}
 	}
 	slices.SortFunc(found, func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
@@ -156,36 +147,35 @@ func (set *ProgramSet) Listeners(e Event) []*Program {
 // event the instances whose full slug its type begins with; for a native event the instances
 // that it is about. An event about an app of another publisher reaches only its instances.
 func (set *ProgramSet) listeningScopes(e Event) []*Scope {
-	scopes := []*Scope{set.Root}
 	if e.InstanceOnly {
-		return []*Scope{set.scopes[e.Instance]}
+		return []*Scope{set.Scope(e.Instance)}
 	}
-	if e.OtherPublisher {
-		scopes = nil
+	var scopes []*Scope
+	if !e.OtherPublisher {
+		scopes = append(scopes, set.Root)
 	}
-	if !automation.Native(e.Type) {
-		for i, r := range e.Type {
-			if r == '.' && set.scopes[e.Type[:i]] != nil && i > 0 {
-				scopes = append(scopes, set.scopes[e.Type[:i]])
-			}
-		}
-		return scopes
-	}
-	for _, scope := range set.scopes {
-		if scope.Parent != nil && scope.receivesEvent(e) {
+	add := func(instance string) {
+		if scope := set.Scope(instance); scope != nil && scope.Parent != nil {
 			scopes = append(scopes, scope)
 		}
 	}
-	return scopes
-}
-
-// receivesEvent reports whether an app instance receives a native event.
-func (p *Scope) receivesEvent(e Event) bool {
-	switch e.Type {
-	case "workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled":
-		return e.Instance == p.Instance
+	switch {
+	case !automation.Native(e.Type):
+		for i, r := range e.Type {
+			if r == '.' {
+				add(e.Type[:i])
+			}
+		}
+	case IsAboutApp(e.Type):
+		for name, n := range set.index.instances.All() {
+			if n.install.app == e.App {
+				add(name)
+			}
+		}
+	case e.Type == "workspaces.apps.installed" || e.Type == "workspaces.apps.configured" || e.Type == "workspaces.apps.uninstalled":
+		add(e.Instance)
 	}
-	return IsAboutApp(e.Type) && e.App == p.App
+	return scopes
 }
 
 // IsAboutApp reports whether events of a type are about an app. They are recorded on the

@@ -81,6 +81,8 @@ func (d documents) At(context.Context, string, uint64) (map[string]content.Ref, 
 	return refs, nil
 }
 
+func (documents) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) { return nil, false, nil }
+
 func (d documents) Document(_ context.Context, _ string, ref content.Ref) (*document.Map, error) {
 	doc := document.MapOf()
 	return doc, doc.UnmarshalJSON([]byte(fmt.Sprintf(`{"slug":%q,"name":%q,"do":%s}`, ref.Hash, ref.Hash, d[ref.Hash])))

@@ -361,6 +361,32 @@ func literalEndpoint(slug string) *Endpoint {
 // automations may not have the same.
 func (e *Endpoint) String() string { return e.path }
 
+// Segments of a pattern, see Endpoint.Pattern.
+const (
+	ParameterSegment = "/:"
+	RestSegment      = "/*"
+)
+
+// LiteralSegment returns a literal segment of a pattern.
+func LiteralSegment(text string) string { return "/=" + text }
+
+// Pattern returns the segments of the endpoint without the names of its parameters. Endpoints
+// with the same pattern fit the same paths, and Compare finds them equal.
+func (e *Endpoint) Pattern() string {
+	var b strings.Builder
+	for _, s := range e.segments {
+		switch s.rank {
+		case literal:
+			b.WriteString(LiteralSegment(s.text))
+		case parameter:
+			b.WriteString(ParameterSegment)
+		case rest:
+			b.WriteString(RestSegment)
+		}
+	}
+	return b.String()
+}
+
 // Match returns the parameters of an escaped path, and whether it fits.
 func (e *Endpoint) Match(escaped string) (map[string]string, bool) {
 	parts := strings.Split(strings.TrimSuffix(escaped, "/"), "/")

@@ -83,11 +83,26 @@ func (l *Library) At(ctx context.Context, workspaceID string, seq uint64) (map[s
 	r := l.models.Reader()
 	defer r.Close()
 	manifest, err := projections.History{}.ManifestAt(r, workspaceID, seq)
-	refs := make(map[string]content.Ref, len(manifest))
-	for path, ref := range manifest {
+	return toRefs(manifest), err
+}
+
+// Changes implements programs.Contents.
+func (l *Library) Changes(ctx context.Context, workspaceID string, after, until uint64) (map[string]content.Ref, bool, error) {
+	if err := l.Reach(ctx, until); err != nil {
+		return nil, false, err
+	}
+	r := l.models.Reader()
+	defer r.Close()
+	changed, known, err := projections.History{}.ChangedSince(r, workspaceID, after, until)
+	return toRefs(changed), known, err
+}
+
+func toRefs(m projections.Manifest) map[string]content.Ref {
+	refs := make(map[string]content.Ref, len(m))
+	for path, ref := range m {
 		refs[path] = content.Ref(ref)
 	}
-	return refs, err
+	return refs
 }
 
 // Document implements content.Library.

@@ -150,12 +150,6 @@ func (s *partition) findEvent(workspaceID, id string) (seq uint64, known bool, e
 	return seq, known, err
 }
 
-// programIndex is what a program set has scheduled, by name.
-type programIndex struct {
-	programSet *programs.ProgramSet
-	programs   map[string]*programs.Program
-}
-
 // findProgram returns the scheduled automation with a name, nil when there is none any more.
 func (s *partition) findProgram(ctx context.Context, workspaceID, name string) (*programs.ProgramSet, *programs.Program, error) {
 	programSet, err := s.Programs.ProgramSet(ctx, workspaceID)
@@ -164,17 +158,10 @@ func (s *partition) findProgram(ctx context.Context, workspaceID, name string) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.workspaces[workspaceID]
-	if p == nil {
+	if s.workspaces[workspaceID] == nil {
 		return programSet, nil, nil
 	}
-	if p.programs.programSet != programSet {
-		p.programs = programIndex{programSet, map[string]*programs.Program{}}
-		for _, program := range programSet.Scheduled() {
-			p.programs.programs[program.Name] = program
-		}
-	}
-	return programSet, p.programs.programs[name], nil
+	return programSet, programSet.ScheduledProgram(name), nil
 }
 
 func hasSchedule(list []*cron.Schedule, text string) bool {

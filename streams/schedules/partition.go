@@ -175,9 +175,8 @@ func (s *partition) loadRegistrations(ctx context.Context) error {
 
 // workspaceSchedules holds the schedules of a workspace.
 type workspaceSchedules struct {
-	record   registration
-	entries  map[entryKey]*entry
-	programs programIndex
+	record  registration
+	entries map[entryKey]*entry
 }
 
 // entryKey names a schedule within a workspace.

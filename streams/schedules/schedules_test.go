@@ -439,6 +439,19 @@ func (c contents) Workspace(id string) (w programs.Workspace, ok bool, err error
 	return w, ok, err
 }
 
+func (c contents) Changes(_ context.Context, id string, after, until uint64) (refs map[string]content.Ref, known bool, err error) {
+	refs = map[string]content.Ref{}
+	err = c.models.View(func(r projections.Reader) error {
+		var changed projections.Manifest
+		changed, known, err = projections.History{}.ChangedSince(r, id, after, until)
+		for path, ref := range changed {
+			refs[path] = content.Ref(ref)
+		}
+		return err
+	})
+	return refs, known, err
+}
+
 func (c contents) Edition(slug, version string) (workspaceID string, revision uint64, err error) {
 	err = c.models.View(func(r projections.Reader) error {
 		a, found, err := projections.Apps{}.RunningVersion(r, slug, version)

@@ -168,9 +168,8 @@ func (a *orphanHandler) isStillTriggered(ctx context.Context, o Orphan) (bool, e
 // isTriggeredBy reports whether a trigger starts an automation of a program set.
 func isTriggeredBy(programSet *programs.ProgramSet, name string, by activity.Trigger) bool {
 	if by.Type == activity.BySchedule {
-		return slices.ContainsFunc(programSet.Scheduled(), func(p *programs.Program) bool {
-			return p.Name == name && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
-		})
+		p := programSet.ScheduledProgram(name)
+		return p != nil && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
 	}
 	if strings.HasPrefix(by.Value, instanceEventPrefix) || programs.IsAboutApp(by.Value) {
 		return true // the instance or app is not known here

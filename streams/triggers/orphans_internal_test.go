@@ -77,6 +77,10 @@ func (waits) At(context.Context, string, uint64) (map[string]content.Ref, error)
 	return map[string]content.Ref{"automations/a": {Hash: "a"}}, nil
 }
 
+func (waits) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) {
+	return nil, false, nil
+}
+
 func (waits) Document(context.Context, string, content.Ref) (*document.Map, error) {
 	doc := document.MapOf()
 	return doc, doc.UnmarshalJSON([]byte(`{"slug":"a","name":"a","do":[{"wait":{"timeout":600}}]}`))
