@@ -82,7 +82,7 @@ fuzz: ## run every fuzz target for FUZZTIME (15s) each
 .PHONY: bench
 bench: build ## run the benchmarks; one line of JSON each
 	@mkdir -p $(CACHE)
-	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 20m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
+	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 25m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
 	| tee $(CACHE)/bench.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
 	|| { cat $(CACHE)/bench.log >&2; exit 1; }
 

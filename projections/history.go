@@ -23,7 +23,7 @@ import (
 //	g{seq}               scope: the history of everything
 //	d{workspace}\0{seq}  JSON: what a change did to the manifest
 //	f{workspace}\0{seq}  JSON: the whole manifest after a change; every so often
-//	n{workspace}         how many changes since the last whole manifest
+//	n{workspace}         how many documents may still change before the next whole manifest
 //	i{workspace}         the index document after the last change
 //	s{workspace}         what was put down for a later step
 //	a{workspace}\0{ms}   sequence of the last event by a time
@@ -60,7 +60,9 @@ type Ref struct {
 // Manifest is the content of a workspace at a moment, by path.
 type Manifest map[string]Ref
 
-// fullManifestEvery is after how many changes the manifest is written out.
+// fullManifestEvery is after how many changed documents the manifest is written out, at least. A
+// larger one is written after as many changed documents as it has: so a change costs the same in
+// every workspace, and to read a manifest costs at most twice its size.
 const fullManifestEvery = 64
 
 // maxParts is how much a change may touch that is kept with everything else of it: what
@@ -68,7 +70,7 @@ const fullManifestEvery = 64
 const maxParts = 500
 
 // Name implements Projection.
-func (History) Name() string { return "history.4" }
+func (History) Name() string { return "history.5" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -190,11 +192,11 @@ func (h History) putManifest(tx Tx, id string, seq uint64, refs Manifest) error 
 	if err := setJSON(tx, scopedKey('d', id, at), refs); err != nil {
 		return err
 	}
-	var since int
-	if err := getJSON(tx, scopedKey('n', id, nil), &since); err != nil {
+	left := fullManifestEvery
+	if err := getJSON(tx, scopedKey('n', id, nil), &left); err != nil {
 		return err
 	}
-	if since++; since >= fullManifestEvery && len(refs) <= maxParts {
+	if left -= len(refs); left <= 0 && len(refs) <= maxParts {
 		whole, err := manifestAt(txSource{tx}, id, seq)
 		if err != nil {
 			return err
@@ -202,9 +204,9 @@ func (h History) putManifest(tx Tx, id string, seq uint64, refs Manifest) error 
 		if err := setJSON(tx, scopedKey('f', id, at), whole); err != nil {
 			return err
 		}
-		since = 0
+		left = max(fullManifestEvery, len(whole))
 	}
-	return setJSON(tx, scopedKey('n', id, nil), since)
+	return setJSON(tx, scopedKey('n', id, nil), left)
 }
 
 func (History) stage(tx Tx, id string, e workspace.Staged) error {

@@ -1,8 +1,10 @@
 package projections
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -26,9 +28,10 @@ import (
 //	a{app}\0{workspace}\0{path}  nothing: an instance of the app
 //	b{workspace}\0{object}       problems of the object
 //	g{workspace}                 the last config schemas of a workspace, with their sequences
-//	l{workspace}                 paths of the documents that listen to events
-//	m{workspace}\0{event}        paths of the documents that emit the event; for a.b also under a.*
-//	n{workspace}\0{name}         paths of the documents that use a name: c:automation, i:instance, s:secret, e:event
+//	l{workspace}                 list of the documents that listen to events
+//	m{workspace}\0{event}        list of the documents that emit the event; for a.b also under a.*
+//	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance, s:secret, e:event
+//	L…, M…, N…                   a bucket of the list under the same key in lower case
 //	s{workspace}\0{secret}       nothing: the secret has a value
 //	t{workspace}                 name and number of what is staged
 //	t{workspace}\0{n}            entries that were staged
@@ -38,13 +41,13 @@ import (
 //	x{workspace}                 by path: what types of events begin with that a document computes
 //	z{workspace}\0{path}         documentFacts
 //
-// Lists of paths have at most as many entries as a workspace has documents. Apply may be
-// repeated: its keys are in such an order that what says that a change was made comes
-// after everything that follows from it.
+// A list is a bit for each of its buckets that has paths, and the buckets, so that a document
+// that enters a long list, or leaves it, writes a short one. Apply may be repeated: its keys are in
+// such an order that what says that a change was made comes after everything that follows from it.
 type Problems struct{}
 
 // Name implements Projection.
-func (Problems) Name() string { return "problems.2" }
+func (Problems) Name() string { return "problems.3" }
 
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
@@ -173,8 +176,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		}
 		next := changes[path]
 		olds[path], touched[path] = old, true
-		index.remove(path, w.namesOf(old))
-		index.add(path, w.namesOf(next))
+		index.note(path, w.namesOf(old), w.namesOf(next))
 		if folder, slug := workspace.Folder(path); (old == nil) != (next == nil) {
 			name := map[string]string{"automations": "c:", "imports": "i:"}[folder]
 			if name != "" && next != nil {
@@ -325,17 +327,49 @@ func (w problemsTx) computed() (map[string][]string, error) {
 }
 
 // touch adds the paths of a list.
-func (w problemsTx) touch(key []byte, touched map[string]bool) error {
-	paths, err := w.list(key)
-	for _, path := range paths {
-		touched[path] = true
+func (w problemsTx) touch(list []byte, touched map[string]bool) error {
+	filled, err := w.filledBuckets(list)
+	for bucket := range listBuckets {
+		if err != nil {
+			return err
+		}
+		if filled&(1<<bucket) == 0 {
+			continue
+		}
+		var paths []string
+		paths, err = w.bucket(list, bucket)
+		for _, path := range paths {
+			touched[path] = true
+		}
 	}
 	return err
 }
 
-// list reads a list of paths.
-func (w problemsTx) list(key []byte) (paths []string, err error) {
-	body, ok, err := w.Get(key)
+// listBuckets is how many buckets a list has.
+const listBuckets = 64
+
+// bucketOf returns in which bucket of a list a path is.
+func bucketOf(path string) int { return int(crc32.ChecksumIEEE([]byte(path)) % listBuckets) }
+
+// bucketKey is the key of a bucket of a list.
+func bucketKey(list []byte, bucket int) []byte {
+	key := append(slices.Clone(list), byte(bucket))
+	key[0] -= 'a' - 'A'
+	return key
+}
+
+// filledBuckets returns a bit for each bucket of a list that has paths.
+func (w problemsTx) filledBuckets(list []byte) (filled uint64, err error) {
+	value, ok, err := w.Get(list)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// bucket returns the paths in a bucket of a list.
+func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) {
+	body, ok, err := w.Get(bucketKey(list, bucket))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -345,52 +379,81 @@ func (w problemsTx) list(key []byte) (paths []string, err error) {
 // listChanges are paths that enter lists, or leave them, by the key of the list.
 type listChanges map[string]map[string]bool
 
-func (c listChanges) add(path string, keys []string)    { c.note(path, keys, true) }
-func (c listChanges) remove(path string, keys []string) { c.note(path, keys, false) }
-
-func (c listChanges) note(path string, keys []string, in bool) {
-	for _, key := range keys {
-		if c[key] == nil {
-			c[key] = map[string]bool{}
+// note notes in which lists a document is no more, and in which it is now.
+func (c listChanges) note(path string, before, after []string) {
+	change := func(keys, others []string, in bool) {
+		for _, key := range keys {
+			if slices.Contains(others, key) {
+				continue
+			}
+			if c[key] == nil {
+				c[key] = map[string]bool{}
+			}
+			c[key][path] = in
 		}
-		c[key][path] = in
 	}
+	change(before, after, false)
+	change(after, before, true)
 }
 
-// apply changes the lists, each once. It returns the keys of those that became empty, or
-// are so no more.
+// apply changes the lists. It returns the keys of those that became empty, or are so no more.
 func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
-		before, err := w.list([]byte(key))
+		list := []byte(key)
+		before, err := w.filledBuckets(list)
 		if err != nil {
 			return nil, err
 		}
-		after := slices.DeleteFunc(slices.Clone(before), func(path string) bool {
-			_, named := c[key][path]
-			return named
-		})
-		for path, in := range c[key] {
-			if in {
-				after = append(after, path)
+		byBucket := map[int][]string{}
+		for path := range c[key] {
+			byBucket[bucketOf(path)] = append(byBucket[bucketOf(path)], path)
+		}
+		after := before
+		for bucket, changed := range byBucket {
+			has, err := w.changeBucket(list, bucket, changed, c[key])
+			if err != nil {
+				return nil, err
+			}
+			if after &^= 1 << bucket; has {
+				after |= 1 << bucket
 			}
 		}
-		slices.Sort(after)
-		switch {
-		case slices.Equal(before, after):
+		switch after {
+		case before:
 			continue
-		case len(after) == 0:
-			err = w.tx.Delete([]byte(key))
+		case 0:
+			err = w.tx.Delete(list)
 		default:
-			err = setJSON(w.tx, []byte(key), after)
+			err = w.tx.Set(list, binary.BigEndian.AppendUint64(nil, after))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if (len(before) == 0) != (len(after) == 0) {
+		if (before == 0) != (after == 0) {
 			flipped = append(flipped, key)
 		}
 	}
 	return flipped, nil
+}
+
+// changeBucket changes which of the changed paths are in a bucket, and reports whether it has any
+// paths then.
+func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in map[string]bool) (has bool, err error) {
+	paths, err := w.bucket(list, bucket)
+	if err != nil {
+		return false, err
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(changed, path) })
+	for _, path := range changed {
+		if in[path] {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == 0 {
+		return false, w.tx.Delete(bucketKey(list, bucket))
+	}
+	slices.Sort(paths)
+	return true, setJSON(w.tx, bucketKey(list, bucket), paths)
 }
 
 // review looks again at documents.

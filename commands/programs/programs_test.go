@@ -308,7 +308,9 @@ func (s shelf) At(_ context.Context, id string, _ uint64) (map[string]content.Re
 	return refs, nil
 }
 
-func (shelf) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) { return nil, false, nil }
+func (shelf) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) {
+	return nil, false, nil
+}
 
 func (shelf) Document(_ context.Context, _ string, ref content.Ref) (*document.Map, error) {
 	doc := document.MapOf()

@@ -81,7 +81,9 @@ func (d documents) At(context.Context, string, uint64) (map[string]content.Ref, 
 	return refs, nil
 }
 
-func (documents) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) { return nil, false, nil }
+func (documents) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) {
+	return nil, false, nil
+}
 
 func (d documents) Document(_ context.Context, _ string, ref content.Ref) (*document.Map, error) {
 	doc := document.MapOf()

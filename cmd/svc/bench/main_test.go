@@ -65,6 +65,7 @@ func TestBench(t *testing.T) {
 		{"fanout", benchFanout},
 		{"feed", benchFeed},
 		{"pages", benchPages},
+		{"growth", benchGrowth},
 		{"idle", benchIdle},
 		{"start", benchStart},
 	} {
