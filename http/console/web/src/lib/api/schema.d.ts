@@ -1364,6 +1364,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/pages/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at a page that is not saved
+         * @description For ten minutes the caller can read the draft as HTML at `url`, on the origin of the API also where pages have hosts of their
+         *     own: without any script, and nothing can be done in it. Nothing is saved, and no event is recorded but those of automations.
+         */
+        post: operations["previewPage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/pages/{slug}": {
         parameters: {
             query?: never;
@@ -4473,6 +4494,29 @@ export interface components {
             notifyOn?: string;
             automation?: string | Record<string, never>;
         };
+        PageDraft: {
+            /** @description A page as it would be saved. Its slug may be absent, or that of the page it would replace. */
+            page: Record<string, never>;
+            /** @description Such as fr or fr-CA. Without it the browser decides. */
+            language?: string;
+            /**
+             * @description Run those of the page and its blocks, as the caller.
+             * @default false
+             */
+            automations?: boolean;
+        };
+        PageInteraction: {
+            /** @description The view, as `data-view` of the page has it. */
+            view: string;
+            /** @description The block, as its `data-block`; empty for the page. */
+            block: string;
+            /** @description What is done: `action`, `onSubmit`, `onInit`, `pagination`, or the path of an action in the configuration of the block. */
+            on: string;
+            /** @description What the visitor supplies. */
+            values?: Record<string, never>;
+            /** @description Names the tab. */
+            socket?: string;
+        };
         PageChange: {
             name?: components["schemas"]["Localized"];
             slug?: string | null;
@@ -5499,6 +5543,66 @@ export interface components {
                 [name: string]: unknown;
             };
             content?: never;
+        };
+        /** @description The request cannot be answered, see the code of the error. A page, or the error as JSON when `Accept` prefers that. */
+        PageFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `missing_token`: the page is not public, and nobody is signed in. A page, or the error as JSON when `Accept` prefers that. */
+        PageUnauthorized: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `permission_denied`: the visitor may not read the page or emit the event, or the request comes from another origin. A page, or the error as JSON when `Accept` prefers that. */
+        PageForbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `resource_not_found`: there is no such workspace, page, view or hook. A page, or the error as JSON when `Accept` prefers that. */
+        PageNotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `rate_limit_exceeded`, or `concurrent_request_limit`. A page, or the error as JSON when `Accept` prefers that. */
+        PageBusy: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `service_unavailable`: starting, stopping, or reason `read_model_behind`. A page, or the error as JSON when `Accept` prefers that. */
+        PageUnavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/json": components["schemas"]["Error"];
+            };
         };
         /**
          * @description `invalid_request`: the body is malformed, has an unknown field, a key given twice or a value of another type.
@@ -10396,6 +10500,59 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PageDetail"];
                     "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    previewPage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PageDraft"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The draft is kept. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uri-reference
+                         * @description A path of this host.
+                         */
+                        url: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                    };
                 };
             };
         };
