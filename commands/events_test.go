@@ -42,11 +42,11 @@ func recorded(t *testing.T, log *jetstream.Log) (events []domain.Recorded) {
 	t.Helper()
 	info, err := log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
-	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := log.Read(t.Context(), domain.Activity, seq)
+	for next, more := info.First, info.Last > 0; more; {
+		var part []domain.Recorded
+		part, next, more, err = log.Scan(t.Context(), domain.Activity, next, info.Last, 100)
 		require.NoError(t, err)
-		require.True(t, ok)
-		events = append(events, ev)
+		events = append(events, part...)
 	}
 	return events
 }
@@ -69,7 +69,7 @@ func TestABatchIsRecordedAsItIsAnswered(t *testing.T) {
 	require.Equal(t, recorded(t, store.Log), got)
 
 	require.Len(t, got, 3)
-	require.Equal(t, domain.Position{Activity: 3}, req.Position())
+	require.Equal(t, domain.Position{Activity: got[2].Seq}, req.Position())
 	first := got[0]
 	require.Equal(t, domain.Unknown{Name: "order.paid", Body: json.RawMessage(`{"id":7}`)}, first.Data)
 	require.JSONEq(t, `{"id":7}`, string(first.Body))
@@ -127,7 +127,7 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing"), emission("kept", `{}`), unkept("moving")})
 	require.NoError(t, err)
 	require.Len(t, recorded(t, store.Log), 1)
-	require.Equal(t, []uint64{0, 1, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
+	require.Equal(t, []uint64{0, recorded(t, store.Log)[0].Seq, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
 	require.Equal(t, []domain.Recorded{got[0], got[2]}, live)
 	require.Equal(t, "typing", live[0].Data.EventType())
 	require.JSONEq(t, `{}`, string(live[0].Body))
