@@ -17,6 +17,7 @@ import (
 	"svc/domain/activity"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 // emitter records events in store, and notes what live readers get.
@@ -37,20 +38,6 @@ func emission(eventType, payload string) commands.Emission {
 	return commands.Emission{Type: eventType, Payload: json.RawMessage(payload)}
 }
 
-// recorded returns the activity that store holds.
-func recorded(t *testing.T, log *jetstream.Log) (events []domain.Recorded) {
-	t.Helper()
-	info, err := log.Info(t.Context(), domain.Activity)
-	require.NoError(t, err)
-	for next, more := info.First, info.Last > 0; more; {
-		var part []domain.Recorded
-		part, next, more, err = log.Scan(t.Context(), domain.Activity, next, info.Last, 100)
-		require.NoError(t, err)
-		events = append(events, part...)
-	}
-	return events
-}
-
 func TestABatchIsRecordedAsItIsAnswered(t *testing.T) {
 	t.Parallel()
 	var live []domain.Recorded
@@ -66,7 +53,7 @@ func TestABatchIsRecordedAsItIsAnswered(t *testing.T) {
 	got, err := events.Emit(ctx, "w1", []commands.Emission{emission("order.paid", `{ "id": 7 }`), odd, emission("error", `{"error":"e","message":"m"}`)})
 	require.NoError(t, err)
 	require.Empty(t, live)
-	require.Equal(t, recorded(t, store.Log), got)
+	require.Equal(t, livetest.Activity(t, store.Log), got)
 
 	require.Len(t, got, 3)
 	require.Equal(t, domain.Position{Activity: got[2].Seq}, req.Position())
@@ -111,7 +98,7 @@ func TestARefusedBatchRecordsNothing(t *testing.T) {
 		_, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("fine", `{}`), unkept("live"), test.last}, may...)
 		require.Error(t, err, name)
 	}
-	require.Empty(t, recorded(t, store.Log))
+	require.Empty(t, livetest.Activity(t, store.Log))
 	require.Empty(t, live)
 }
 
@@ -126,8 +113,8 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	events := emitter(t, store.Log, &live)
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing"), emission("kept", `{}`), unkept("moving")})
 	require.NoError(t, err)
-	require.Len(t, recorded(t, store.Log), 1)
-	require.Equal(t, []uint64{0, recorded(t, store.Log)[0].Seq, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
+	require.Len(t, livetest.Activity(t, store.Log), 1)
+	require.Equal(t, []uint64{0, livetest.Activity(t, store.Log)[0].Seq, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
 	require.Equal(t, []domain.Recorded{got[0], got[2]}, live)
 	require.Equal(t, "typing", live[0].Data.EventType())
 	require.JSONEq(t, `{}`, string(live[0].Body))
@@ -137,7 +124,7 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	events.Live = nil
 	_, err = events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing")})
 	require.NoError(t, err, "nobody listens")
-	require.Len(t, recorded(t, store.Log), 1)
+	require.Len(t, livetest.Activity(t, store.Log), 1)
 }
 
 // A client that repeats its request under the same key meets the events of the first.
@@ -153,11 +140,11 @@ func TestARepeatedEmissionMeetsItsOwnEvents(t *testing.T) {
 	}
 	first := emit("key", batch...)
 	require.Equal(t, first, emit("key", batch...), "also its times")
-	require.Len(t, recorded(t, store.Log), 2)
+	require.Len(t, livetest.Activity(t, store.Log), 2)
 	require.Equal(t, emit("one", batch[0]), emit("one", batch[0]))
-	require.Len(t, recorded(t, store.Log), 3)
+	require.Len(t, livetest.Activity(t, store.Log), 3)
 	require.NotEqual(t, first[0].ID, emit("other", batch...)[0].ID)
-	require.Len(t, recorded(t, store.Log), 5)
+	require.Len(t, livetest.Activity(t, store.Log), 5)
 }
 
 // blind is a log that takes events and cannot read them back.
@@ -173,7 +160,7 @@ func TestWhatWasRecordedIsAnsweredEvenIfItCannotBeReadBack(t *testing.T) {
 	events := emitter(t, blind{store.Log}, new([]domain.Recorded))
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("a", `{}`), emission("b", `{}`)})
 	require.NoError(t, err)
-	kept := recorded(t, store.Log)
+	kept := livetest.Activity(t, store.Log)
 	for i := range kept {
 		require.Equal(t, kept[i].ID, got[i].ID)
 		require.Equal(t, kept[i].Seq, got[i].Seq)
@@ -193,7 +180,7 @@ func TestTheSubjectOfAnyTypeIsOne(t *testing.T) {
 	_, err := events.Emit(t.Context(), "w1", batch)
 	require.NoError(t, err)
 	var got []string
-	for _, ev := range recorded(t, store.Log) {
+	for _, ev := range livetest.Activity(t, store.Log) {
 		got = append(got, ev.Data.EventType())
 	}
 	require.Equal(t, types, got)
@@ -219,7 +206,7 @@ func TestAnExecutionThatIsTooLargeIsRecordedWithoutWhatWentInAndOut(t *testing.T
 	require.NoError(t, e.Record(t.Context(), "w1", large))
 	large.Error = &activity.Failure{Error: "Oops", Message: strings.Repeat("m", 5000)}
 	require.NoError(t, e.Record(t.Context(), "w1", large))
-	events := recorded(t, store.Log)
+	events := livetest.Activity(t, store.Log)
 	require.Equal(t, small, events[0].Data)
 	require.Equal(t, activity.Executed{Slug: "pay", ExecutionID: "x1", StartedAt: "now", Truncated: true}, events[1].Data)
 	var shown map[string]any
@@ -239,7 +226,7 @@ func TestAnErrorWithHugeDetailsIsRecordedCut(t *testing.T) {
 	huge := activity.Failure{Error: "e", Message: "m", Details: map[string]any{"reason": "r", "body": strings.Repeat("x", 2<<20)}}
 	require.NoError(t, e.Record(t.Context(), "w1", huge))
 	require.NoError(t, e.Record(t.Context(), "w1", activity.Failure{Error: "e", Message: "small"}))
-	events := recorded(t, store.Log)
+	events := livetest.Activity(t, store.Log)
 	cut := events[0].Data.(activity.Failure)
 	require.True(t, cut.Truncated)
 	require.Equal(t, "r", cut.Details["reason"])
@@ -276,5 +263,5 @@ func TestABatchThatACrashCutOffIsRecordedUnderOtherIDs(t *testing.T) {
 	first := emit()
 	require.NotEqual(t, store.burned, first[0].ID)
 	require.Equal(t, first, emit(), "repeated once more it is the same")
-	require.Equal(t, first, recorded(t, store.Log))
+	require.Equal(t, first, livetest.Activity(t, store.Log))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain"
 	"svc/domain/catalog"
 	"svc/eventstore/jetstream"
 	"svc/projections"
@@ -47,6 +48,20 @@ func Store(tb testing.TB, o jetstream.Options) *jetstream.Store {
 		require.NoError(tb, store.Close(ctx))
 	})
 	return store
+}
+
+// Activity returns the events of the ACTIVITY log.
+func Activity(tb testing.TB, log *jetstream.Log) (events []domain.Recorded) {
+	tb.Helper()
+	info, err := log.Info(tb.Context(), domain.Activity)
+	require.NoError(tb, err)
+	for next, more := info.First, info.Last > 0; more; {
+		var part []domain.Recorded
+		part, next, more, err = log.Scan(tb.Context(), domain.Activity, next, info.Last, 500)
+		require.NoError(tb, err)
+		events = append(events, part...)
+	}
+	return events
 }
 
 // Open returns a store and its read models. Both end with the test.

@@ -189,12 +189,8 @@ func (h *fixture) known(workspaceID string) (n int) {
 // kept lists the types of what the log has of a workspace's activity.
 func (h *fixture) kept(workspaceID string) (types []string) {
 	h.t.Helper()
-	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
-	require.NoError(h.t, err)
-	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, seq)
-		require.NoError(h.t, err)
-		if ok && ev.Stream.Scope == workspaceID {
+	for _, ev := range livetest.Activity(h.t, h.store.Log) {
+		if ev.Stream.Scope == workspaceID {
 			types = append(types, ev.Data.EventType())
 		}
 	}

@@ -41,12 +41,8 @@ func (h *fixture) begun() (attempts []int) {
 // started is how often trees are on the log as begun.
 func (h *fixture) started() (n int) {
 	h.t.Helper()
-	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
-	require.NoError(h.t, err)
-	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, seq)
-		require.NoError(h.t, err)
-		if _, is := ev.Data.(activity.TreeStarted); ok && is {
+	for _, ev := range livetest.Activity(h.t, h.store.Log) {
+		if _, is := ev.Data.(activity.TreeStarted); is {
 			n++
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/feed"
 	"svc/eventstore"
+	"svc/projections/livetest"
 )
 
 // ShownEvent is an event as the API shows it.
@@ -45,17 +46,9 @@ func (p Place) Emits(t *testing.T, events string, headers ...string) (made []Sho
 // ActivityOf returns what the log has of a workspace that is no state.
 func (s *Service) ActivityOf(t *testing.T, workspaceID string) (events []domain.Recorded) {
 	t.Helper()
-	log := s.Node.Store().Log
-	info, err := log.Info(t.Context(), domain.Activity)
-	require.NoError(t, err)
-	for next, more := info.First, info.Last > 0; more; {
-		var part []domain.Recorded
-		part, next, more, err = log.Scan(t.Context(), domain.Activity, next, info.Last, 100)
-		require.NoError(t, err)
-		for _, ev := range part {
-			if ev.Stream.Scope == workspaceID {
-				events = append(events, ev)
-			}
+	for _, ev := range livetest.Activity(t, s.Node.Store().Log) {
+		if ev.Stream.Scope == workspaceID {
+			events = append(events, ev)
 		}
 	}
 	return events
