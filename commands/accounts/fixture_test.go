@@ -19,7 +19,6 @@ import (
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain"
-	"svc/domain/keyring"
 	"svc/domain/user"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
@@ -155,13 +154,7 @@ func (h *fixture) openKeys() {
 	h.keys, err = signing.New(signing.Options{
 		Engine: h.engine(), Bucket: private, Box: h.box, Fresh: h.models.Fresh, Issuer: "https://example.org", Audience: "https://example.org/v2",
 		Alg: "ES256", Now: h.now, Log: quiet,
-		Current: func(known uint64) (ring keyring.State, seq uint64, err error) {
-			err = h.models.View(func(r projections.Reader) error {
-				ring, seq, err = projections.Keyring{}.Keys(r, known)
-				return err
-			})
-			return ring, seq, err
-		},
+		Current: h.models.SigningKeys,
 	})
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.keys.EnsureStarted(h.t.Context()))

@@ -84,14 +84,7 @@ func (h *fixture) node(t testing.TB, edits ...func(*signing.Options)) *signing.K
 	models := h.models(t)
 	o := signing.Options{
 		Engine: engine, Bucket: h.bucket, Box: box(t, masterKey("k1", 1, true)),
-		Current: func(known uint64) (ring keyring.State, seq uint64, err error) {
-			err = models.View(func(r projections.Reader) (err error) {
-				ring, seq, err = projections.Keyring{}.Keys(r, known)
-				return err
-			})
-			return ring, seq, err
-		},
-		Fresh:  models.Fresh,
+		Current: models.SigningKeys, Fresh: models.Fresh,
 		Issuer: issuer, Audience: audience, Alg: "ES256", Now: h.now, Log: quiet,
 	}
 	for _, edit := range edits {

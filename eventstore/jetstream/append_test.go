@@ -16,20 +16,17 @@ import (
 
 var someWorkspace = domain.StreamID{Scope: "w1"}
 
-// Whoever writes at the same time, the messages of a group are consecutive.
-func TestTheMessagesOfAGroupAreConsecutive(t *testing.T) {
-	s := openHere(t, Options{})
+// appendConcurrently has writers append to one workspace, each several times a number of facts, and returns where
+// the ids of all facts were said to be.
+func appendConcurrently(t *testing.T, s *Store, writers, each int, facts func(writer int) int) map[uint64]string {
+	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	stored := map[uint64]string{}
-	for writer := range 8 {
+	for writer := range writers {
 		all.Go(func() {
-			for range 20 {
-				n := 1
-				if writer%2 == 0 {
-					n = 30
-				}
-				c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(n)}
+			for range each {
+				c := eventstore.Commit{Stream: someWorkspace, Meta: domain.Meta{UserID: strconv.Itoa(writer)}, Facts: happenings(facts(writer))}
 				r, err := s.Log.Append(t.Context(), c)
 				if err != nil {
 					t.Error(err)
@@ -44,6 +41,18 @@ func TestTheMessagesOfAGroupAreConsecutive(t *testing.T) {
 		})
 	}
 	all.Wait()
+	return stored
+}
+
+// Whoever writes at the same time, the messages of a group are consecutive.
+func TestTheMessagesOfAGroupAreConsecutive(t *testing.T) {
+	s := openHere(t, Options{})
+	stored := appendConcurrently(t, s, 8, 20, func(writer int) int {
+		if writer%2 == 0 {
+			return 30
+		}
+		return 1
+	})
 	const total = 4*20*30 + 4*20
 	require.Len(t, stored, total)
 	events := readFrom(t, s, domain.Activity, 1, slices.Max(slices.Collect(maps.Keys(stored))))

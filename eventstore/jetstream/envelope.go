@@ -69,7 +69,7 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	}
 	body, err := json.Marshal(envelope{
 		ID: f.ID, Type: name, Schema: max(l.conn.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
-		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: domain.FormatTime(at),
 		Source: c.Meta, Target: f.Target, Options: optionsOrNil(f.Options),
 	})
 	if err != nil {

@@ -135,18 +135,21 @@ type packed struct {
 }
 
 // encodePacked encodes the commits of an append: as one pack, unless they are of several workspaces, or
-// larger.
+// larger. There is at least one fact.
 func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err error) {
 	var p *packed
 	var source []byte
-	for i, c := range commits {
-		isNew := i == 0 || !sameSource(commits[i-1].Meta, c.Meta)
-		if isNew {
+	var sourceOf *domain.Meta // that source encodes, and that is the last one in p
+	for i := range commits {
+		c := &commits[i]
+		isNew := sourceOf == nil || !sameSource(*sourceOf, c.Meta)
+		if isNew && len(c.Facts) > 0 {
 			if source, err = encodeLine(struct {
 				Source domain.Meta `json:"source"`
 			}{c.Meta}); err != nil {
 				return nil, fmt.Errorf("encode the source: %w", err)
 			}
+			sourceOf = &c.Meta
 		}
 		for _, f := range c.Facts {
 			name := f.Event.EventType()
@@ -167,9 +170,6 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 			}
 		}
 	}
-	if len(all) == 0 {
-		return nil, errNoFacts
-	}
 	return all, nil
 }
 
@@ -178,8 +178,6 @@ func encodeLine(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	return append(body, '\n'), err
 }
-
-var errNoFacts = errors.New("jetstream: an append needs a fact")
 
 // sameSource reports whether two sources are encoded the same.
 func sameSource(a, b domain.Meta) bool {
@@ -216,7 +214,7 @@ type packHead struct {
 
 // message returns the message of a pack.
 func (p *packed) message(id string, at time.Time) *nats.Msg {
-	head, _ := encodeLine(packHead{p.workspace, at.UTC().Format("2006-01-02T15:04:05.000Z07:00")}) // strings
+	head, _ := encodeLine(packHead{p.workspace, domain.FormatTime(at)}) // strings
 	m := &nats.Msg{Subject: activityRoot + token(p.workspace) + "." + packToken, Header: nats.Header{}, Data: append(head, p.lines...)}
 	m.Header[headerID] = []string{id}
 	m.Header[headerPack] = []string{strconv.Itoa(p.events)}
@@ -270,17 +268,17 @@ func (l *Log) decodePack(log domain.Log, m storedMessage) ([]domain.Recorded, er
 	events := make([]domain.Recorded, 0, n)
 	last := l.numbering(log).last(m.seq)
 	ev := domain.Recorded{Log: log, At: m.at, Size: len(m.data) / n, Seq: last - uint64(n), Group: last}
-	for rest := m.data; len(rest) > 0 && err == nil; {
+	head, rest, _ := bytes.Cut(m.data, lineBreak)
+	err = visitMembers(head, func(key, value []byte) error {
+		if string(key) == "workspaceId" {
+			return decodeString(&ev.Stream.Scope, value)
+		}
+		return nil
+	})
+	for len(rest) > 0 && err == nil {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, lineBreak)
 		switch {
-		case len(events) == 0 && ev.Stream.Scope == "":
-			err = visitMembers(line, func(key, value []byte) error {
-				if string(key) == "workspaceId" {
-					return decodeString(&ev.Stream.Scope, value)
-				}
-				return nil
-			})
 		case bytes.HasPrefix(line, sourcePrefix):
 			ev.Meta = domain.Meta{}
 			err = decodeMeta(&ev.Meta, line[len(sourcePrefix):len(line)-1])
@@ -469,15 +467,18 @@ func (p *packer) send(s shipment) {
 		case err == nil && !duplicate:
 			p.finish(s, s.seqs(l.numbering(domain.Activity), message), nil)
 			return
-		case err == nil && len(s.appends) > 1 && !l.holds(message, msgs[0]): // the id of the first is that of another event
-			for _, a := range s.appends {
-				p.send(shipment{[]*pendingAppend{a}, a.packs})
-			}
-			return
 		case err == nil:
-			seqs, err := l.verifyShipment(s, message)
-			p.finish(s, seqs, err)
-			return
+			var seqs []uint64
+			if seqs, err = l.verifyShipment(s, message, msgs[0]); errors.Is(err, errOtherMessage) {
+				for _, a := range s.appends {
+					p.send(shipment{[]*pendingAppend{a}, a.packs})
+				}
+				return
+			}
+			if err == nil || !errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrVoidIDs) {
+				p.finish(s, seqs, err)
+				return
+			}
 		case !errors.Is(err, eventstore.ErrUnavailable) || time.Since(began) > maxSendTime:
 			p.finish(s, nil, err)
 			return
@@ -512,24 +513,29 @@ func (s shipment) seqs(n numbering, message uint64) (seqs []uint64) {
 	return seqs
 }
 
-// holds reports whether a stored message is the one that was sent.
-func (l *Log) holds(message uint64, sent *nats.Msg) bool {
-	m, ok, err := l.messageAt(context.Background(), domain.Activity, message)
-	return err == nil && ok && slices.Equal(m.eventIDs(), storedMessage{header: sent.Header, data: sent.Data}.eventIDs())
-}
+// errOtherMessage says that the id of a pack is that of another message, which has the first of its appends only.
+var errOtherMessage = errors.New("another message has this id")
 
-// verifyShipment returns the sequences of the facts of a shipment that was stored before, from a message on.
-func (l *Log) verifyShipment(s shipment, message uint64) ([]uint64, error) {
-	if len(s.appends) > 1 {
-		return s.seqs(l.numbering(domain.Activity), message), nil
-	}
+// verifyShipment returns the sequences of the facts of a shipment whose first message has an id that is stored
+// already, at a message. What was sent is that message, unless somebody appends the first fact again.
+func (l *Log) verifyShipment(s shipment, message uint64, sent *nats.Msg) ([]uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.conn.opts.MaxWait)
 	defer cancel()
-	events, err := l.committedAt(ctx, domain.Activity, message)
-	if err != nil || len(events) == 0 {
-		return nil, errors.Join(err, usedTwice(s.appends[0].id()))
+	m, ok, err := l.messageAt(ctx, domain.Activity, message)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return l.verifyStored(ctx, domain.Activity, s.appends[0].commits, events[0].Seq)
+	if !ok {
+		return nil, usedTwice(s.appends[0].id()) // and erased since
+	}
+	ids := m.eventIDs()
+	if len(s.appends) == 1 {
+		return l.verifyStored(ctx, domain.Activity, s.appends[0].commits, l.numbering(domain.Activity).last(message)-uint64(len(ids)-1))
+	}
+	if !slices.Equal(ids, storedMessage{header: sent.Header, data: sent.Data}.eventIDs()) {
+		return nil, errOtherMessage
+	}
+	return s.seqs(l.numbering(domain.Activity), message), nil
 }
 
 // sendPause is the pause before messages are repeated.

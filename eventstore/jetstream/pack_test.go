@@ -79,30 +79,25 @@ func TestAPackHoldsWhatWasAppended(t *testing.T) {
 	}
 }
 
+// A commit without facts does not lend its source to others, and a workspace without a name is one, too.
+func TestEventsOfAPackHaveTheirOwnSource(t *testing.T) {
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
+	commits := []eventstore.Commit{
+		{Meta: domain.Meta{UserID: "a"}, Facts: happenings(1)}, {Meta: domain.Meta{UserID: "b"}}, {Meta: domain.Meta{UserID: "b"}, Facts: happenings(1)},
+	}
+	packs, err := l.encodePacked(commits)
+	require.NoError(t, err)
+	m := packs[0].message("id", time.Now())
+	got, err := l.decode(domain.Activity, storedMessage{seq: 1, header: m.Header, data: m.Data})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, []string{got[0].Meta.UserID, got[1].Meta.UserID})
+}
+
 // Appends of a workspace that wait for another one are stored in one message, each where it was said to be.
 func TestAppendsThatWaitShareAMessage(t *testing.T) {
 	s := openHere(t, Options{})
 	const writers, each = 40, 25
-	stored, mu := map[uint64]string{}, sync.Mutex{}
-	var all sync.WaitGroup
-	for w := range writers {
-		all.Go(func() {
-			for range each {
-				c := eventstore.Commit{Stream: someWorkspace, Meta: domain.Meta{UserID: fmt.Sprint(w)}, Facts: happenings(3)}
-				r, err := s.Log.Append(t.Context(), c)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				for i, seq := range r.Seqs {
-					stored[seq] = c.Facts[i].ID
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
+	stored := appendConcurrently(t, s, writers, each, func(int) int { return 3 })
 	require.Len(t, stored, writers*each*3)
 	info, err := s.Log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)

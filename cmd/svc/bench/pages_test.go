@@ -154,18 +154,7 @@ func benchPages(t *testing.T, _ *history) {
 	bare := launch(t, command(t, "template", "BENCH_PAGE="+file, fmt.Sprintf("BENCH_ADDR=127.0.0.1:%d", barePort)), barePort)
 	bare.awaitReady(t, "/")
 
-	var ours, control series
-	for _, s := range []*server{service, bare} {
-		readOnce(t, s, pages, time.Second) // warm up
-	}
-	for range runs {
-		var x, y sample
-		for range turns {
-			x = x.plus(readOnce(t, service, pages, sliceTime))
-			y = y.plus(readOnce(t, bare, pages, sliceTime))
-		}
-		ours, control = append(ours, x), append(control, y)
-	}
+	ours, control := readInTurns(t, service, bare, pages)
 	bare.stop(t)
 	fresh := readFresh(t, service, base, time.Duration(turns)*sliceTime)
 	firstBytes := readPaced(t, port, pages["index"], pagesRate, pagesTime)

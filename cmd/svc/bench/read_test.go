@@ -102,18 +102,7 @@ func benchRead(t *testing.T, _ *history) {
 	pages := fetchPages(t, port, workspaces)
 	bare := launchBare(t, pages)
 
-	var ours, control series
-	for _, s := range []*server{service, bare} {
-		readOnce(t, s, pages, time.Second) // warm up
-	}
-	for range runs {
-		var a, b sample
-		for range turns {
-			a = a.plus(readOnce(t, service, pages, sliceTime))
-			b = b.plus(readOnce(t, bare, pages, sliceTime))
-		}
-		ours, control = append(ours, a), append(control, b)
-	}
+	ours, control := readInTurns(t, service, bare, pages)
 	service.stop(t)
 	bare.stop(t)
 	answered := ours.count() + control.count()
@@ -168,6 +157,23 @@ func fetchPages(t *testing.T, port, workspaces int) map[string]page {
 		pages[id] = page{request, body}
 	}
 	return pages
+}
+
+// readInTurns reads pages of two servers, one after the other in short slices, so that both meet the same machine.
+func readInTurns(t *testing.T, service, bare *server, pages map[string]page) (ours, control series) {
+	t.Helper()
+	for _, s := range []*server{service, bare} {
+		readOnce(t, s, pages, time.Second) // warm up
+	}
+	for range runs {
+		var a, b sample
+		for range turns {
+			a = a.plus(readOnce(t, service, pages, sliceTime))
+			b = b.plus(readOnce(t, bare, pages, sliceTime))
+		}
+		ours, control = append(ours, a), append(control, b)
+	}
+	return ours, control
 }
 
 // readOnce reads for so long over kept connections. The client is as lean as it
