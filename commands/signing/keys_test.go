@@ -102,10 +102,16 @@ func TestRotation(t *testing.T) {
 	require.Empty(t, deleted)
 	require.Equal(t, before.Next().JWK, after.Signing().JWK, "the key that waited signs")
 
+	key, err := k.SigningKey(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, after.Signing().JWK.KID, key.KID, "the node that rotated signs with the new key at once")
+	require.Eventually(t, func() bool { // another one as soon as it hears of it
+		key, err := there.SigningKey(t.Context())
+		return err == nil && key.KID == after.Signing().JWK.KID
+	}, patience, time.Millisecond)
 	for _, node := range []*signing.Keys{k, there} {
 		key, err := node.SigningKey(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, after.Signing().JWK.KID, key.KID)
 		require.Equal(t, "ES256", key.Alg)
 		require.Equal(t, domain.CodeNone, verdict(t, node, old), "what the rotated key signed counts")
 		require.Equal(t, domain.CodeNone, verdict(t, node, sign(t, k, signing.Claims{Subject: "u1"})))
