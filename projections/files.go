@@ -17,7 +17,6 @@ import (
 //	f{workspace}\x00{id}               JSON
 //	w{workspace}\x00{seq}{id}          nothing; seq is that of the event that made it
 //	x{expiry}{workspace}\x00{id}       nothing; in milliseconds, the first to end first
-//	b{checksum}{workspace}\x00{id}     nothing
 type Files struct{}
 
 // File is a file as it is read.
@@ -33,7 +32,7 @@ type File struct {
 type FileRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (Files) Name() string { return "files.1" }
+func (Files) Name() string { return "files.2" }
 
 // Log implements Projection.
 func (Files) Log() domain.Log { return domain.State }
@@ -68,22 +67,22 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// put stores a file and what it is found by.
+// put stores a file and the entry of its expiry.
 func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
 	f.UpdatedAt, f.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	for _, key := range fileIndexes(ref, f) {
-		if err := tx.Set(key, nil); err != nil {
+	if !f.ExpiresAt.IsZero() {
+		if err := tx.Set(fileExpiryKey(ref, f.ExpiresAt), nil); err != nil {
 			return err
 		}
 	}
 	return tx.Set(fileKey(ref), body)
 }
 
-// remove returns a file and removes what it is found by.
+// remove returns a file and deletes the entry of its expiry.
 func (Files) remove(tx Tx, ref FileRef) (f File, err error) {
 	value, ok, err := tx.Get(fileKey(ref))
 	if err != nil {
@@ -95,12 +94,10 @@ func (Files) remove(tx Tx, ref FileRef) (f File, err error) {
 	if err := json.Unmarshal(value, &f); err != nil {
 		return f, err
 	}
-	for _, key := range fileIndexes(ref, f) {
-		if err := tx.Delete(key); err != nil {
-			return f, err
-		}
+	if f.ExpiresAt.IsZero() {
+		return f, nil
 	}
-	return f, nil
+	return f, tx.Delete(fileExpiryKey(ref, f.ExpiresAt))
 }
 
 // Get returns a file that is there at now.
@@ -138,26 +135,6 @@ func (p Files) Due(r Reader, now time.Time, limit int) (due []FileRef, err error
 	return due, err
 }
 
-// Holding visits the files, of any workspace, that have a content, until visit
-// returns false.
-func (p Files) Holding(r Reader, checksum string, visit func(FileRef) (more bool)) error {
-	prefix := append([]byte{'b'}, checksum...)
-	return r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
-		return visit(parseFileRef(key[len(prefix):])), nil
-	})
-}
-
-// fileIndexes are the keys by which a file is found besides its own: they change
-// with it.
-func fileIndexes(ref FileRef, f File) [][]byte {
-	held := append(append([]byte{'b'}, f.Checksum...), ref.key()...)
-	if f.ExpiresAt.IsZero() {
-		return [][]byte{held}
-	}
-	ends := binary.BigEndian.AppendUint64([]byte{'x'}, uint64(f.ExpiresAt.UnixMilli()))
-	return [][]byte{held, append(ends, ref.key()...)}
-}
-
 func (r FileRef) key() string { return r.WorkspaceID + "\x00" + r.ID }
 
 func parseFileRef(key []byte) FileRef {
@@ -174,4 +151,8 @@ func filesKey(kind byte, workspaceID string) []byte {
 
 func fileOrderKey(ref FileRef, seq uint64) []byte {
 	return append(binary.BigEndian.AppendUint64(filesKey('w', ref.WorkspaceID), seq), ref.ID...)
+}
+
+func fileExpiryKey(ref FileRef, at time.Time) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{'x'}, uint64(at.UnixMilli())), ref.key()...)
 }

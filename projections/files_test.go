@@ -79,14 +79,6 @@ func (l *library) due(at time.Time, limit int) (found []projections.FileRef) {
 	return found
 }
 
-func (l *library) holding(content string) (found []projections.FileRef) {
-	l.t.Helper()
-	l.view(func(r projections.Reader) error {
-		return projections.Files{}.Holding(r, sum(content), func(ref projections.FileRef) bool { found = append(found, ref); return true })
-	})
-	return found
-}
-
 func TestFilesAreListedByWorkspaceTheNewestFirst(t *testing.T) {
 	l := newLibrary(t)
 	for i := range 3 {
@@ -119,20 +111,16 @@ func TestChangesOfFilesMoveWhatTheyAreFoundBy(t *testing.T) {
 	seq := l.put("w1", "f1", "a", soon)
 	l.put("w2", "f2", "a", later)
 	l.put("w1", "f3", "b", time.Time{})
-	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}, {WorkspaceID: "w2", ID: "f2"}}, l.holding("a"))
 	require.Empty(t, l.due(soon.Add(-time.Millisecond), 10))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}}, l.due(soon, 10))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}, {WorkspaceID: "w2", ID: "f2"}}, l.due(later, 10))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}}, l.due(later, 1), "the first to end comes first")
 
 	seq = add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", time.Time{})}).Seqs[0]
-	require.Equal(t, []projections.FileRef{{WorkspaceID: "w2", ID: "f2"}}, l.holding("a"))
-	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}, {WorkspaceID: "w1", ID: "f3"}}, l.holding("b"))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w2", ID: "f2"}}, l.due(later, 10))
 	require.Equal(t, []string{"f3", "f1"}, l.listed("w1", l.now), "its place is that of its upload")
 
 	add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Deleted{ID: "f1", Name: "f1.txt"})
-	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f3"}}, l.holding("b"))
 	require.Equal(t, []string{"f3"}, l.listed("w1", l.now))
 	_, ok := l.get("w1", "f1", l.now)
 	require.False(t, ok)
