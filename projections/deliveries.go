@@ -12,19 +12,19 @@ import (
 	"svc/domain/subscription"
 )
 
-// Deliveries is the read model of deliveries to subscriptions. The last record of a
-// delivery says all of it: when that is erased, so is the delivery.
+// Deliveries is the read model of deliveries to subscriptions. The last event about a delivery
+// contains all of it: when that event is erased, the delivery is deleted.
 //
 //	d{id}                         DeliveryRecord
-//	l{subscription}\0{ms}{id}     status and type of the event; ms is when it was begun
-//	p{subscription}\0{place}\0{id} id: an attempt is to come; place is that of the event
-//	n{seq}{place}\0{id}           id: somebody asked for the delivery, and it was not tried since
-//	q{workspace}\0{seq}{id}       id: the record at this sequence is its last
+//	l{subscription}\0{ms}{id}     status and type of the event; ms is the start of the delivery
+//	p{subscription}\0{place}\0{id} id: another attempt follows; place is the position of the event
+//	n{seq}{place}\0{id}           id: the delivery was requested, and not attempted since
+//	q{workspace}\0{seq}{id}       id: the event at this sequence is the last about the delivery
 //	h{subscription}               HealthRecord
-//	g{workspace}\0{seq}{id}       id of a subscription: the record at this sequence is its HealthRecord
+//	g{workspace}\0{seq}{id}       id of a subscription: its HealthRecord is from the event at this sequence
 type Deliveries struct{}
 
-// DeliveryRecord is a delivery as it was recorded last.
+// DeliveryRecord is the last recorded state of a delivery.
 type DeliveryRecord struct {
 	subscription.Delivery
 	WorkspaceID string `json:"workspaceId"`
@@ -32,14 +32,15 @@ type DeliveryRecord struct {
 	Asked       bool   `json:"asked,omitempty"`
 }
 
-// HealthRecord is how a receiver was when it was tried last.
+// HealthRecord is the health of a receiver after the last attempt.
 type HealthRecord struct {
 	subscription.Health
 	At   time.Time `json:"at"`
 	Last uint64    `json:"last"` // sequence of the record
 }
 
-// Since returns the health unless the breaker was closed by hand after it.
+// Since returns the health; only the time of the last delivery when the breaker was closed by a
+// user after it.
 func (h HealthRecord) Since(closed time.Time) subscription.Health {
 	if h.At.Before(closed) {
 		return subscription.Health{LastDeliveryAt: h.LastDeliveryAt}
@@ -98,7 +99,7 @@ func (d Deliveries) putRecord(tx Tx, ev domain.Recorded, e subscription.Record) 
 	return d.putHealth(tx, ev, e)
 }
 
-// indexes are the keys by which a delivery is found. The first is that of the list.
+// indexes returns the index keys of a delivery. The first one is its key in the list.
 func (d DeliveryRecord) indexes() [][]byte {
 	keys := [][]byte{
 		deliveryListKey(d.SubscriptionID, d.CreatedAt, d.ID),
@@ -113,7 +114,7 @@ func (d DeliveryRecord) indexes() [][]byte {
 	return keys
 }
 
-// putHealth keeps how the receiver is after an attempt.
+// putHealth stores the health of the receiver after an attempt.
 func (Deliveries) putHealth(tx Tx, ev domain.Recorded, e subscription.Record) error {
 	if e.Health == nil {
 		return nil
@@ -134,7 +135,7 @@ func (Deliveries) putHealth(tx Tx, ev domain.Recorded, e subscription.Record) er
 		tx.Set(scopedKey('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
 }
 
-// drop forgets what is known from records that are no longer in the log.
+// drop deletes what is stored from erased events.
 func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
 	err := eachErased(tx, 'q', gone, func(key, value []byte) error {
 		var old DeliveryRecord
@@ -160,7 +161,7 @@ func deleteKeys(tx Tx, keys ...[]byte) error {
 	return nil
 }
 
-// eachErased visits the keys of a space that are of erased sequences.
+// eachErased visits the keys of a space with erased sequences.
 func eachErased(tx Tx, space byte, gone activity.Dropped, visit func(key, value []byte) error) error {
 	type pair struct{ key, value []byte }
 	var found []pair
@@ -173,7 +174,7 @@ func eachErased(tx Tx, space byte, gone activity.Dropped, visit func(key, value 
 		found = append(found, pair{append([]byte(nil), key...), append([]byte(nil), value...)})
 		return true, nil
 	})
-	for _, p := range found { // an iteration must not read
+	for _, p := range found { // visit may read and write, which is not allowed during an iteration
 		if err == nil {
 			err = visit(p.key, p.value)
 		}
@@ -196,7 +197,7 @@ func (d Deliveries) Get(r Reader, id string) (rec DeliveryRecord, ok bool, err e
 	return rec, true, json.Unmarshal(value, &rec)
 }
 
-// Health returns how the receiver of a subscription was when it was tried last.
+// Health returns the health of the receiver of a subscription after the last attempt.
 func (d Deliveries) Health(r Reader, subscriptionID string) (h HealthRecord, err error) {
 	value, ok, err := r.Get(d, append([]byte{'h'}, subscriptionID...))
 	if err != nil || !ok {
@@ -205,7 +206,7 @@ func (d Deliveries) Health(r Reader, subscriptionID string) (h HealthRecord, err
 	return h, json.Unmarshal(value, &h)
 }
 
-// DeliveryListed is what the list tells of a delivery without reading it.
+// DeliveryListed is an entry of the list of deliveries.
 type DeliveryListed struct {
 	ID        string
 	CreatedAt time.Time
@@ -216,8 +217,8 @@ type DeliveryListed struct {
 // listValue is the value of a delivery in the list.
 func listValue(d DeliveryRecord) []byte { return []byte(string(d.Status) + "\x00" + d.EventType) }
 
-// List visits the deliveries of a subscription that were begun before a time, the
-// newest first, until visit returns false. The zero time is the end of all.
+// List visits the deliveries of a subscription that started before a time, the newest first,
+// until visit returns false. The zero time is no limit.
 func (d Deliveries) List(r Reader, subscriptionID string, before time.Time, visit func(DeliveryListed) (more bool)) error {
 	prefix := scopedKey('l', subscriptionID, nil)
 	span := Span{Prefix: prefix, Reverse: true}
@@ -234,8 +235,8 @@ func (d Deliveries) List(r Reader, subscriptionID string, before time.Time, visi
 	})
 }
 
-// Open visits the deliveries of a subscription that have an attempt to come, in the
-// order of their events, until visit returns false.
+// Open visits the deliveries of a subscription that will be attempted again, in the order of
+// their events, until visit returns false.
 func (d Deliveries) Open(r Reader, subscriptionID string, visit func(DeliveryRecord) (more bool)) error {
 	return r.Iterate(d, Span{Prefix: scopedKey('p', subscriptionID, nil)}, func(_, value []byte) (bool, error) {
 		rec, ok, err := d.Get(r, string(value))
@@ -243,7 +244,7 @@ func (d Deliveries) Open(r Reader, subscriptionID string, visit func(DeliveryRec
 	})
 }
 
-// Waiting returns how many deliveries of a subscription have an attempt to come.
+// Waiting returns how many deliveries of a subscription will be attempted again.
 func (d Deliveries) Waiting(r Reader, subscriptionID string) (n int, err error) {
 	err = r.Iterate(d, Span{Prefix: scopedKey('p', subscriptionID, nil), KeysOnly: true}, func(_, _ []byte) (bool, error) {
 		n++
@@ -252,8 +253,8 @@ func (d Deliveries) Waiting(r Reader, subscriptionID string) (n int, err error) 
 	return n, err
 }
 
-// Asked visits the deliveries that somebody asked for by records after a sequence,
-// in order. It returns the sequence of the last.
+// Asked visits the deliveries that were requested by events after a sequence, in order. It
+// returns the sequence of the last one.
 func (d Deliveries) Asked(r Reader, after uint64, visit func(DeliveryRecord)) (last uint64, err error) {
 	last = after
 	from := append([]byte{'n'}, seqKey(after+1)...)

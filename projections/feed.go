@@ -15,17 +15,16 @@ import (
 	"svc/domain/feed"
 )
 
-// Feed is where to find the events of a workspace in one of the logs. What they say
-// is in the log and nowhere else.
+// Feed is the index of the events of a workspace in one log. Their content is only in the log.
 //
-//	e{workspace}\0{group}                what is known of the events of one message without reading it
+//	e{workspace}\0{group}                FeedEntry of each event of one message
 //	i{workspace}\0{id}                   sequence and group of an event
-//	c{workspace}\0{correlation}\0{group} the groups with events that one request caused
-//	y{workspace}\0{type}\0{group}        those with events of one type
-//	u{workspace}\0{user}\0{group}        those with events that one user caused
-//	a{workspace}\0{automation}\0{group}  those with events that one automation caused
+//	c{workspace}\0{correlation}\0{group} the groups with events of one correlation id
+//	y{workspace}\0{type}\0{group}        the groups with events of one type
+//	u{workspace}\0{user}\0{group}        the groups with events that one user caused
+//	a{workspace}\0{automation}\0{group}  the groups with events that one automation caused
 //
-// A group is the events of one message; it goes by the sequence of the last of them.
+// A group is the events of one message, by the sequence of the last one.
 type Feed struct{ log domain.Log }
 
 // FeedOf returns the index of one log.
@@ -42,7 +41,7 @@ func (f Feed) Name() string {
 // Log implements Projection.
 func (f Feed) Log() domain.Log { return f.log }
 
-// hiddenTypes are the types that nobody reads.
+// hiddenTypes are the types of events that the API never shows.
 var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, fact := range catalog.Table() {
@@ -53,7 +52,7 @@ var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// IsVisible reports whether an event is for readers at all.
+// IsVisible reports whether the API shows an event.
 func IsVisible(ev domain.Event) bool {
 	if _, void := ev.(domain.Void); void {
 		return false
@@ -115,12 +114,12 @@ func listsOf(entries []FeedEntry) map[FeedSelection]bool {
 	return lists
 }
 
-// key is where a list has a group.
+// key is the key of a group in a list.
 func (a FeedSelection) key(workspaceID string, group uint64) []byte {
 	return listKey(byte(a.List), workspaceID, a.Text, seqKey(group))
 }
 
-// drop forgets events that are no longer in the log.
+// drop removes erased events from the index.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
 	return eachErased(tx, 'e', touched, func(at, value []byte) error {
@@ -165,12 +164,12 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 	})
 }
 
-// lastGroupWith returns the last group that can have the event with a sequence.
+// lastGroupWith returns the last group that can contain the event with a sequence.
 func lastGroupWith(seq uint64) uint64 { return max(seq, seq+domain.MaxGroup-1) }
 
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-// newFeedEntry returns what the index keeps of an event of a group.
+// newFeedEntry returns the entry of an event of a group.
 func newFeedEntry(ev domain.Recorded, group uint64) FeedEntry {
 	entry := FeedEntry{
 		Seq: ev.Seq, Group: group, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID,
@@ -178,13 +177,13 @@ func newFeedEntry(ev domain.Recorded, group uint64) FeedEntry {
 	}
 	_, changes := ev.Data.(domain.Revised)
 	executed, _ := ev.Data.(activity.Executed)
-	if !changes && !executed.Apart { // of those, more is shown than what is stored
+	if !changes && !executed.Apart { // of those, the API shows more than what is stored
 		entry.Signature = feed.SignatureOf(feed.Of(ev, domain.Position{}, ev.Body))
 	}
 	return entry
 }
 
-// FeedEntry is what the index keeps of an event.
+// FeedEntry is the entry of an event in the index.
 type FeedEntry struct {
 	Seq         uint64
 	Group       uint64
@@ -194,11 +193,11 @@ type FeedEntry struct {
 	Correlation string
 	User        string
 	Automation  string
-	Depth       int // of the app instance it came from
+	Depth       int // of the app instance that emitted it
 	Signature   feed.Signature
 }
 
-// maxFeedText is how long a text may be as part of a key of the index.
+// maxFeedText is the maximal length of a text in a key of the index.
 const maxFeedText = 512
 
 // lists are the lists of the index that the event is in.
@@ -206,7 +205,7 @@ func (e *FeedEntry) lists() [4]FeedSelection {
 	return [...]FeedSelection{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
 }
 
-// texts are what is kept of an event besides numbers and its signature.
+// texts returns the fields of an entry that are texts, in the order in which they are stored.
 func (e *FeedEntry) texts() [5]*string {
 	return [...]*string{&e.ID, &e.Type, &e.Correlation, &e.User, &e.Automation}
 }
@@ -271,8 +270,7 @@ func decodeEntry(group uint64, value []byte) (e FeedEntry, err error) {
 	return e, nil
 }
 
-// FeedList is a property of events that the index has lists for; zero: it is the
-// list of all.
+// FeedList is a property of events that the index has lists for; zero: the list of all events.
 type FeedList byte
 
 // The lists of the index.
@@ -283,14 +281,14 @@ const (
 	ByAutomation  FeedList = 'a'
 )
 
-// FeedSelection selects events of a workspace: all of them, or those of one list that have a
-// text.
+// FeedSelection selects events of a workspace: all of them, or those that have a text as the
+// property of a list.
 type FeedSelection struct {
 	List FeedList
 	Text string
 }
 
-// prefix returns where the sequences of the selected events begin.
+// prefix returns the prefix of the keys of the selected events.
 func (a FeedSelection) prefix(workspaceID string) []byte {
 	if a.List != 0 {
 		return listKey(byte(a.List), workspaceID, a.Text, nil)
@@ -298,8 +296,8 @@ func (a FeedSelection) prefix(workspaceID string) []byte {
 	return scopedKey('e', workspaceID, nil)
 }
 
-// IsIndexable reports whether the index can find events by the text: it is of a usual
-// length, and has no NUL, which ends a text within a key.
+// IsIndexable reports whether a text can be part of a key: it is not empty or too long, and has
+// no NUL, which ends a text in a key.
 func IsIndexable(text string) bool {
 	return text != "" && len(text) <= maxFeedText && strings.IndexByte(text, 0) < 0
 }
@@ -311,7 +309,7 @@ func (f Feed) List(r Reader, workspaceID string, among FeedSelection, from uint6
 	return f.list(r, workspaceID, among, from, Span{Reverse: down}, visit)
 }
 
-// list is List with a span that says how to read.
+// list is List with the options of a Span.
 func (f Feed) list(r Reader, workspaceID string, among FeedSelection, from uint64, span Span, visit func(FeedEntry) (more bool)) error {
 	prefix := among.prefix(workspaceID)
 	first := from
@@ -436,8 +434,8 @@ func (f Feed) Before(r Reader, workspaceID string, at time.Time, inclusive bool)
 	return low, nil
 }
 
-// Erasable is what the read models keep of the activity of workspaces, by sequence:
-// of all of it, or of deliveries only.
+// Erasable finds what the read models store about the activity of workspaces, by sequence: all
+// of it, or deliveries only.
 type Erasable struct{ Deliveries bool }
 
 // keySpace is a space of keys that begin with a workspace and a sequence.
@@ -454,7 +452,7 @@ func (e Erasable) keySpaces() []keySpace {
 	return append(deliveries, keySpace{FeedOf(domain.Activity), 'e'}, keySpace{Runs{}, 's'})
 }
 
-// Workspaces lists the workspaces of which something is kept.
+// Workspaces lists the workspaces for which something is stored.
 func (e Erasable) Workspaces(r Reader) ([]string, error) {
 	var ids []string
 	for _, t := range e.keySpaces() {
@@ -480,21 +478,21 @@ func (t keySpace) workspaces(r Reader) (ids []string, err error) {
 			return false, nil
 		})
 		if more {
-			span.From = append(append([]byte{t.space}, ids[len(ids)-1]...), 1) // behind all keys of it
+			span.From = append(append([]byte{t.space}, ids[len(ids)-1]...), 1) // after all keys of this workspace
 		}
 	}
 	return ids, err
 }
 
-// Piece is a range of sequences of a workspace, up to and with To.
+// Piece is a range of sequences of a workspace, up to and including To.
 type Piece struct {
 	To      uint64
-	Stored  int // how many things are kept of it: an event that tells of many deliveries is as many
+	Stored  int // number of entries: an event about many deliveries has one for each
 	Visible int // events that readers see
 }
 
-// Piece returns the first part of a workspace's activity from one sequence to before
-// another of which about limit things are kept, so that it can be forgotten at once.
+// Piece returns the first part of the activity of a workspace between two sequences that has
+// about limit entries, so that it can be erased in one step. The sequence below is not included.
 func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit int) (p Piece, err error) {
 	var known, visible []uint64
 	for _, t := range e.keySpaces() {
@@ -518,8 +516,8 @@ func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit 
 	return p, nil
 }
 
-// sequences returns the first sequences of a workspace in the space, from one on and
-// before another.
+// sequences returns the first sequences of a workspace in the space, from one to another, which
+// is not included.
 func (t keySpace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
 	if feed, ok := t.Projection.(Feed); ok {
 		err = feed.List(r, workspaceID, FeedSelection{}, from, false, func(e FeedEntry) bool {

@@ -11,14 +11,14 @@ import (
 	"svc/eventstore"
 )
 
-// Bounds of the pause before a log that did not answer is tried again.
+// Bounds of the pause before a retry when a log does not answer.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// Run follows the logs until ctx ends, which is no error. A log that cannot be
-// followed further stops and shows in Health; the other goes on.
+// Run follows the logs until ctx ends, which is not an error. When one log cannot be followed any
+// further, Health reports its fault, and the other one continues.
 func (m *Models) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, f := range m.logs {
@@ -29,8 +29,8 @@ func (m *Models) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow keeps one log going: it starts over when the generation was replaced
-// or the store failed, and waits for either when it stopped.
+// follow follows one log. It starts again when the generation was replaced or the store failed;
+// after any other fault it waits for a new generation.
 func (m *Models) follow(ctx context.Context, f *follower) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -46,7 +46,7 @@ func (m *Models) follow(ctx context.Context, f *follower) {
 	}
 }
 
-// beginAttempt returns the context of one attempt, which restart ends.
+// beginAttempt returns the context of one attempt, which restart cancels.
 func (f *follower) beginAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithCancel(ctx)
 	f.mu.Lock()
@@ -63,11 +63,10 @@ func (f *follower) restart() {
 	}
 }
 
-// handleAttemptEnd does what an attempt that ended with err asks for, and returns
-// when the next one is due.
+// handleAttemptEnd handles the error of an attempt, and returns when the next attempt may start.
 func (m *Models) handleAttemptEnd(ctx context.Context, f *follower, err error, pause time.Duration) {
 	if ctx.Err() != nil {
-		return // the end, or another generation
+		return // the node stops, or the generation was replaced
 	}
 	if stale, ok := errors.AsType[*staleError](err); ok {
 		if err = m.resetGeneration(ctx, stale); err == nil || ctx.Err() != nil {
@@ -101,7 +100,7 @@ func (m *Models) resetGeneration(ctx context.Context, stale *staleError) error {
 	}
 	defer release()
 	if m.live.Load() != stale.gen {
-		return nil // the other log came first
+		return nil // the follower of the other log has replaced it
 	}
 	m.opts.Log.Warn("read models are rebuilt", "why", stale.why)
 	if err := m.snapshots.clear(); err != nil {
@@ -110,7 +109,7 @@ func (m *Models) resetGeneration(ctx context.Context, stale *staleError) error {
 	return m.installEmpty()
 }
 
-// pauseWriters stops all writing to the live generation.
+// pauseWriters waits until nothing writes to the live generation, and keeps it so until release.
 func (m *Models) pauseWriters(ctx context.Context) (release func(), err error) {
 	var paused []semaphore
 	release = func() {
@@ -128,7 +127,7 @@ func (m *Models) pauseWriters(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// followOnce follows one log of the live generation as long as it goes well.
+// followOnce follows one log of the live generation until an error.
 func (m *Models) followOnce(ctx context.Context, f *follower) error {
 	w, info, err := m.openWriter(ctx, f)
 	if err != nil {
@@ -170,7 +169,7 @@ func (m *Models) applyBatch(ctx context.Context, f *follower, w *writer, b event
 // openWriter returns the writer that continues the live generation, after comparing
 // it with the log.
 func (m *Models) openWriter(ctx context.Context, f *follower) (*writer, eventstore.Info, error) {
-	// The log is looked at after the checkpoint, so that it cannot seem behind.
+	// The checkpoint is read before the log, so that it cannot seem to be ahead of the log.
 	txn, gen := m.snapshot()
 	defer txn.Discard()
 	at, err := readCheckpoint(txn, gen, f.log)
@@ -201,8 +200,8 @@ func (m *Models) openWriter(ctx context.Context, f *follower) (*writer, eventsto
 	return m.newWriter(gen, f.log, at), info, nil
 }
 
-// checkState refuses a STATE with a hole in it, also one behind the checkpoint,
-// and readies the snapshots for it, whose history is trusted up to there.
+// checkState returns a fault if STATE has a gap, also one before the checkpoint, and opens the
+// snapshots for this log, which are trusted up to the checkpoint.
 func (m *Models) checkState(ctx context.Context, info eventstore.Info, trusted uint64) error {
 	if !info.Contiguous() {
 		return m.findGap(ctx, info)
@@ -210,7 +209,7 @@ func (m *Models) checkState(ctx context.Context, info eventstore.Info, trusted u
 	return m.snapshots.openFor(info.Identity, trusted)
 }
 
-// findGap names the first range that is missing.
+// findGap returns the first missing range as a fault.
 func (m *Models) findGap(ctx context.Context, info eventstore.Info) error {
 	if info.First > 1 {
 		return newGapFault(domain.State, 1, info.First-1)
@@ -235,12 +234,11 @@ func (m *Models) findGap(ctx context.Context, info eventstore.Info) error {
 	return nil
 }
 
-// readAhead is how many batches wait, decoded, while one is being applied.
+// readAhead is the number of decoded batches that are buffered while one is applied.
 const readAhead = 2
 
-// read hands the batches of a log to visit, in order, until that returns false
-// or fails, or ctx ends. The log is read and decoded meanwhile, on a goroutine
-// that has ended when read returns.
+// read calls visit with the batches of a log, in order, until visit returns false or an error, or
+// ctx ends. The log is read and decoded in a goroutine, which has ended when read returns.
 func (m *Models) read(ctx context.Context, log domain.Log, from uint64, visit func(eventstore.Batch) (more bool, err error)) error {
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -276,8 +274,8 @@ func send(ctx context.Context, batches chan<- eventstore.Batch, b eventstore.Bat
 	}
 }
 
-// joinBatches adds to b what has come since, so that a log that is behind is applied
-// in large transactions however small its batches are.
+// joinBatches adds the batches that have arrived since to b, so that a long backlog is applied in
+// large transactions even if its batches are small.
 func joinBatches(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batch {
 	size := totalBytes(b.Events)
 	for len(b.Events) < maxBatchEvents && size < maxBatchBytes {

@@ -75,7 +75,7 @@ type Models struct {
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
-	listener atomic.Pointer[Listener] // who is told of what was applied
+	listener atomic.Pointer[Listener] // is called with applied events
 
 	mu      sync.Mutex
 	next    uint32              // number of the next generation
@@ -112,7 +112,7 @@ func New(o Options) (*Models, error) {
 	return m, err
 }
 
-// load finds the live generation and where it stands.
+// load reads the live generation and its checkpoints.
 func (m *Models) load() error {
 	var stored live
 	var found bool
@@ -179,8 +179,8 @@ func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
 	return nil
 }
 
-// Reader returns a reader of the live generation as it is now. What it reads is of
-// one moment, also while the generation is replaced. It must be closed.
+// Reader returns a reader of the live generation as it is now. It reads a consistent snapshot, also
+// while the generation is replaced. It must be closed.
 func (m *Models) Reader() Reader {
 	txn, gen := m.snapshot()
 	return Reader{txn, gen}
@@ -193,9 +193,8 @@ func (m *Models) View(fn func(Reader) error) error {
 	return fn(r)
 }
 
-// snapshot opens a read transaction on the live generation. A generation is
-// dropped only after another took its place, so one that was live before and
-// after the transaction began is whole in it.
+// snapshot opens a read transaction on the live generation. A generation is dropped only after it
+// was replaced, so one that is live before and after the start of the transaction is complete.
 func (m *Models) snapshot() (*badger.Txn, *generation) {
 	for {
 		gen := m.live.Load()
@@ -207,26 +206,25 @@ func (m *Models) snapshot() (*badger.Txn, *generation) {
 	}
 }
 
-// Moment names a time during which the read models of a log stood still. The zero
-// Moment is no such time.
+// Moment identifies a period without changes of the read models of a log. The zero Moment
+// identifies none.
 type Moment uint64
 
-// Moment returns the present moment of the read models of the State log. Who looked
-// at them after they had been told a moment, and is told the same one now, would see
-// the same again.
+// Moment returns the current moment of the read models of STATE. If it is the same before and
+// after some reads, the same reads would return the same result again.
 func (m *Models) Moment() Moment {
 	moves := m.logs[slices.Index(domain.Logs(), domain.State)].moves.Load()
 	if moves%2 == 1 {
-		return 0 // something is being changed
+		return 0 // a change is in progress
 	}
 	return Moment(moves + 2)
 }
 
-// Listener is told of events once they are in the read models, log by log and in order.
-// It must not block: the log waits for it.
+// Listener is called with events when they are in the read models, in the order of each log. It
+// must not block: the log waits for it.
 type Listener func(log domain.Log, events []domain.Recorded)
 
-// SetListener has tap told from now on; of what it is told first nothing is missing after.
+// SetListener calls tap with all batches from now on.
 func (m *Models) SetListener(tap Listener) { m.listener.Store(&tap) }
 
 // Snapshots returns the aggregate snapshots kept beside the read models.
@@ -329,7 +327,7 @@ func fingerprint(projections []Projection) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// metrics are what the read models tell about themselves.
+// metrics are the Prometheus metrics of the read models.
 type metrics struct {
 	applied *prometheus.CounterVec
 	batch   prometheus.Histogram
@@ -405,12 +403,12 @@ func (m *Models) Health() Health {
 	return h
 }
 
-// tracker is where one log of the live generation stands, and who waits for it
-// to get further.
+// tracker has the position of one log of the live generation, and the goroutines that wait for a
+// later one.
 type tracker struct {
 	log     domain.Log
 	applied atomic.Uint64
-	moves   atomic.Uint64 // changes of what the read models show, begun and ended: it is odd during one
+	moves   atomic.Uint64 // starts and ends of changes: it is odd during a change
 	head    atomic.Uint64 // the highest sequence that the log was seen to hold
 
 	mu      sync.Mutex
@@ -426,8 +424,7 @@ type waiter struct {
 	ch  chan struct{}
 }
 
-// maxSeq is a sequence that is not reached: who waits for it waits for a change
-// of another kind.
+// maxSeq is never reached: a waiter for it waits for another change.
 const maxSeq = math.MaxUint64
 
 func newTracker(log domain.Log) *tracker {
@@ -441,8 +438,7 @@ func (t *tracker) change(do func()) {
 	do()
 }
 
-// advance records that seq is applied, and that the log goes on for pending
-// events.
+// advance records that seq is applied, and that pending events follow in the log.
 func (t *tracker) advance(seq, pending uint64) {
 	t.head.Store(max(t.head.Load(), seq+pending))
 	if t.applied.Load() == seq {
@@ -454,8 +450,8 @@ func (t *tracker) advance(seq, pending uint64) {
 	t.wake(seq)
 }
 
-// clearFault records that the log is being followed, so that an earlier fault has
-// passed; and whether nothing is pending.
+// clearFault records that the log is followed, so an earlier fault is over; and whether nothing is
+// pending.
 func (t *tracker) clearFault(caughtUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -466,7 +462,7 @@ func (t *tracker) clearFault(caughtUp bool) {
 	t.wake(maxSeq)
 }
 
-// setFault records a fault and tells everyone who waits.
+// setFault records a fault and notifies all waiters.
 func (t *tracker) setFault(f *Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -474,7 +470,7 @@ func (t *tracker) setFault(f *Fault) {
 	t.wake(maxSeq)
 }
 
-// reset starts over at seq, without a fault.
+// reset sets the position to seq, without a fault.
 func (t *tracker) reset(seq uint64, caught bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -501,7 +497,7 @@ func (t *tracker) reach(ctx context.Context, seq uint64) error {
 	return t.wait(ctx, seq, func() bool { return t.applied.Load() >= seq })
 }
 
-// awaitCaughtUp waits until nothing was pending for the first time.
+// awaitCaughtUp waits until the log was read to its end once.
 func (t *tracker) awaitCaughtUp(ctx context.Context) error {
 	return t.wait(ctx, maxSeq, func() bool { return t.caught })
 }

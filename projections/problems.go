@@ -21,9 +21,9 @@ import (
 )
 
 // Problems is the read model of what is wrong with the content of workspaces: faults and
-// warnings of each document, and names that documents use and that do not exist. What a
-// document says is kept with it (a review), and for each name which documents use it, so
-// that a change is followed by the documents that it concerns and by no others.
+// warnings of each document, and names that documents use and that do not exist. The review of
+// each document is stored, and for each name the documents that use it, so that a change leads
+// to new reviews of the affected documents only.
 //
 //	a{app}\0{workspace}\0{path}  nothing: an instance of the app
 //	b{workspace}\0{object}       problems of the object
@@ -33,17 +33,17 @@ import (
 //	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance, s:secret, e:event
 //	L…, M…, N…                   a bucket of the list under the same key in lower case
 //	s{workspace}\0{secret}       nothing: the secret has a value
-//	t{workspace}                 name and number of what is staged
-//	t{workspace}\0{n}            entries that were staged
+//	t{workspace}                 stagedName
+//	t{workspace}\0{n}            stagedFacts of one event
 //	u{app}                       publication: who publishes the app, and whether it still does
 //	v{app}\0{version}            config schema of a version of an app; version "": the newest
 //	w{workspace}                 workspaceFacts
-//	x{workspace}                 by path: what types of events begin with that a document computes
+//	x{workspace}                 by path: prefixes of the types of events that a document computes
 //	z{workspace}\0{path}         documentFacts
 //
-// A list is a bit for each of its buckets that has paths, and the buckets, so that a document
-// that enters a long list, or leaves it, writes a short one. Apply may be repeated: its keys are in
-// such an order that what says that a change was made comes after everything that follows from it.
+// A list consists of buckets, and a bit for each bucket that is not empty, so that adding a
+// document to a long list, or removing it, writes only a short bucket. Apply may be repeated: the
+// key that says that a change was made is written after everything that follows from the change.
 type Problems struct{}
 
 // Name implements Projection.
@@ -61,10 +61,9 @@ type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"`
-	// Kind and Name tell of a name that does not exist what it is the name of: call,
-	// event or secret. Of other problems they are empty. PerhapsMissing is the name of an
-	// automation of an app instance: which ones there are the content of the app tells, in
-	// the version that the instance has, and who reads problems leaves out those that exist.
+	// Kind and Name are set for a name that does not exist: call, event or secret. With kind
+	// PerhapsMissing it is the name of an automation of an app instance, which only the content
+	// of the installed version of the app can tell: readers of problems omit those that exist.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
 }
@@ -77,7 +76,7 @@ const (
 	MissingSecret  = "secret"
 )
 
-// documentFacts is what is known of a document.
+// documentFacts is what is stored about a document.
 type documentFacts struct {
 	automation.Review
 	App     string          `json:"app,omitempty"` // of an app instance
@@ -85,23 +84,23 @@ type documentFacts struct {
 	Config  json.RawMessage `json:"config,omitempty"`
 }
 
-// workspaceFacts is what is known of a workspace besides its documents.
+// workspaceFacts is what is stored about a workspace besides its documents.
 type workspaceFacts struct {
 	Declared []string `json:"declared,omitempty"` // names of secrets
 	Events   []string `json:"events,omitempty"`   // types that are declared
-	Apps     []string `json:"apps,omitempty"`     // that it publishes: others may emit what it listens to
-	// Unreachable are the repositories that have a problem.
+	Apps     []string `json:"apps,omitempty"`     // published apps: their users may emit the events that it listens to
+	// Unreachable are the repositories that the last operation could not reach.
 	Unreachable []string `json:"unreachable,omitempty"`
 }
 
-// problemsTx is the rows of one workspace.
+// problemsTx reads and writes the rows of one workspace in a transaction.
 type problemsTx struct {
 	getter
 	tx Tx
 	id string
 }
 
-// getter reads keys: of a transaction, or of a reader.
+// getter is a Tx or a readerGetter.
 type getter interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 }
@@ -163,8 +162,8 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 	return w.change(changes, touched)
 }
 
-// change replaces what is known of documents, nil for those that are gone, and looks again
-// at those that it concerns, and at those that were touched.
+// change replaces the facts of documents, nil for deleted ones, and reviews the affected
+// documents and the touched ones.
 func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool) error {
 	index := listChanges{}
 	var appeared, gone []string // names
@@ -220,7 +219,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 	return w.review(touched)
 }
 
-// putFacts stores what is known of a document.
+// putFacts stores the facts of a document.
 func (w problemsTx) putFacts(path string, old, next *documentFacts) error {
 	if old != nil && old.App != "" && (next == nil || next.App != old.App) {
 		if err := w.tx.Delete(instanceKey(old.App, w.id, path)); err != nil {
@@ -243,7 +242,7 @@ func instanceKey(appSlug, workspaceID, path string) []byte {
 	return scopedKey('a', appSlug, []byte(workspaceID+"\x00"+path))
 }
 
-// facts returns what is known of a document, nil when it is not there.
+// facts returns the facts of a document; nil when it does not exist.
 func (w problemsTx) facts(path string) (*documentFacts, error) {
 	body, ok, err := w.Get(scopedKey('z', w.id, []byte(path)))
 	if err != nil || !ok {
@@ -286,8 +285,8 @@ func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
 	return keys
 }
 
-// emitters keeps which documents emit events whose types are computed, and reports whether
-// that changed.
+// emitters stores which documents emit events with computed types, and reports whether that
+// changed.
 func (w problemsTx) emitters(olds, changes map[string]*documentFacts) (changed bool, err error) {
 	var all map[string][]string
 	for path, next := range changes {
@@ -326,7 +325,7 @@ func (w problemsTx) computed() (map[string][]string, error) {
 	return all, json.Unmarshal(body, &all)
 }
 
-// touch adds the paths of a list.
+// touch adds the paths of a list to touched.
 func (w problemsTx) touch(list []byte, touched map[string]bool) error {
 	filled, err := w.filledBuckets(list)
 	for bucket := range listBuckets {
@@ -345,10 +344,10 @@ func (w problemsTx) touch(list []byte, touched map[string]bool) error {
 	return err
 }
 
-// listBuckets is how many buckets a list has.
+// listBuckets is the number of buckets of a list.
 const listBuckets = 64
 
-// bucketOf returns in which bucket of a list a path is.
+// bucketOf returns the bucket of a path.
 func bucketOf(path string) int { return int(crc32.ChecksumIEEE([]byte(path)) % listBuckets) }
 
 // bucketKey is the key of a bucket of a list.
@@ -358,7 +357,7 @@ func bucketKey(list []byte, bucket int) []byte {
 	return key
 }
 
-// filledBuckets returns a bit for each bucket of a list that has paths.
+// filledBuckets returns a bit for each bucket of a list that is not empty.
 func (w problemsTx) filledBuckets(list []byte) (filled uint64, err error) {
 	value, ok, err := w.Get(list)
 	if err != nil || !ok {
@@ -376,10 +375,10 @@ func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) 
 	return paths, json.Unmarshal(body, &paths)
 }
 
-// listChanges are paths that enter lists, or leave them, by the key of the list.
+// listChanges are paths to add to lists (true) or to remove (false), by the key of the list.
 type listChanges map[string]map[string]bool
 
-// note notes in which lists a document is no more, and in which it is now.
+// note records the lists that a document leaves and enters.
 func (c listChanges) note(path string, before, after []string) {
 	change := func(keys, others []string, in bool) {
 		for _, key := range keys {
@@ -396,7 +395,7 @@ func (c listChanges) note(path string, before, after []string) {
 	change(after, before, true)
 }
 
-// apply changes the lists. It returns the keys of those that became empty, or are so no more.
+// apply changes the lists. It returns the keys of the lists that became empty or not empty.
 func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
 		list := []byte(key)
@@ -436,8 +435,8 @@ func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 	return flipped, nil
 }
 
-// changeBucket changes which of the changed paths are in a bucket, and reports whether it has any
-// paths then.
+// changeBucket adds the changed paths to a bucket or removes them, and reports whether the bucket
+// has paths afterwards.
 func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in map[string]bool) (has bool, err error) {
 	paths, err := w.bucket(list, bucket)
 	if err != nil {
@@ -456,7 +455,7 @@ func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in m
 	return true, setJSON(w.tx, bucketKey(list, bucket), paths)
 }
 
-// review looks again at documents.
+// review finds the problems of documents again.
 func (w problemsTx) review(touched map[string]bool) error {
 	for _, path := range slices.Sorted(maps.Keys(touched)) {
 		facts, err := w.facts(path)
@@ -524,8 +523,8 @@ func (w problemsTx) has(key []byte) (bool, error) {
 	return ok, err
 }
 
-// callable reports whether a name is that of an automation of the workspace, or begins
-// with that of an app instance.
+// callable reports whether a name is an automation of the workspace, or begins with the name of
+// an app instance.
 func (w problemsTx) callable(path, name string) (bool, error) {
 	if instance, _, ok := strings.Cut(name, "."); ok {
 		return w.has(scopedKey('z', w.id, []byte("imports/"+instance)))
@@ -540,8 +539,8 @@ func (w problemsTx) hasSecret(name string) (bool, error) {
 	return w.has(scopedKey('s', w.id, []byte(name)))
 }
 
-// emitted reports whether something in the workspace emits an event, or one that a pattern
-// fits. f is the document that listens, as it is to become.
+// emitted reports whether something in the workspace emits an event with a name, or one that
+// matches it as a pattern. f is the new version of the document that listens.
 func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
 	fits := func(prefix string) bool {
 		base := strings.TrimSuffix(name, "*")
@@ -579,8 +578,8 @@ func (w problemsTx) workspace() (f workspaceFacts, err error) {
 	return f, json.Unmarshal(body, &f)
 }
 
-// factsOf reads what an entry says. Of a document that is kept apart because of its size
-// its event tells it.
+// factsOf returns the facts of an entry. For a document that is stored apart because of its size,
+// the event contains them.
 func factsOf(e workspace.Entry) (f documentFacts) {
 	folder, _ := workspace.Folder(e.Path)
 	if folder == "imports" {
@@ -611,8 +610,8 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 	return f
 }
 
-// settings keeps what the settings of a workspace say. Documents that it concerns are
-// touched; nil: of settings that are no content.
+// settings stores the facts of the settings of a workspace, and adds the affected documents to
+// touched. touched is nil for settings that are not content.
 func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[string]bool) error {
 	before, err := w.workspace()
 	if err != nil {
@@ -657,7 +656,7 @@ func keysAt(m *document.Map, key string) (keys []string) {
 	return keys
 }
 
-// secrets notes which secrets have a value.
+// secrets stores which secrets have a value.
 func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
 	touched := map[string]bool{}
 	note := func(name string, has bool) error {
@@ -686,7 +685,7 @@ func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
 	return w.review(touched)
 }
 
-// repository notes whether a repository could be reached by the last operation that tried.
+// repository stores whether the last operation could reach its repository.
 func (w problemsTx) repository(e operation.Progress) error {
 	if e.RepositoryID == "" || e.Failure == nil && e.State != operation.StepDone {
 		return nil
@@ -716,13 +715,13 @@ func (w problemsTx) repository(e operation.Progress) error {
 	return errors.Join(setJSON(w.tx, scopedKey('w', w.id, nil), facts), w.set("repositories/"+e.RepositoryID, found))
 }
 
-// stagedFacts is what one event put down.
+// stagedFacts is what one event staged.
 type stagedFacts struct {
 	Path  string        `json:"path"`
 	Facts documentFacts `json:"facts"`
 }
 
-// stagedName is under which name parts were put down, and how many.
+// stagedName is the name under which parts are staged, and their number.
 type stagedName struct {
 	Name  string `json:"name"`
 	Parts int    `json:"parts"`
@@ -756,8 +755,8 @@ func (w problemsTx) dropStaged(at stagedName) error {
 	return w.tx.Delete(scopedKey('t', w.id, nil))
 }
 
-// unstage adds what was put down under a name. It is forgotten when something else is put
-// down: until then the change may be repeated.
+// unstage adds what was staged under a name to changes. It is deleted when something else is
+// staged: until then the change may be repeated.
 func (w problemsTx) unstage(name string, changes map[string]*documentFacts) error {
 	var at stagedName
 	if err := getJSON(w.tx, scopedKey('t', w.id, nil), &at); err != nil || at.Name != name {
@@ -775,14 +774,14 @@ func (w problemsTx) unstage(name string, changes map[string]*documentFacts) erro
 	return nil
 }
 
-// configSchema is the config schema that a workspace has since a sequence.
+// configSchema is the config schema of a workspace from a sequence on.
 type configSchema struct {
 	Seq    uint64          `json:"seq"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// maxSchemas is how many schemas of a workspace are known: versions of apps are made of
-// what the workspace was a while ago at most.
+// maxSchemas is how many schemas of a workspace are stored: a version of an app is made from a
+// recent revision of the workspace.
 const maxSchemas = 20
 
 func (w problemsTx) putSchema(seq uint64, config *document.Map) error {
@@ -804,8 +803,8 @@ func (w problemsTx) putSchema(seq uint64, config *document.Map) error {
 	return setJSON(w.tx, key, all[max(0, len(all)-maxSchemas):])
 }
 
-// publish keeps the config schema of the version of an app that was published, and checks
-// the instances that it concerns.
+// publish stores the config schema of the published version of an app, and checks the affected
+// instances.
 func (w problemsTx) publish(a app.App) error {
 	if len(a.Versions) == 0 {
 		return nil
@@ -848,7 +847,7 @@ func publicationKey(appSlug string) []byte { return append([]byte{'u'}, appSlug.
 
 func schemaKey(appSlug, version string) []byte { return scopedKey('v', appSlug, []byte(version)) }
 
-// unpublish notes that an app is published no more. Its instances run on.
+// unpublish stores that an app is not published any more. Its instances keep running.
 func (w problemsTx) unpublish(slug string) error {
 	var was publication
 	if err := getJSON(w.tx, publicationKey(slug), &was); err != nil || was.WorkspaceID == "" {
@@ -861,7 +860,8 @@ func (w problemsTx) unpublish(slug string) error {
 	return errors.Join(w.checkInstances(slug), w.setApp(was.WorkspaceID, slug, false))
 }
 
-// setApp notes that a workspace publishes an app: what it listens to may come from others.
+// setApp stores whether a workspace publishes an app: others may then emit the events that it
+// listens to.
 func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 	w.id = workspaceID
 	facts, err := w.workspace()
@@ -881,7 +881,7 @@ func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 	return w.review(touched)
 }
 
-// checkInstances looks again at the instances of an app.
+// checkInstances reviews the instances of an app.
 func (w problemsTx) checkInstances(slug string) error {
 	found := map[string]map[string]bool{}
 	prefix := scopedKey('a', slug, nil)
@@ -903,8 +903,8 @@ func (w problemsTx) checkInstances(slug string) error {
 	return err
 }
 
-// checkInstance returns what is wrong with an app instance and its config. An app that was
-// never published here is not checked: it may be built in.
+// checkInstance returns the problems of an app instance and its config. An app that was never
+// published here is not checked: it may be built in.
 func (w problemsTx) checkInstance(f documentFacts) (found []Problem, err error) {
 	body, known, err := w.Get(publicationKey(f.App))
 	if err != nil || !known {
@@ -935,7 +935,7 @@ func (w problemsTx) checkInstance(f documentFacts) (found []Problem, err error) 
 	return found, nil
 }
 
-// objectOf reads an object; null is none.
+// objectOf parses an object; nil for null.
 func objectOf(body []byte) (*value.Object, error) {
 	v, err := value.ParseJSON(string(body))
 	o, _ := v.(*value.Object)

@@ -20,31 +20,30 @@ import (
 	"svc/domain/feed"
 )
 
-// Runs is the read model of what automations did: runs, the trees that they consist
-// of, and the waits that these stand in. What executions were given and gave is in the
-// log and nowhere else.
+// Runs is the read model of runs: the runs, their trees, and the waits of their executions.
+// Inputs and outputs of executions are only in the log.
 //
-//	s{workspace}\0{seq}                  an event that counts, and what it is of
+//	s{workspace}\0{seq}                  an event that these rows depend on: its kind, and the tree, run or wait
 //	t{workspace}\0{tree}                 treeRow
-//	o{workspace}\0{run}\0{seq}           the tree that began or ended
-//	u{workspace}\0{tree}                 nothing: it began and did not end
+//	o{workspace}\0{run}\0{seq}           the tree that started or ended
+//	u{workspace}\0{tree}                 nothing: the tree is unfinished
 //	w{workspace}\0{wait}                 waitRow, JSON
-//	x{workspace}\0{wait}                 what it is for, JSON, of one that keeps events from starting anything else
-//	v{workspace}\0{run}\0{execution}\0{wait} nothing: the execution stands in it
-//	h{workspace}\0{run}\0{execution}     in how many waits it stands
-//	y{workspace}\0{seq}{wait}            PendingWait, JSON, of one that an execution stands in
-//	e{workspace}\0{wait}                 sequence that said last that it was fulfilled or expired
-//	p{workspace}\0{wait}                 nothing: events that it is for start nothing else
-//	q{workspace}\0{seq}{wait}            nothing: until this sequence they did not
+//	x{workspace}\0{wait}                 condition, JSON, of a wait that cancels triggers
+//	v{workspace}\0{run}\0{execution}\0{wait} nothing: a pending wait of the execution
+//	h{workspace}\0{run}\0{execution}     number of pending waits of the execution
+//	y{workspace}\0{seq}{wait}            PendingWait, JSON, of a pending wait
+//	e{workspace}\0{wait}                 sequence of the last event that says that it was fulfilled or expired
+//	p{workspace}\0{wait}                 nothing: a pending wait that cancels triggers
+//	q{workspace}\0{seq}{wait}            nothing: it cancelled triggers until this sequence
 //	r{workspace}\0{run}                  runRow
-//	l{workspace}\0{ms}{run}              status; ms is when the run began
-//	a{workspace}\0{automation}\0{ms}{run} the same of one automation
-//	n{workspace}\0{automation}\0{status} how many runs there are; automation "": of all
+//	l{workspace}\0{ms}{run}              status; ms is the start of the run
+//	a{workspace}\0{automation}\0{ms}{run} the same for one automation
+//	n{workspace}\0{automation}\0{status} number of runs; automation "": of all
 //
-// Everything follows from the events that are left: a row of numbers is what its trees
-// and executions add to it, and what an erased event added is taken away. Events are
-// erased from the oldest on, so that the beginning of a wait never outlives its end. How
-// something began that is not over is said again before it is erased: see Needed.
+// All rows depend only on events that are still in the log: a tally is the sum over trees and
+// executions, and what an erased event added is subtracted. The oldest events are erased first,
+// so the start of a wait is never kept longer than its end. The start of an unfinished tree or
+// a pending wait is recorded again before it is erased: see Needed.
 type Runs struct{}
 
 // Name implements Projection.
@@ -60,7 +59,7 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	w := runsTx{tx, ev.Stream.Scope}
 	if run := ev.Meta.CorrelationID; !IsIndexable(run) {
-		return nil // nothing that belongs together
+		return nil // the event belongs to no run
 	}
 	switch e := ev.Data.(type) {
 	case activity.TreeStarted:
@@ -85,38 +84,38 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// runsTx is the rows of one workspace.
+// runsTx reads and writes the rows of one workspace in a transaction.
 type runsTx struct {
 	tx          Tx
 	workspaceID string
 }
 
-// The kinds of events that count.
+// The kinds of events that rows depend on.
 const (
-	eventOfTree    byte = 'T' // it began or ended
-	eventOfCall    byte = 'N' // an execution that another one called
-	eventOfWait    byte = 'P' // it began
+	eventOfTree    byte = 'T' // a tree started or ended
+	eventOfCall    byte = 'N' // an execution ended that another one called
+	eventOfWait    byte = 'P' // a wait started
 	eventOfWaitEnd byte = 'E' // a wait ended
 )
 
-// recordEvent keeps what the event at a sequence is of.
+// recordEvent stores the kind of an event, and which tree, run or wait it is about.
 func (w runsTx) recordEvent(seq uint64, kind byte, rest string) error {
 	return w.tx.Set(scopedKey('s', w.workspaceID, seqKey(seq)), append([]byte{kind}, rest...))
 }
 
-// tally is what trees and executions add to their run.
+// tally is what trees and executions add up to in a run.
 type tally struct {
 	Trees      int
-	Open       int // of those, began and did not end
+	Open       int // unfinished trees
 	Waiting    int // executions that wait for an event or time
 	Failed     int
 	Cancelled  int
-	Executions int // that ended
+	Executions int // ended executions
 	Recorded   int
 	Truncated  int
 }
 
-// add adds to a tally, or takes away when by is -1.
+// add adds o to a tally, or subtracts it when by is -1.
 func (t tally) add(o tally, by int) tally {
 	return tally{
 		t.Trees + by*o.Trees, t.Open + by*o.Open, t.Waiting + by*o.Waiting, t.Failed + by*o.Failed, t.Cancelled + by*o.Cancelled,
@@ -124,14 +123,14 @@ func (t tally) add(o tally, by int) tally {
 	}
 }
 
-// What is kept of how an execution was recorded.
+// How much of an execution is in its recording.
 const (
 	notRecorded = iota
 	wholeRecorded
 	partRecorded
 )
 
-// recordedPartly is what an execution says whose record was cut off.
+// recordedPartly is the value of "recorded" when the recording was truncated.
 const recordedPartly = "truncated"
 
 func recordedState(value any) int {
@@ -144,7 +143,7 @@ func recordedState(value any) int {
 	return notRecorded
 }
 
-// executionTally is what an execution adds that ended.
+// executionTally returns what an ended execution adds to a tally.
 func executionTally(recorded int) tally {
 	t := tally{Executions: 1}
 	switch recorded {
@@ -156,7 +155,7 @@ func executionTally(recorded int) tally {
 	return t
 }
 
-// countExecution adds an execution that another one called.
+// countExecution adds an ended execution, which another one called, to its run.
 func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 	as := recordedState(e.Recorded)
 	return errors.Join(
@@ -164,7 +163,7 @@ func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 		w.updateRun(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.add(executionTally(as), 1) }))
 }
 
-// drop takes away what erased events added.
+// drop subtracts what erased events added.
 func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 	w := runsTx{tx, gone.WorkspaceID}
 	again := map[string]bool{}
@@ -196,7 +195,7 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 	return err
 }
 
-// parseMillis is a moment of the contract as a number, 0 when it is none.
+// parseMillis parses a timestamp of the API as milliseconds; 0 when it is not valid.
 func parseMillis(stamp string) int64 {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
@@ -206,32 +205,32 @@ func parseMillis(stamp string) int64 {
 }
 
 func parseTrigger(body json.RawMessage) (t activity.Trigger) {
-	_ = json.Unmarshal(body, &t) // what is no trigger is of no type
+	_ = json.Unmarshal(body, &t) // anything else is a trigger without a type
 	return t
 }
 
-// RunStatus is how a run is.
+// RunStatus is the status of a run.
 type RunStatus string
 
-// How a run can be.
+// The statuses of a run.
 const (
 	RunRunning   RunStatus = "running"
-	RunWaiting   RunStatus = "waiting" // all that runs waits for events or time
+	RunWaiting   RunStatus = "waiting" // every unfinished tree waits for an event or a time
 	RunSucceeded RunStatus = "succeeded"
-	RunFailed    RunStatus = "failed" // one of its trees did
+	RunFailed    RunStatus = "failed" // one of its trees failed
 	RunCancelled RunStatus = "cancelled"
 )
 
-// RunStatuses lists them.
+// RunStatuses lists the statuses of runs.
 func RunStatuses() []RunStatus {
 	return []RunStatus{RunRunning, RunWaiting, RunSucceeded, RunFailed, RunCancelled}
 }
 
-// runRow is what is known of a run.
+// runRow is the stored row of a run.
 type runRow struct {
 	tally
-	First runBegin // of the first tree that is known; its sequence is 0 when none is
-	End   runEnd   // of the last tree that ended; the same
+	First runBegin // of the first tree; sequence 0 when there is none
+	End   runEnd   // of the last tree that ended; sequence 0 when there is none
 }
 
 // runEnd is when a tree ended.
@@ -240,7 +239,7 @@ type runEnd struct {
 	At  int64 // ms
 }
 
-// addFact describes the run by what comes after all that it is described by.
+// addFact updates first start and last end of the run with a fact that is newer than both.
 func (r *runRow) addFact(f treeFact) {
 	if r.First.Seq == 0 {
 		r.First = f.runBegin
@@ -252,7 +251,7 @@ func (r *runRow) addFact(f treeFact) {
 
 func runEndOf(f treeFact) runEnd { return runEnd{f.Seq, f.StartedAt + f.Duration} }
 
-// status follows from what the trees are.
+// status computes the status from the tally.
 func (r runRow) status() RunStatus {
 	switch {
 	case r.Open > 0 && r.Waiting >= r.Open:
@@ -267,10 +266,10 @@ func (r runRow) status() RunStatus {
 	return RunSucceeded
 }
 
-// exists reports whether anything is known of the run.
+// exists reports whether the run has a tree.
 func (r runRow) exists() bool { return r.First.Seq > 0 && r.Trees > 0 }
 
-// entries are the keys of the lists that a run is in, without its status.
+// entries returns the keys of the run in the lists of runs.
 func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
 	if !r.exists() {
 		return nil
@@ -283,7 +282,7 @@ func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
 	return keys
 }
 
-// counters are the keys of the numbers that a run counts for.
+// counters returns the keys of the counters that count the run.
 func (r runRow) counters(workspaceID string) (keys [][]byte) {
 	if !r.exists() {
 		return nil
@@ -301,7 +300,7 @@ func runCounterKey(workspaceID, automationSlug string, status RunStatus) []byte 
 	return listKey('n', workspaceID, automationSlug, []byte(status))
 }
 
-// run reads a run; one that there is not has no numbers.
+// run reads the row of a run; the zero row when there is none.
 func (w runsTx) run(id string) (row runRow, err error) {
 	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
 	_, err = decodeRow(value, ok, err, &row)
@@ -328,7 +327,7 @@ func (w runsTx) updateRun(run string, change func(*runRow)) error {
 	return w.tx.Set(runKey(w.workspaceID, run), now.encode())
 }
 
-// updateLists keeps a run in its lists, and in the numbers of those.
+// updateLists updates the lists and counters of runs after a change of one run.
 func (w runsTx) updateLists(run string, old, now runRow) error {
 	was, is := old.entries(w.workspaceID, run), now.entries(w.workspaceID, run)
 	same := len(was) == len(is) && len(is) > 0 && string(was[len(was)-1]) == string(is[len(is)-1])
@@ -348,7 +347,7 @@ func (w runsTx) updateLists(run string, old, now runRow) error {
 	return w.updateCounters(old.counters(w.workspaceID), now.counters(w.workspaceID))
 }
 
-// updateCounters takes one away from some numbers, and adds one to others.
+// updateCounters decrements some counters and increments others.
 func (w runsTx) updateCounters(less, more [][]byte) error {
 	for _, of := range []struct {
 		keys [][]byte
@@ -379,7 +378,7 @@ func parseCount(value []byte) int64 {
 	return int64(n)
 }
 
-// refreshRun finds out anew what a run is described by, after something was taken away.
+// refreshRun reads first start and last end of a run again, after a fact was removed.
 func (w runsTx) refreshRun(run string) error {
 	first, err := w.findFact(run, false)
 	if err != nil {
@@ -392,8 +391,8 @@ func (w runsTx) refreshRun(run string) error {
 	return w.updateRun(run, func(r *runRow) { r.First, r.End = first.runBegin, runEndOf(last) })
 }
 
-// findFact returns the first fact of a run, or the last that says that a tree ended; the
-// zero fact when there is none.
+// findFact returns the first fact of a run, or with ended the last end of a tree; the zero
+// fact when there is none.
 func (w runsTx) findFact(run string, ended bool) (f treeFact, err error) {
 	prefix := listKey('o', w.workspaceID, run, nil)
 	var seq uint64
@@ -415,30 +414,30 @@ func (w runsTx) findFact(run string, ended bool) (f treeFact, err error) {
 	return f, err
 }
 
-// treeRow is what is known of a tree. One that an event or a schedule started and that
-// was interrupted is begun again: that is still the same tree.
+// treeRow is the stored row of a tree. A tree that an event or a schedule started is started
+// again after an interruption: it stays the same tree.
 type treeRow struct{ Facts []treeFact } // in the order of the log
 
-// treeFact says that a tree began, or ended.
+// treeFact is the start or the end of a tree.
 type treeFact struct {
 	runBegin
 	Run      string
-	Attempt  int    // of a beginning
-	Replica  string // of a beginning
-	Ended    int    // 1: it is an end
+	Attempt  int    // of a start
+	Replica  string // of a start
+	Ended    int    // 1: this is an end
 	Duration int64  // of an end, ms
-	Error    string // of an end: the name of what nobody caught
-	Recorded int    // of an end: one of the constants
+	Error    string // of an end: the name of the uncaught error
+	Recorded int    // of an end: notRecorded, wholeRecorded or partRecorded
 }
 
-// runBegin is how a tree, and with it a run, began.
+// runBegin is the start of a tree, and of the run if it is the first tree.
 type runBegin struct {
-	Seq         uint64 // of the event that says so
+	Seq         uint64 // of the event
 	StartedAt   int64  // ms
 	ExecutionID string // of the first execution
 	Automation  string
 	Trigger     activity.Trigger
-	Source      domain.Meta // what rights on events look at, without what is known besides
+	Source      domain.Meta // what permissions on events depend on; see sourceOf
 }
 
 func startOfTree(ev domain.Recorded, e activity.TreeStarted) treeFact {
@@ -459,7 +458,7 @@ func endOfTree(ev domain.Recorded, e activity.Executed) treeFact {
 	return f
 }
 
-// sourceOf is what is kept of who caused an event.
+// sourceOf returns the metadata of an event that is stored: who caused it.
 func sourceOf(m domain.Meta) domain.Meta {
 	return domain.Meta{
 		UserID: m.UserID, SessionID: m.SessionID, IP: m.IP, SocketID: m.SocketID, AutomationSlug: m.AutomationSlug,
@@ -467,8 +466,8 @@ func sourceOf(m domain.Meta) domain.Meta {
 	}
 }
 
-// treeKey names the tree that a fact is of: by the event that started it, so that it is
-// the same when it is begun again, or else by its first execution.
+// treeKey returns the key of the tree of a fact: the event that started it, which stays the
+// same when the tree is started again, or else its first execution.
 func (f treeFact) treeKey() string {
 	if f.Trigger.ID != "" && (f.Trigger.Type == activity.ByEvent || f.Trigger.Type == activity.BySchedule) {
 		return triggeredKey(f.Trigger.ID, f.Automation)
@@ -480,7 +479,7 @@ func triggeredKey(triggerID, automationSlug string) string {
 	return "e" + triggerID + "\x01" + automationSlug
 }
 
-// run is the run that the tree belongs to: one that is begun again may be of another.
+// run returns the run of the tree. A tree that is started again may move to another run.
 func (r treeRow) run() string {
 	if len(r.Facts) == 0 {
 		return ""
@@ -488,8 +487,8 @@ func (r treeRow) run() string {
 	return r.Facts[len(r.Facts)-1].Run
 }
 
-// open reports whether the tree began and did not end. How it began may be said again when
-// it has just ended.
+// open reports whether the tree is unfinished. Its start may be recorded again just after it
+// has ended, so the end is not necessarily the last fact.
 func (r treeRow) open() bool {
 	if len(r.Facts) == 0 {
 		return false
@@ -498,7 +497,7 @@ func (r treeRow) open() bool {
 	return !slices.ContainsFunc(r.Facts, func(f treeFact) bool { return f.Ended == 1 && f.ExecutionID == last })
 }
 
-// tally is what the tree adds to its run.
+// tally returns what the tree adds to its run.
 func (r treeRow) tally() (t tally) {
 	if len(r.Facts) == 0 {
 		return t
@@ -524,7 +523,7 @@ func (r treeRow) tally() (t tally) {
 // indexEntry is a key with its value.
 type indexEntry struct{ key, value []byte }
 
-// indexes are the keys by which a tree is found, with their values.
+// indexes returns the index entries of a tree.
 func (r treeRow) indexes(workspaceID, key string) (entries []indexEntry) {
 	for _, f := range r.Facts {
 		kind := factStart
@@ -539,7 +538,7 @@ func (r treeRow) indexes(workspaceID, key string) (entries []indexEntry) {
 	return entries
 }
 
-// What a fact says, in the list of its run.
+// The kind of a fact in the list of its run.
 const (
 	factStart byte = 'S'
 	factEnd   byte = 'E'
@@ -547,7 +546,7 @@ const (
 
 func treeRowKey(workspaceID, key string) []byte { return scopedKey('t', workspaceID, []byte(key)) }
 
-// tree reads a tree; one that there is not has no facts.
+// tree reads the row of a tree; the zero row when there is none.
 func (w runsTx) tree(key string) (row treeRow, err error) {
 	value, ok, err := w.tx.Get(treeRowKey(w.workspaceID, key))
 	_, err = decodeRow(value, ok, err, &row)
@@ -558,7 +557,7 @@ func (w runsTx) tree(key string) (row treeRow, err error) {
 func (w runsTx) addFact(f treeFact) error {
 	key := f.treeKey()
 	if !IsIndexable(key) {
-		return nil // none that the platform has made
+		return nil // the platform makes no such key
 	}
 	old, err := w.tree(key)
 	if err != nil {
@@ -580,8 +579,8 @@ func (w runsTx) addFact(f treeFact) error {
 	return errors.Join(w.refreshRun(old.run()), w.refreshRun(f.Run))
 }
 
-// removeFact takes an erased fact away from its tree, and notes the runs that are to be
-// described again.
+// removeFact removes an erased fact from its tree, and adds the runs that must be refreshed
+// to again.
 func (w runsTx) removeFact(key string, seq uint64, again map[string]bool) error {
 	old, err := w.tree(key)
 	if err != nil {
@@ -599,7 +598,7 @@ func (w runsTx) removeFact(key string, seq uint64, again map[string]bool) error 
 	return w.moveTree(old, now)
 }
 
-// putTree keeps a tree in the place of what it was.
+// putTree replaces the row of a tree and its index entries.
 func (w runsTx) putTree(key string, old, now treeRow) error {
 	was, is := old.indexes(w.workspaceID, key), now.indexes(w.workspaceID, key)
 	among := func(e indexEntry, others []indexEntry) bool {
@@ -627,13 +626,13 @@ func (w runsTx) putTree(key string, old, now treeRow) error {
 	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
 }
 
-// moveTree takes what a tree added away from its run, and adds what it is now to the run
-// that it belongs to. How those are described is up to the caller.
+// moveTree subtracts the old tally of a tree from its old run, and adds the new one to its new
+// run. The caller refreshes both runs.
 func (w runsTx) moveTree(old, now treeRow) error {
 	for _, row := range []struct {
 		treeRow
 		by int
-	}{{now, 1}, {old, -1}} { // in this order: a run that nothing is left of forgets when it began
+	}{{now, 1}, {old, -1}} { // add first: a run whose tally becomes zero loses its start
 		if row.run() == "" {
 			continue
 		}
@@ -644,32 +643,31 @@ func (w runsTx) moveTree(old, now treeRow) error {
 	return nil
 }
 
-// waitRow is what is known of a wait. Of one that is over only what is needed to tell
-// which events started nothing else meanwhile is kept.
+// waitRow is the stored row of a wait. An ended wait is stored only if it cancels triggers.
 type waitRow struct {
 	Run         string    `json:"run"`
 	ExecutionID string    `json:"executionId"`
-	Seq         uint64    `json:"seq"` // of its beginning
+	Seq         uint64    `json:"seq"` // of its start
 	At          time.Time `json:"at"`
 	EndSeq      uint64    `json:"endSeq,omitempty"`
 	EndAt       time.Time `json:"endAt,omitzero"`
 	ExpiresAt   int64     `json:"expiresAt"`         // ms
-	Cancels     bool      `json:"cancels,omitempty"` // what it is for is kept apart
+	Cancels     bool      `json:"cancels,omitempty"` // the condition is stored under 'x'
 }
 
-// waitConditionKey is where it is kept what a wait is for that keeps events from starting
-// anything else. It is never written again: one event may end many waits.
+// waitConditionKey is the key of the condition of a wait that cancels triggers. It is not part
+// of the row, which is written again when the wait ends: one event may end many waits.
 func waitConditionKey(workspaceID, id string) []byte { return scopedKey('x', workspaceID, []byte(id)) }
 
 func waitKey(workspaceID, id string) []byte { return scopedKey('w', workspaceID, []byte(id)) }
 
-// executionWaitKey names a wait that an execution stands in; without an id it is what the names
-// of all of them begin with.
+// executionWaitKey is the key of a pending wait of an execution; with an empty id, the prefix
+// of all of them.
 func executionWaitKey(workspaceID, run, executionID, id string) []byte {
 	return listKey('v', workspaceID, run, []byte(executionID+"\x00"+id))
 }
 
-// waitCountKey is where it is kept in how many waits an execution stands.
+// waitCountKey is the key of the number of pending waits of an execution.
 func waitCountKey(workspaceID, run, executionID string) []byte {
 	return listKey('h', workspaceID, run, []byte(executionID))
 }
@@ -686,7 +684,7 @@ func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
 	return row, row.Seq > 0, err
 }
 
-// startWait notes that an execution stands in a wait.
+// startWait stores a pending wait.
 func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 	if !IsIndexable(e.ID) || !IsIndexable(e.ExecutionID) {
 		return nil
@@ -698,7 +696,7 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 	if e.Since.IsZero() {
 		wait.Since = ev.At.UTC()
 	}
-	if err == nil && known && before.EndSeq == 0 { // it is said again
+	if err == nil && known && before.EndSeq == 0 { // the start is recorded again
 		err = w.removePending(before, e.ID)
 	}
 	if err != nil {
@@ -722,8 +720,8 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 	return w.changeWaitCount(row, 1)
 }
 
-// putWait notes that an execution still stands in a wait whose beginning is about to be
-// erased, unless the wait or its run has just ended.
+// putWait stores a wait whose start is recorded again because the old event will be erased,
+// unless the wait or its run has ended in the meantime.
 func (w runsTx) putWait(ev domain.Recorded, e activity.WaitPending) error {
 	if !IsIndexable(e.ID) {
 		return nil
@@ -739,8 +737,8 @@ func (w runsTx) putWait(ev domain.Recorded, e activity.WaitPending) error {
 	return w.startWait(ev, e)
 }
 
-// changeWaitCount changes in how many waits an execution stands, and how many executions of the
-// run stand in any.
+// changeWaitCount changes the number of pending waits of an execution, and with it the number
+// of waiting executions of the run.
 func (w runsTx) changeWaitCount(row waitRow, by int) error {
 	key := waitCountKey(w.workspaceID, row.Run, row.ExecutionID)
 	var before int
@@ -760,7 +758,7 @@ func (w runsTx) changeWaitCount(row waitRow, by int) error {
 	return w.updateRun(row.Run, func(r *runRow) { r.Waiting += by })
 }
 
-// removePending notes that an execution does not stand in a wait any more.
+// removePending removes a wait from the pending waits of its execution.
 func (w runsTx) removePending(row waitRow, id string) error {
 	if err := deleteKeys(w.tx, executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
 		return err
@@ -768,7 +766,7 @@ func (w runsTx) removePending(row waitRow, id string) error {
 	return w.changeWaitCount(row, -1)
 }
 
-// endWait notes that a wait is over.
+// endWait stores the end of a wait.
 func (w runsTx) endWait(ev domain.Recorded, id string) error {
 	if !IsIndexable(id) {
 		return nil
@@ -790,8 +788,7 @@ func (w runsTx) endWait(ev domain.Recorded, id string) error {
 		setJSON(w.tx, waitKey(w.workspaceID, id), row))
 }
 
-// endWaits notes that the waits are over that an execution stood in which ended: it was
-// stopped.
+// endWaits ends the pending waits of an execution that has ended: it was stopped.
 func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	if !IsIndexable(executionID) {
 		return nil
@@ -817,7 +814,7 @@ func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	return nil
 }
 
-// deleteWait forgets a wait whose beginning was erased, unless that was said again.
+// deleteWait deletes a wait whose start was erased, unless the start was recorded again.
 func (w runsTx) deleteWait(id string, seq uint64) error {
 	row, ok, err := w.wait(id)
 	if err != nil || !ok || row.Seq != seq {
@@ -831,23 +828,22 @@ func (w runsTx) deleteWait(id string, seq uint64) error {
 	return deleteKeys(w.tx, waitKey(w.workspaceID, id), waitConditionKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
 }
 
-// CancellingWait is a wait that keeps the events that it is for from starting anything
-// else: those that were recorded after it began, and not after it ended.
+// CancellingWait is a wait that cancels triggers: events that match its condition start no
+// automation if they are recorded between its start and its end.
 type CancellingWait struct {
 	ID            string
 	CorrelationID string
 	ExecutionID   string
-	Seq           uint64 // of its beginning in the activity log
+	Seq           uint64 // of its start in ACTIVITY
 	At            time.Time
-	EndSeq        uint64 // 0: it is not over
+	EndSeq        uint64 // 0: it is pending
 	EndAt         time.Time
 	ExpiresAt     time.Time
 	Wait          json.RawMessage // as the instruction has it
 }
 
-// Waits visits the waits of a workspace that keep events from starting anything else
-// and are not over, and those that ended at a sequence or after, with where they ended,
-// until visit returns false.
+// Waits visits the waits of a workspace that cancel triggers: the pending ones with end 0,
+// then those that ended at sequence since or later, until visit returns false.
 func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id string, end uint64) (more bool, err error)) error {
 	more := true
 	prefix := scopedKey('p', workspaceID, nil)
@@ -865,7 +861,7 @@ func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id st
 	})
 }
 
-// Cancelling returns one of them; ok is false when there is none.
+// Cancelling returns a wait that cancels triggers; ok is false when there is none.
 func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok bool, err error) {
 	var row waitRow
 	if ok, err = p.read(r, waitKey(workspaceID, id), &row); err != nil || !ok {
@@ -877,7 +873,7 @@ func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok
 	}, err == nil, err
 }
 
-// Pending reports whether an execution stands in a wait.
+// Pending reports whether a wait is pending.
 func (p Runs) Pending(r Reader, workspaceID, id string) (bool, error) {
 	if !IsIndexable(id) {
 		return false, nil
@@ -896,7 +892,7 @@ func (p Runs) read(r Reader, key []byte, into any) (ok bool, err error) {
 	return true, json.Unmarshal(value, into)
 }
 
-// PendingWait is a wait that an execution stands in.
+// PendingWait is a wait that has not ended.
 type PendingWait struct {
 	ID            string          `json:"id"`
 	CorrelationID string          `json:"correlationId"`
@@ -912,7 +908,7 @@ func pendingKey(workspaceID, id string, seq uint64) []byte {
 
 func endedWaitKey(workspaceID, id string) []byte { return scopedKey('e', workspaceID, []byte(id)) }
 
-// recordWaitEnd remembers, as long as its last event is kept, that there was a wait.
+// recordWaitEnd stores that a wait has ended, for as long as its last event is in the log.
 func (w runsTx) recordWaitEnd(ev domain.Recorded, id string) error {
 	if !IsIndexable(id) {
 		return nil
@@ -920,7 +916,7 @@ func (w runsTx) recordWaitEnd(ev domain.Recorded, id string) error {
 	return errors.Join(w.recordEvent(ev.Seq, eventOfWaitEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
 }
 
-// deleteWaitEnd forgets that there was a wait, unless an event that is kept says so, too.
+// deleteWaitEnd deletes that a wait has ended, unless a later event says so too.
 func (w runsTx) deleteWaitEnd(id string, seq uint64) error {
 	last, ok, err := w.tx.Get(endedWaitKey(w.workspaceID, id))
 	if err != nil || !ok || !bytes.Equal(last, seqKey(seq)) {
@@ -929,8 +925,8 @@ func (w runsTx) deleteWaitEnd(id string, seq uint64) error {
 	return w.tx.Delete(endedWaitKey(w.workspaceID, id))
 }
 
-// PendingWaits visits the waits of a workspace that executions stand in, the oldest first,
-// until visit returns false.
+// PendingWaits visits the pending waits of a workspace, the oldest first, until visit returns
+// false.
 func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait) (more bool)) error {
 	return r.Iterate(p, Span{Prefix: scopedKey('y', workspaceID, nil)}, func(_, value []byte) (bool, error) {
 		var wait PendingWait
@@ -941,7 +937,7 @@ func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait)
 	})
 }
 
-// PendingWait returns a wait that an execution stands in; ended is true when there was one.
+// PendingWait returns a pending wait; ended is true when the wait has ended.
 func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, pending, ended bool, err error) {
 	if !IsIndexable(id) {
 		return wait, false, false, nil
@@ -959,15 +955,14 @@ func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, p
 	return wait, false, ended || ok, err
 }
 
-// Needed is an event without which something could not go on that is not over.
+// Needed is an event that unfinished trees need in order to continue.
 type Needed struct {
 	Seq   uint64
-	Trees []UnfinishedTree // that need it, or one of them
+	Trees []UnfinishedTree // at least one of them needs the event
 }
 
-// Needed lists the events of a workspace, from one sequence up to and with another, that
-// trees need which began and did not end: how each was begun last, and in which waits those
-// of its run stand.
+// Needed lists the events of a workspace with sequences from one to another, both included,
+// that unfinished trees need: the last start of each tree, and the starts of pending waits.
 func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Needed, err error) {
 	open := map[string][]UnfinishedTree{} // by run
 	prefix := scopedKey('s', workspaceID, nil)
@@ -985,8 +980,8 @@ func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Neede
 	return all, err
 }
 
-// treesNeeding returns the trees that may need the event at a sequence, which is of something of
-// a kind. What was said again since then nobody needs.
+// treesNeeding returns the trees that may need the event at a sequence, which has a kind and is
+// about the tree or wait of. An event that was recorded again since then is not needed.
 func (p Runs) treesNeeding(r Reader, workspaceID string, seq uint64, kind byte, of string, open map[string][]UnfinishedTree) ([]UnfinishedTree, error) {
 	switch kind {
 	case eventOfTree:
@@ -1009,13 +1004,12 @@ func (p Runs) treesNeeding(r Reader, workspaceID string, seq uint64, kind byte, 
 	return nil, nil
 }
 
-// Rows of runs are read and written with every event of a run: as JSON they would take
-// longer than everything else. A row is its fields one after the other, each of them a
-// pointer to a text or a number.
+// Rows of runs are read and written with every event of a run, and JSON would dominate the cost.
+// A row is the concatenation of its fields: strings and varints.
 
 var errRunsRow = errors.New("a row of runs is damaged")
 
-// encodeFields appends fields to a row.
+// encodeFields appends fields, pointers to strings or numbers, to a row.
 func encodeFields(row []byte, fields []any) []byte {
 	for _, field := range fields {
 		switch v := field.(type) {
@@ -1065,12 +1059,12 @@ func decodeFields(row []byte, fields []any) (rest []byte, err error) {
 	return row, nil
 }
 
-// fields of a tally.
+// fields returns the fields of a tally in the order in which they are stored.
 func (t *tally) fields() []any {
 	return []any{&t.Trees, &t.Open, &t.Waiting, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated}
 }
 
-// fields of how something began.
+// fields returns the fields of a start in the order in which they are stored.
 func (b *runBegin) fields() []any {
 	t, s := &b.Trigger, &b.Source
 	return []any{
@@ -1079,7 +1073,7 @@ func (b *runBegin) fields() []any {
 	}
 }
 
-// fields of a fact.
+// fields returns the fields of a fact in the order in which they are stored.
 func (f *treeFact) fields() []any {
 	return append(f.runBegin.fields(), &f.Run, &f.Attempt, &f.Replica, &f.Ended, &f.Duration, &f.Error, &f.Recorded)
 }
@@ -1111,7 +1105,7 @@ func (r *runRow) decode(row []byte) error {
 	return err
 }
 
-// decodeRow reads a row into what it is of; ok is false when there is none.
+// decodeRow decodes a row that a Get returned; ok is false when there is none.
 func decodeRow(value []byte, found bool, err error, into interface{ decode(row []byte) error }) (ok bool, _ error) {
 	if err != nil || !found {
 		return false, err
@@ -1119,29 +1113,27 @@ func decodeRow(value []byte, found bool, err error, into interface{ decode(row [
 	return true, into.decode(value)
 }
 
-// Run is what one correlation id stands for: what made an automation run, and all that
-// came of it.
+// Run is everything that one trigger started, under one correlation id.
 type Run struct {
 	WorkspaceID   string
 	CorrelationID string
 	StartedAt     time.Time
-	EndedAt       time.Time // when the last tree ended; zero: none has
+	EndedAt       time.Time // end of the last tree; zero: no tree has ended
 	Status        RunStatus
 	Trigger       activity.Trigger // of the first tree
 	Automation    string           // of the first tree
 	Executions    int              // that ended
 	Recorded      any              // true, false, or "truncated"
-	StartedBy     string           // whoever caused the first tree: a user or key:{id}; "": nobody in particular
+	StartedBy     string           // who caused the first tree: a user id or key:{id}; "": a visitor or the platform
 
 	first runBegin
 }
 
-// HasEnded reports whether nothing of the run goes on.
+// HasEnded reports whether all trees of the run have ended.
 func (r Run) HasEnded() bool { return r.Status != RunRunning && r.Status != RunWaiting }
 
-// Event returns what rights on events are asked about when a run is shown that has no
-// event of its own yet: the end of its first execution, without what that was given and
-// gave.
+// Event returns the event that decides who may see the run, which may have no event yet: the
+// end of its first execution, without input and output.
 func (r Run) Event() *feed.Event {
 	return r.first.event(r.WorkspaceID, r.CorrelationID)
 }
@@ -1153,7 +1145,7 @@ func (b runBegin) event(workspaceID, run string) *feed.Event {
 		Trigger     activity.Trigger `json:"trigger"`
 	}{b.Automation, b.ExecutionID, b.Trigger})
 	if err != nil {
-		body = nil // texts only
+		body = nil // cannot happen: the fields are strings
 	}
 	source := b.Source
 	source.CorrelationID, source.ExecutionID = run, b.ExecutionID
@@ -1181,9 +1173,9 @@ func (r runRow) toRun(workspaceID, run string) Run {
 	return result
 }
 
-// isVisitor reports whether the user of an event is none: a visitor goes by the id that was
-// drawn for the session of a call. Automations may have chosen another session since; the
-// id is a UUID all the same, which those of users are not.
+// isVisitor reports whether the user id of an event is that of a visitor: it is the id of the
+// session. An automation may have set another session since then, but the user id is still a
+// UUID, and ids of users are not.
 func isVisitor(m domain.Meta) bool {
 	return m.UserID == m.SessionID || uuid.Validate(m.UserID) == nil
 }
@@ -1204,19 +1196,18 @@ func (p Runs) Get(r Reader, workspaceID, correlationID string) (run Run, ok bool
 
 // RunsQuery says which runs of a workspace are listed.
 type RunsQuery struct {
-	Automation string    // that the first tree executes; "": any
-	From       time.Time // when they began at the earliest
-	Before     time.Time // they began earlier; zero: whenever
+	Automation string    // of the first tree; "": any
+	From       time.Time // runs that started at this time or later
+	Before     time.Time // runs that started earlier; zero: no limit
 }
 
-// ListedRun is what a list tells of a run without reading it.
+// ListedRun is an entry of a list of runs.
 type ListedRun struct {
 	CorrelationID string
 	Status        RunStatus
 }
 
-// List visits the runs of a workspace, the last that began first, until visit returns
-// false.
+// List visits the runs of a workspace, the newest first, until visit returns false.
 func (p Runs) List(r Reader, workspaceID string, q RunsQuery, visit func(ListedRun) (more bool)) error {
 	prefix := scopedKey('l', workspaceID, nil)
 	if q.Automation != "" {
@@ -1241,8 +1232,8 @@ func (p Runs) List(r Reader, workspaceID string, q RunsQuery, visit func(ListedR
 // ceilMillis is the first millisecond that is not before a time.
 func ceilMillis(at time.Time) int64 { return at.Add(time.Millisecond - 1).UnixMilli() }
 
-// Count returns how many runs of a workspace there are that began with an automation,
-// "" for any, and have a status, "" for any.
+// Count returns the number of runs of a workspace whose first tree executes an automation, ""
+// for any, and that have a status, "" for any.
 func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStatus) (n int, err error) {
 	if automationSlug != "" && !IsIndexable(automationSlug) {
 		return 0, nil
@@ -1261,30 +1252,29 @@ func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStat
 	return n, nil
 }
 
-// UnfinishedTree is a tree that began and did not end.
+// UnfinishedTree is a tree that has started and not ended.
 type UnfinishedTree struct {
 	WorkspaceID   string
 	CorrelationID string
-	ExecutionID   string // of its first execution, as it was begun last
+	ExecutionID   string // first execution of the last attempt
 	Automation    string
 	Trigger       activity.Trigger
-	Attempt       int    // how often it was begun
-	Replica       string // the node that began it last
+	Attempt       int    // how often it was started
+	Replica       string // the node that started it last
 	StartedAt     time.Time
 
 	first runBegin
 }
 
-// Event is that of Run, for the tree.
+// Event is Run.Event for the tree.
 func (t UnfinishedTree) Event() *feed.Event { return t.first.event(t.WorkspaceID, t.CorrelationID) }
 
-// Unfinished visits the trees of all workspaces that began and did not end, until visit
-// returns false.
+// Unfinished visits the unfinished trees of all workspaces, until visit returns false.
 func (p Runs) Unfinished(r Reader, visit func(UnfinishedTree) (more bool)) error {
 	return p.UnfinishedIn(r, func(string) bool { return true }, visit)
 }
 
-// UnfinishedIn is Unfinished for the workspaces that are wanted. Of others nothing is read.
+// UnfinishedIn is Unfinished for the wanted workspaces. It reads nothing of the others.
 func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit func(UnfinishedTree) (more bool)) error {
 	return r.Iterate(p, Span{Prefix: []byte{'u'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		workspaceID, tree, _ := strings.Cut(string(key[1:]), "\x00")
@@ -1296,7 +1286,7 @@ func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit
 	})
 }
 
-// Refresh returns what became of a tree since it was read; open is false when it ended.
+// Refresh reads a tree again; open is false when it has ended.
 func (p Runs) Refresh(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
 	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first}.treeKey())
 }
@@ -1311,8 +1301,8 @@ func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string)
 	return p.openTree(r, workspaceID, key)
 }
 
-// Open lists the trees of a run that began and did not end, in the order in which they
-// began; at most so many are looked for.
+// Open lists the unfinished trees among the first trees of a run, in the order of their start;
+// it looks at no more than most trees.
 func (p Runs) Open(r Reader, workspaceID, correlationID string, most int) (trees []UnfinishedTree, err error) {
 	var keys []string
 	seen := map[string]bool{}
@@ -1349,14 +1339,14 @@ func (p Runs) openTree(r Reader, workspaceID, key string) (t UnfinishedTree, ok 
 	}, true, nil
 }
 
-// tree reads a tree; one that there is not has no facts.
+// tree reads the row of a tree; the zero row when there is none.
 func (p Runs) tree(r Reader, workspaceID, key string) (row treeRow, err error) {
 	value, ok, err := r.Get(p, treeRowKey(workspaceID, key))
 	_, err = decodeRow(value, ok, err, &row)
 	return row, err
 }
 
-// attempts is how often a tree was begun.
+// attempts returns how often a tree was started.
 func (r treeRow) attempts() (n int) {
 	for _, f := range r.Facts {
 		n = max(n, f.Attempt, 1)
@@ -1364,8 +1354,8 @@ func (r treeRow) attempts() (n int) {
 	return n
 }
 
-// Ended tells of the tree that an event or a schedule starts for an automation: how
-// often it was begun, and whether it ended.
+// Ended returns how often the tree that an event or a schedule starts for an automation was
+// started, and whether it has ended.
 func (p Runs) Ended(r Reader, workspaceID, triggerID, automationSlug string) (attempts int, ended bool, err error) {
 	key := triggeredKey(triggerID, automationSlug)
 	if !IsIndexable(key) {

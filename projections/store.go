@@ -12,15 +12,14 @@ import (
 	"svc/domain"
 )
 
-// Tx is what a Projection may touch: its own keys in the generation that is
-// being written, and nothing else. It sees the writes of earlier events of the
-// same batch. It is valid during Apply only.
+// Tx gives a Projection access to its own keys in the generation that is written. It sees the
+// writes of earlier events of the same batch. It is valid during Apply only.
 type Tx struct {
 	keys keys
 	area []byte
 }
 
-// keys is where a generation is written: a transaction, or a bulk.
+// keys is a transaction or a bulk, which a generation is written to.
 type keys interface {
 	get(key []byte) (value []byte, ok bool, err error)
 	set(key, value []byte) error
@@ -34,9 +33,8 @@ func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 	return tx.keys.get(join(tx.area, key))
 }
 
-// Set stores value under key. Value must not change afterwards. What one event
-// changes in one projection must stay below 1 MiB, values over 1 MiB left out
-// of account: they are kept apart.
+// Set stores value under key. Value must not change afterwards. The changes of one event in one
+// projection must stay below 1 MiB, without values over 1 MiB: those are in the value log.
 func (tx Tx) Set(key, value []byte) error {
 	return tx.keys.set(join(tx.area, key), value)
 }
@@ -133,7 +131,7 @@ func visitItem(item *badger.Item, skip int, keysOnly bool, visit func(key, value
 	return more, err
 }
 
-// start is the key to seek: going down, that is one past all keys of the span.
+// start returns the key to seek: descending, that is a key after all keys of the span.
 func (s Span) start(area []byte) []byte {
 	switch {
 	case s.From != nil:
@@ -151,12 +149,12 @@ func join(area, key []byte) []byte {
 
 // The key layout of the store:
 //
-//	m/live                               which generation serves, and its shape
-//	n{generation}                        there is, or may be, such a generation
+//	m/live                               the live generation, and its fingerprint
+//	n{generation}                        the generation exists, or may exist
 //	g{generation}c{log}                  checkpoint of a log
 //	g{generation}d{projection}\x00{key}  what the projection stored
 //	m/snapshots                          which log the snapshots are of
-//	s{version}{stream}                   aggregate snapshots, of no generation
+//	s{version}{stream}                   aggregate snapshots, which belong to no generation
 const (
 	numberSpace     = 'n'
 	generationSpace = 'g'
@@ -167,8 +165,8 @@ const (
 	extentKey       = "m/snapshots"
 )
 
-// generation is one complete set of read models. It is immutable: what it holds
-// is in the store, this is only where.
+// generation is one complete set of read models. It has only the prefixes of its keys, and is
+// immutable.
 type generation struct {
 	num   uint32
 	areas map[string][]byte // key prefix of each projection, by name
@@ -196,9 +194,8 @@ func numberKey(num uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{numberSpace}, num)
 }
 
-// generations lists the numbers of all generations that may have a key. It
-// reads the list rather than the keys, because those that were just deleted
-// take long to pass by.
+// generations lists the numbers of all generations that may have keys. It reads the list and not
+// the keys, because skipping deleted keys takes long.
 func generations(txn *badger.Txn) (nums []uint32, err error) {
 	err = iterate(txn, []byte{numberSpace}, Span{KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		if len(key) == 4 {
@@ -209,7 +206,7 @@ func generations(txn *badger.Txn) (nums []uint32, err error) {
 	return nums, err
 }
 
-// dropBatch bounds how many keys one deleting transaction holds.
+// dropBatch is the maximal number of keys that one transaction deletes.
 const dropBatch = 1000
 
 // dropPrefix deletes every key under prefix, in small transactions, so that

@@ -16,17 +16,17 @@ import (
 	"svc/domain/distinct"
 )
 
-// Usage is the read model of how much workspaces are used: who and what came on which
-// day, and what apps say of themselves. Days are those of UTC.
+// Usage is the read model of the usage of workspaces: transactions, sessions and users per day,
+// and metrics that apps report. Days are in UTC.
 //
-//	s{workspace}\0{seq}              the space of an event that counts, and its day
-//	i{workspace}\0{day}{seq}         an interaction: the time of day, and each id that counts
-//	d{workspace}\0{day}{kind}{id}    how many interactions of the day have the id
-//	u{workspace}\0{day}{seq}         what an app said, JSON
-//	m{workspace}\0{day}              what all apps of the day come to, JSON
+//	s{workspace}\0{seq}              where the row of an event is: i or u, and the day
+//	i{workspace}\0{day}{seq}         an interaction: the time of day, and the ids that it counts for
+//	d{workspace}\0{day}{kind}{id}    number of interactions of the day with the id
+//	u{workspace}\0{day}{seq}         usageReport, JSON
+//	m{workspace}\0{day}              gauges of the day, JSON
 //
-// Ids are hashes. What a day comes to is kept for reading, what each event added for
-// the day on which the event is erased, and for parts of days.
+// Ids are hashes. The sums per day answer queries. The row of each event is for queries of parts
+// of a day, and is subtracted from its day when the event is erased.
 type Usage struct{}
 
 // Name implements Projection.
@@ -64,7 +64,7 @@ type countedID [1 + idLength]byte
 
 const idLength = 8
 
-// countedIDs lists what an interaction counts for.
+// countedIDs lists the ids that an interaction counts for.
 func countedIDs(m domain.Meta, trigger string) (ids []countedID) {
 	add := func(kind byte, id string) {
 		if id != "" {
@@ -98,7 +98,7 @@ func (u Usage) addInteraction(tx Tx, ev domain.Recorded, ids []countedID) error 
 	return u.putRow(tx, ev, 'i', row)
 }
 
-// putRow stores what an event added, in a space.
+// putRow stores the row of an event, and where it is.
 func (Usage) putRow(tx Tx, ev domain.Recorded, space byte, row []byte) error {
 	day := dayOf(ev.At)
 	if err := tx.Set(scopedKey('s', ev.Stream.Scope, seqKey(ev.Seq)), append([]byte{space}, dayKey(day)...)); err != nil {
@@ -107,7 +107,7 @@ func (Usage) putRow(tx Tx, ev domain.Recorded, space byte, row []byte) error {
 	return tx.Set(usageKey(space, ev.Stream.Scope, day, ev.Seq), row)
 }
 
-// changeCount adds to how many interactions of a day have an id, or takes one away.
+// changeCount changes the number of interactions of a day with an id.
 func (Usage) changeCount(tx Tx, workspaceID string, day uint32, id countedID, by int) error {
 	key := scopedKey('d', workspaceID, append(dayKey(day), id[:]...))
 	value, _, err := tx.Get(key)
@@ -121,7 +121,7 @@ func (Usage) changeCount(tx Tx, workspaceID string, day uint32, id countedID, by
 	return tx.Set(key, binary.AppendUvarint(nil, n))
 }
 
-// drop takes away what erased events added.
+// drop subtracts what erased events added.
 func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	again := map[uint32]bool{}
 	err := eachErased(tx, 's', gone, func(key, value []byte) error {
@@ -150,7 +150,7 @@ func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	return err
 }
 
-// removeInteraction takes an interaction away from its day.
+// removeInteraction subtracts an interaction from its day.
 func (u Usage) removeInteraction(tx Tx, workspaceID string, day uint32, key []byte) error {
 	row, _, err := tx.Get(key)
 	if err != nil {
@@ -185,13 +185,13 @@ func usageKey(space byte, workspaceID string, day uint32, seq uint64) []byte {
 	return scopedKey(space, workspaceID, append(dayKey(day), seqKey(seq)...))
 }
 
-// maxExactIDs is up to how many ids of a kind are told apart one by one. Beyond, they
-// are counted about, within a fixed amount of memory.
+// maxExactIDs is the number of ids of a kind up to which the count is exact. Beyond, it is
+// estimated within a fixed amount of memory.
 const maxExactIDs = 1 << 20
 
 // idCount counts different ids. The nil idCount has none.
 type idCount struct {
-	ids    []uint64 // some of them several times
+	ids    []uint64 // with duplicates
 	sketch *distinct.Sketch
 }
 
@@ -213,7 +213,7 @@ func (n *idCount) add(id uint64) {
 	n.ids = nil
 }
 
-// compact leaves each id once.
+// compact removes duplicates.
 func (n *idCount) compact() {
 	slices.Sort(n.ids)
 	n.ids = slices.Compact(n.ids)
@@ -231,7 +231,7 @@ func (n *idCount) total() int {
 	return len(n.ids)
 }
 
-// usageReport is what an app said of itself in one event.
+// usageReport is one event in which an app reports metrics.
 type usageReport struct {
 	At       time.Time         `json:"at"`
 	App      string            `json:"app"`
@@ -244,8 +244,8 @@ type metric struct {
 	Action string  `json:"action"` // set or increment
 }
 
-// parseUsageReport returns what an event says of the app instance that emitted it: {instance}.usage
-// does, and usage. What anybody else emits under such a name says nothing.
+// parseUsageReport parses an event {instance}.usage or usage of an app instance. An event with
+// such a name that was emitted by anybody else is not a report.
 func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	kind, instance := ev.Data.EventType(), ev.Meta.AppInstance
 	if _, void := ev.Data.(domain.Void); void || instance == "" || kind != "usage" && kind != instance+".usage" {
@@ -254,7 +254,7 @@ func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	s := usageReport{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
 	var body struct{ Metrics map[string]json.RawMessage }
 	if json.Unmarshal(ev.Body, &body) != nil {
-		return usageReport{}, false // an event of this name that is about something else
+		return usageReport{}, false // an event with this name and other content
 	}
 	for name, text := range body.Metrics {
 		var m metric
@@ -265,7 +265,7 @@ func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	return s, len(s.Metrics) > 0
 }
 
-// gauge is what a metric comes to: what it was set to last, and what was added since.
+// gauge is the value of a metric: the last value that was set, and what was added since.
 type gauge struct {
 	Set   *float64 `json:"set,omitempty"`
 	Added float64  `json:"added,omitempty"`
@@ -278,7 +278,7 @@ func (m gauge) value() float64 {
 	return m.Added
 }
 
-// addFinite adds, but for a sum that no number can hold.
+// addFinite adds two numbers, and returns a when the sum overflows.
 func addFinite(a, b float64) float64 {
 	if sum := a + b; !math.IsInf(sum, 0) {
 		return sum
@@ -286,7 +286,7 @@ func addFinite(a, b float64) float64 {
 	return a
 }
 
-// merge returns what a metric comes to when another stretch of time follows.
+// merge returns the gauge of two consecutive periods.
 func (m gauge) merge(next gauge) gauge {
 	if next.Set != nil {
 		return next
@@ -328,14 +328,14 @@ func (all gauges) addAll(others gauges) {
 	}
 }
 
-// maxGauges bounds what is kept of the metrics of one day, in bytes. A day with more
-// of them is read from what each event said.
+// maxGauges is the maximal size of the gauges of one day, in bytes. A day with more is computed
+// from its reports.
 const maxGauges = 16 << 10
 
-// gaugesOmitted is what is kept of such a day.
+// gaugesOmitted is stored for such a day.
 const gaugesOmitted = "null"
 
-// addReport adds what an app said to its day.
+// addReport adds a report to its day.
 func (u Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	row, err := json.Marshal(s)
 	if err != nil {
@@ -355,7 +355,7 @@ func (u Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	return u.putRow(tx, ev, 'u', row)
 }
 
-// addToDay returns what is kept of a day when an app has said something more.
+// addToDay returns the stored gauges of a day with one more report.
 func addToDay(value []byte, s usageReport) ([]byte, error) {
 	if string(value) == gaugesOmitted {
 		return value, nil
@@ -374,8 +374,8 @@ func addToDay(value []byte, s usageReport) ([]byte, error) {
 	return value, err
 }
 
-// rebuildDay makes anew what is kept of a day, out of what is left of it: numbers that
-// were added cannot be taken away again without a trace.
+// rebuildDay computes the gauges of a day again from the reports that are left: subtracting
+// floating-point numbers does not restore the old sum.
 func (Usage) rebuildDay(tx Tx, workspaceID string, day uint32) error {
 	var value []byte
 	err := tx.Iterate(Span{Prefix: scopedKey('u', workspaceID, dayKey(day))}, func(_, row []byte) (bool, error) {
@@ -396,7 +396,7 @@ func (Usage) rebuildDay(tx Tx, workspaceID string, day uint32) error {
 	return tx.Set(key, value)
 }
 
-// UsageTotal is how many different ones there were.
+// UsageTotal has the numbers of distinct transactions, sessions and users.
 type UsageTotal struct {
 	Transactions         int `json:"transactions"`
 	HTTPTransactions     int `json:"httpTransactions"`
@@ -406,25 +406,25 @@ type UsageTotal struct {
 	Users                int `json:"users"`
 }
 
-// CustomUsage is what apps say of themselves, by metric.
+// CustomUsage has the values of the metrics that apps report, by name.
 type CustomUsage struct {
 	Custom map[string]float64 `json:"custom"`
 }
 
-// AppUsage is what the instances of an app come to.
+// AppUsage is the usage of an app and its instances.
 type AppUsage struct {
 	Slug      string          `json:"slug"`
 	Total     CustomUsage     `json:"total"`
 	Instances []InstanceUsage `json:"appInstances,omitempty"`
 }
 
-// InstanceUsage is one of them.
+// InstanceUsage is the usage of an app instance.
 type InstanceUsage struct {
 	Slug  string      `json:"slug"`
 	Total CustomUsage `json:"total"`
 }
 
-// Sum returns the usage of a workspace from a time on, up to another.
+// Sum returns the usage of a workspace from a time to another, which is not included.
 func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal, []AppUsage, error) {
 	s := usageSum{usage: u, r: r, workspaceID: workspaceID, ids: map[byte]*idCount{}, gauges: gauges{}}
 	first, last := dayOf(from), dayOf(to)
@@ -442,7 +442,7 @@ func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal
 	return s.total(), s.apps(), err
 }
 
-// usageSum is a sum that is being made, in the order of time.
+// usageSum adds up usage, in the order of time.
 type usageSum struct {
 	usage       Usage
 	r           Reader
@@ -491,8 +491,8 @@ func (s *usageSum) addWholeDays(first, last uint32) error {
 	return err
 }
 
-// iterateDays visits the keys of a space that are of days from first on, without last; rest
-// is what follows the day.
+// iterateDays visits the keys of a space for the days from first on, without last; rest is the
+// key after the day.
 func (s *usageSum) iterateDays(space byte, first, last uint32, keysOnly bool, visit func(day uint32, rest, value []byte) error) error {
 	prefix := scopedKey(space, s.workspaceID, nil)
 	span := Span{Prefix: prefix, From: scopedKey(space, s.workspaceID, dayKey(first)), KeysOnly: keysOnly}
@@ -507,7 +507,7 @@ func (s *usageSum) iterateDays(space byte, first, last uint32, keysOnly bool, vi
 	})
 }
 
-// addPart adds what happened on a day from a time on, up to another.
+// addPart adds the part of a day from a time to another.
 func (s *usageSum) addPart(day uint32, from, to time.Time) error {
 	err := s.iterateDays('i', day, day+1, false, func(_ uint32, _, row []byte) error {
 		at := startOf(day).Add(time.Duration(binary.BigEndian.Uint32(row)) * time.Millisecond)
@@ -522,7 +522,7 @@ func (s *usageSum) addPart(day uint32, from, to time.Time) error {
 	return s.addReports(day, from, to)
 }
 
-// addReports adds what apps said on a day from a time on, up to another.
+// addReports adds the reports of a day from a time to another.
 func (s *usageSum) addReports(day uint32, from, to time.Time) error {
 	return s.iterateDays('u', day, day+1, false, func(_ uint32, _, row []byte) error {
 		var one usageReport
@@ -536,7 +536,7 @@ func (s *usageSum) addReports(day uint32, from, to time.Time) error {
 	})
 }
 
-// total counts the ids.
+// total returns the numbers of distinct ids.
 func (s *usageSum) total() UsageTotal {
 	different := func(kind byte) int { return s.ids[kind].total() }
 	return UsageTotal{
@@ -545,7 +545,7 @@ func (s *usageSum) total() UsageTotal {
 	}
 }
 
-// apps lists what the metrics come to.
+// apps lists the metrics by app and instance.
 func (s *usageSum) apps() []AppUsage {
 	list := []AppUsage{}
 	for _, slug := range slices.Sorted(maps.Keys(s.gauges)) {

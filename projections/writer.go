@@ -33,14 +33,14 @@ type writer struct {
 	key     []byte // of the checkpoint
 	metrics *metrics
 	now     func() time.Time
-	// bulk takes what is applied, up to a flush. It is nil for the live generation.
+	// bulk buffers writes until a flush. It is nil for the live generation.
 	bulk *bulk
-	// audit takes note of events and of gaps, which are then no fault. It is nil
-	// but for a verification.
+	// audit records events and gaps; a gap is then not a fault. It is set only for a
+	// verification.
 	audit *LogReport
 }
 
-// targetProjection is a projection with the place of its keys.
+// targetProjection is a projection with the prefix of its keys.
 type targetProjection struct {
 	Projection
 	area []byte
@@ -56,8 +56,8 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 	return w
 }
 
-// apply applies events, leaving out those that were applied before. When it
-// fails, everything before the event at fault has been applied.
+// apply applies events, except those that were applied before. When it fails, all events before
+// the one that failed have been applied.
 func (w *writer) apply(events []domain.Recorded) error {
 	if w.bulk != nil {
 		return w.collect(events)
@@ -81,7 +81,7 @@ func (w *writer) apply(events []domain.Recorded) error {
 	return nil
 }
 
-// batchLength returns how many of events make one transaction.
+// batchLength returns how many of events go into one transaction.
 func batchLength(events []domain.Recorded) int {
 	size := 0
 	for i, ev := range events {
@@ -115,8 +115,8 @@ func (w *writer) applySplit(events []domain.Recorded) error {
 	return err
 }
 
-// commit applies events and moves the checkpoint, all or nothing. When it fails
-// on one of them, n is how many come before it.
+// commit applies events and moves the checkpoint, all or nothing. When one of them fails, n is
+// the number of events before it.
 func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 	started := w.now()
 	txn := w.db.NewTransaction(true)
@@ -151,8 +151,8 @@ func (w *writer) moveTo(txn *badger.Txn, at checkpoint) error {
 	return nil
 }
 
-// applyPerProjection applies one event with a transaction for each projection. The
-// checkpoint tells how many have done so, so that each applies it once.
+// applyPerProjection applies one event with a transaction for each projection. The checkpoint
+// counts the projections that are done, so that each applies the event once.
 func (w *writer) applyPerProjection(ev domain.Recorded) error {
 	counts, err := w.check(w.at, ev)
 	if err != nil || !counts {
@@ -188,7 +188,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 // moves the checkpoint when all of it is written.
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
-	parts.partial = true // others were written before
+	parts.partial = true // the store already has keys
 	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpo
 	return w.moveTo(txn, at)
 }
 
-// groupLength returns how many of events, from the first on, are of one message.
+// groupLength returns how many of events, from the first on, belong to one message.
 func groupLength(events []domain.Recorded) int {
 	n := 1
 	for n < len(events) && events[n].Group == events[0].Group {
@@ -209,9 +209,9 @@ func groupLength(events []domain.Recorded) int {
 	return n
 }
 
-// applyGroup hands events of one message, as far as they follow at, to every projection of the log, and
-// moves at behind them. It returns how many there were; when it fails, how many of the group come before
-// the one at fault.
+// applyGroup applies the events of one message that come after at with every projection of the log, and
+// moves at. It returns the number of events; when it fails, the number of events of the group before the
+// one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
 	counted := group[:0:0]
 	for i, ev := range group {
@@ -236,7 +236,7 @@ func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n
 	return n, nil
 }
 
-// check tells whether ev, which follows at, is to be applied, or is a fault.
+// check reports whether ev, which follows at, must be applied; an error is a fault.
 func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err error) {
 	if w.log == domain.State && ev.Seq != at.Seq+1 {
 		if err := w.addGap(at.Seq+1, ev.Seq-1); err != nil {
@@ -248,7 +248,7 @@ func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err erro
 	}
 	switch e := ev.Data.(type) {
 	case domain.Void:
-		return false, nil // it takes a place in the log, but never counted
+		return false, nil // a void event has a sequence, but no effect
 	case domain.Unknown:
 		if w.log == domain.State {
 			return false, &Fault{Kind: FaultUnknown, Log: w.log, From: ev.Seq, To: ev.Seq,
@@ -258,7 +258,7 @@ func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err erro
 	return true, nil
 }
 
-// addGap deals with sequences that STATE should hold and does not.
+// addGap handles sequences that are missing in STATE: a fault, or an entry of the audit.
 func (w *writer) addGap(from, to uint64) error {
 	if w.audit == nil {
 		return newGapFault(w.log, from, to)
@@ -267,8 +267,8 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message, and makes a fault of an error and of a panic alike. It returns
-// the sequence of the event at fault.
+// applyRecovered applies events of one message. An error and a panic both become a fault. It returns the
+// sequence of the event that failed.
 func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
@@ -295,9 +295,9 @@ func (s targetProjection) newFault(ev domain.Recorded, err error) error {
 	return &Fault{Kind: FaultApply, Log: ev.Log, Projection: s.Name(), From: ev.Seq, To: ev.Seq, Message: err.Error(), Err: err}
 }
 
-// finishAt accounts for the end of the log, which is known to have reached last
-// before it said that nothing is pending. What STATE did not deliver is missing;
-// what ACTIVITY did not deliver was purged.
+// finishAt handles the end of the log, which had reached last before it reported that nothing is
+// pending. Events that STATE did not deliver are missing; events that ACTIVITY did not deliver
+// were purged.
 func (w *writer) finishAt(last uint64) error {
 	if w.at.Seq >= last {
 		return nil
@@ -318,26 +318,25 @@ func (w *writer) finishAt(last uint64) error {
 }
 
 const (
-	bulkBytes = 16 << 20 // what a bulk holds before it is written out
-	bulkEntry = 128      // what an entry takes besides its key and value
+	bulkBytes = 16 << 20 // size at which a bulk is flushed
+	bulkEntry = 128      // overhead of an entry besides its key and value
 )
 
-// bulk holds the writes to a generation that nobody reads yet: what an event
-// overwrites or deletes soon after need never be written. It is written out when
-// it has grown large, and at the end, in several transactions: a generation that
-// was not finished is dropped, so that nobody sees a part of them.
+// bulk buffers writes to a generation that is not live yet: a value that is soon overwritten or
+// deleted is never written. It is flushed when it is large, and at the end, in several
+// transactions: an unfinished generation is dropped, so nobody sees a part of them.
 type bulk struct {
 	db      store
 	entries map[string]*bulkValue
 	size    int
-	partial bool // something has been written out
+	partial bool // something has been flushed
 }
 
-// bulkValue is the last word on one key.
+// bulkValue is the last write to a key.
 type bulkValue struct {
 	value   []byte
 	deleted bool
-	only    bool // the store does not hold the key
+	only    bool // the store does not have the key
 }
 
 func newBulk(db store) *bulk { return &bulk{db: db, entries: map[string]*bulkValue{}} }
@@ -382,7 +381,7 @@ func (b *bulk) put(key, value []byte, deleted bool) {
 	e.value, e.deleted = value, deleted
 }
 
-// iterate writes everything out first: the store knows the order of keys.
+// iterate flushes first: the store has the keys in order.
 func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
 	if err := b.flush(); err != nil {
 		return err
@@ -392,7 +391,7 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	return txnKeys{txn}.iterate(area, s, visit)
 }
 
-// flush writes everything out, in the order of keys.
+// flush writes everything to the store, in the order of keys.
 func (b *bulk) flush() error {
 	txn := b.db.NewTransaction(true)
 	defer func() { txn.Discard() }()
@@ -424,15 +423,15 @@ func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
 	return txn.Set(key, e.value)
 }
 
-// newBuilder is newWriter for a generation that nobody reads yet. What it has
-// applied is in the store after a flush only.
+// newBuilder is newWriter for a generation that is not live yet. What it has applied is in the
+// store only after a flush.
 func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := m.newWriter(gen, log, at)
 	w.bulk = newBulk(m.db)
 	return w
 }
 
-// collect is apply for a builder: events change the bulk.
+// collect is apply for a builder: it writes to the bulk.
 func (w *writer) collect(events []domain.Recorded) error {
 	started, count := w.now(), 0
 	for len(events) > 0 {
@@ -451,7 +450,7 @@ func (w *writer) collect(events []domain.Recorded) error {
 	return nil
 }
 
-// flush writes out what a builder has collected, and its checkpoint at last.
+// flush writes what a builder has collected to the store, and then its checkpoint.
 func (w *writer) flush() error {
 	if err := w.bulk.flush(); err != nil {
 		return fmt.Errorf("write %s up to %d: %w", w.log, w.at.Seq, err)
@@ -464,10 +463,10 @@ func (w *writer) flush() error {
 // checkpoint is how far a generation has read one log. It is written in the
 // transaction of the events it covers.
 type checkpoint struct {
-	Identity string `json:"identity"` // of the log; differs when the log was made anew
+	Identity string `json:"identity"` // of the log; differs when the log was created again
 	Seq      uint64 `json:"seq"`
-	EventID  string `json:"eventId,omitempty"` // of the event at Seq; empty when that one was purged unread
-	Ahead    int    `json:"ahead,omitempty"`   // how many projections have applied the event after Seq already
+	EventID  string `json:"eventId,omitempty"` // of the event at Seq; empty when it was purged before it was read
+	Ahead    int    `json:"ahead,omitempty"`   // number of projections that have applied the event after Seq
 }
 
 func readCheckpoint(txn *badger.Txn, g *generation, log domain.Log) (c checkpoint, err error) {
@@ -489,8 +488,8 @@ func (c checkpoint) write(txn *badger.Txn, key []byte) error {
 	return txn.Set(key, b)
 }
 
-// staleError says why a generation does not belong to the log it is to follow.
-// The answer to it is a rebuild.
+// staleError says why a generation does not belong to the log that it should follow. The
+// generation must be rebuilt.
 type staleError struct {
 	gen *generation
 	why string
@@ -523,7 +522,7 @@ func (c checkpoint) compare(ctx context.Context, store eventstore.Store, log dom
 	return "", nil
 }
 
-// live is the stored record of which generation serves.
+// live is the stored record of the live generation.
 type live struct {
 	Generation  uint32 `json:"generation"`
 	Fingerprint string `json:"fingerprint"`

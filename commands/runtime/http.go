@@ -16,8 +16,8 @@ import (
 
 // HTTP is the answer of an endpoint, as $http changes it.
 type HTTP struct {
-	// Send passes one chunk on to the caller. It returns once the chunk is on its way,
-	// or the caller is gone.
+	// Send sends one chunk to the caller. It returns when the chunk is written, or the caller has
+	// disconnected.
 	Send func(ctx context.Context, chunk []byte)
 
 	mu        sync.Mutex
@@ -25,13 +25,13 @@ type HTTP struct {
 	header    map[string][]string
 	keepAlive time.Duration
 	changed   chan struct{} // closed when keepAlive is set to something else; nil: nobody waits for that
-	started   bool          // a chunk was sent: status and headers are gone
+	started   bool          // a chunk was sent: status and headers cannot change any more
 }
 
-// droppedHeaders are what automations cannot set, by what it would do. An endpoint shares its
-// origin with the API, the console's cookie and every other workspace: an answer may say
-// what it is itself, and nothing about the site. Location and the headers of caches and
-// downloads stay, and so does Content-Security-Policy, which can only take away more.
+// droppedHeaders are the headers that automations cannot set, by what they would do. An endpoint
+// shares its origin with the API, the cookie of the console and every other workspace: headers may
+// describe the answer, and not the site. Location and the headers of caches and downloads are
+// allowed, and so is Content-Security-Policy, which can only restrict more.
 var droppedHeaders = map[string][]string{
 	"belongs to the connection": {
 		"Connection", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
@@ -58,8 +58,8 @@ var droppedHeaders = map[string][]string{
 	},
 }
 
-// promptSchemes finds challenges for which a browser asks whoever sees the site for a
-// password, or sends what it knows of them. Tokens it leaves to scripts.
+// promptSchemes matches challenges for which a browser asks the user for a password, or sends
+// stored credentials. Bearer challenges are left to scripts.
 var promptSchemes = regexp.MustCompile(`(?i)(^|,)\s*(basic|digest|negotiate|ntlm|kerberos)\b`)
 
 // isDropped reports whether an automation cannot set a header to a text.
@@ -87,8 +87,8 @@ func (h *HTTP) Head() (status int, header map[string][]string) {
 	return h.status, maps.Clone(h.header)
 }
 
-// KeepAlive returns how often something is to be sent to a caller who gets chunks; 0:
-// not at all. Changed is closed when that is not so any more.
+// KeepAlive returns the interval of keep-alive messages to a caller that gets chunks; 0: none.
+// Changed is closed when the interval changes.
 func (h *HTTP) KeepAlive() (every time.Duration, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -28,21 +28,22 @@ type Start struct {
 	CorrelationID string
 	Depth         int // of its first execution; a trigger starts at 1
 	Attempt       int // 1, or more when it was interrupted before
-	// TriggeredAt is when what triggered it happened: a run that was cancelled
-	// since then is not begun again. It counts from the second attempt on.
+	// TriggeredAt is the time of the trigger: a run that was cancelled since then is not
+	// started again. It is used from the second attempt on.
 	TriggeredAt time.Time
-	// Interrupted says that it was so too often: that is recorded, and nothing is run.
+	// Interrupted says that the tree was interrupted too often: that is recorded, and nothing
+	// is run.
 	Interrupted bool
-	// Meta is of the request that caused it: trace, ip, socket and HTTP.
+	// Meta is that of the request that caused it: trace, ip, socket and HTTP.
 	Meta domain.Meta
-	// SourceWorkspaceID is where it was called from, when that is another workspace.
+	// SourceWorkspaceID is the workspace that called it, when that is another one.
 	SourceWorkspaceID string
 
-	HTTP *HTTP // where $http leads; nil unless an endpoint started it
-	// Facts are recorded before anything else of the tree: what triggered it.
+	HTTP *HTTP // the answer that $http changes; nil unless an endpoint started it
+	// Facts are the events about its trigger. They are recorded before anything else of the tree.
 	Facts []domain.Event
-	// Announce records what triggered the tree before anything is run: who launched it
-	// answers when that is on disk.
+	// Announce records the trigger of the tree before anything is run: its launcher answers when
+	// that is on disk.
 	Announce bool
 	// RunSecrets are the secrets of the run so far, when one of its trees starts this one.
 	RunSecrets []string
@@ -75,7 +76,7 @@ type Handle struct {
 	started chan struct{}
 	parked  chan struct{}
 	once    sync.Once
-	cancel  context.CancelCauseFunc // nil: it never began
+	cancel  context.CancelCauseFunc // nil: it never started
 	outcome Outcome
 	err     error
 }

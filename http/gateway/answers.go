@@ -39,9 +39,9 @@ func (h HandlerFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Prompt is a HandlerFunc that often knows its answer to a read already. Cached
-// returns what the HandlerFunc would answer, if that can be told at once: it must
-// not wait for anything, because no timeout ends it.
+// Prompt is a HandlerFunc that can often answer a read from a cache. Cached returns what the
+// HandlerFunc would answer, if it is in the cache: it must not wait for anything, because it
+// has no timeout.
 type Prompt struct {
 	HandlerFunc
 	Cached func(*http.Request) (body any, ok bool)
@@ -62,15 +62,15 @@ func Status(code int, body any) *Answer {
 // OK returns body with 200, for adding headers to it.
 func OK(body any) *Answer { return Status(http.StatusOK, body) }
 
-// Created returns a new resource with 201 and where it lives.
+// Created returns a new resource with 201 and its location.
 func Created(body any, location string) *Answer {
 	return Status(http.StatusCreated, body).With("Location", location)
 }
 
-// Accepted returns the answer of an operation that goes on, with 202.
+// Accepted returns the answer of an operation that continues, with 202.
 func Accepted(body any) *Answer { return Status(http.StatusAccepted, body) }
 
-// Redirect sends a browser elsewhere, with 302.
+// Redirect redirects a browser, with 302.
 func Redirect(location string) *Answer {
 	return Status(http.StatusFound, nil).With("Location", location)
 }
@@ -100,18 +100,17 @@ type Content struct {
 
 // Stream is an answer that holds its connection open. Serve gets the request's
 // own context, without a timeout, and a writer that can be flushed. An error
-// before the first byte becomes the answer. What Serve returns is kept for a
+// before the first byte becomes the answer. What Serve returns is stored for a
 // repeated request with the same Idempotency-Key: a stream replays as its last
 // frame.
 //
-// Serve may never be called, because the caller has left or has too many streams.
-// Whether or not it is, the context that the handler got ends when nobody is
-// served any more.
+// Serve is not called when the client has disconnected or has too many streams. In
+// any case the context of the handler ends when the stream has ended.
 type Stream struct {
 	Serve func(http.ResponseWriter, *http.Request) (last any, err error)
-	// Later, when set, waits for what a repeated request is answered with instead,
-	// whoever is served: for what goes on when its caller leaves. Its context ends
-	// when the gateway stops; then it returns ErrGoesOn.
+	// Later, when set, waits for the answer to a repeated request, also after the client
+	// has disconnected: for work that then continues. Its context ends when the gateway
+	// stops; then it returns ErrGoesOn.
 	Later HandlerFunc
 }
 
@@ -120,7 +119,7 @@ type Stream struct {
 type Tagged interface{ ETag() string }
 
 // Encoded is implemented by bodies that are JSON already, such as stored ones:
-// they are sent as they are. Nobody checks them, and nobody may change them.
+// they are sent unchanged and unchecked. They must not be modified.
 type Encoded interface{ Encoded() []byte }
 
 // Replayable is implemented by bodies that show a value only once: a repeated
@@ -235,8 +234,8 @@ func IfMatch(r *http.Request, current string) error {
 		Reason("stale").With("etag", quote(current))
 }
 
-// AddHeader adds the headers of a handler to those that the gateway has set. Who may read
-// the answer of another origin the handler says only where the gateway has not.
+// AddHeader adds the headers of a handler to those that the gateway has set. CORS headers of the
+// handler count only where the gateway has set none.
 func AddHeader(to, more http.Header) {
 	decided := to.Get("Access-Control-Allow-Origin") != ""
 	for key, values := range more {
@@ -267,7 +266,7 @@ func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
 			h.Set("Content-Length", strconv.Itoa(len(rp.body)))
 		}
 		w.WriteHeader(rp.status)
-		_, _ = w.Write(rp.body) // the client left: nobody to tell
+		_, _ = w.Write(rp.body) // fails only when the client has disconnected
 	}
 	return nil
 }
@@ -286,7 +285,7 @@ func (rp *reply) copy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := io.Copy(w, rp.reader); err != nil {
-		panic(http.ErrAbortHandler) // a short answer must not look whole
+		panic(http.ErrAbortHandler) // a truncated answer must not look complete
 	}
 }
 
@@ -325,7 +324,7 @@ func (rp *reply) abandon() {
 // when the answer begins.
 type recorder struct {
 	http.ResponseWriter
-	incoming *requestBody // the request's body; nil: none to look after
+	incoming *requestBody // the request's body; nil: none
 	status   int
 	bytes    int64
 }
@@ -374,9 +373,8 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 func (w *recorder) wrote() bool { return w.status != 0 }
 
-// AcceptsEncoding reports whether the client of a request with these headers takes an
-// answer in a content coding, such as gzip: named, or meant by *, and not with a weight
-// of zero.
+// AcceptsEncoding reports whether the client of a request with these headers accepts a content
+// coding, such as gzip: by name or by *, and not with a weight of zero.
 func AcceptsEncoding(h http.Header, coding string) bool {
 	named, star := -1.0, -1.0
 	for item := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
@@ -395,8 +393,8 @@ func AcceptsEncoding(h http.Header, coding string) bool {
 	return star > 0
 }
 
-// PrefersHTML reports whether the client of a request with these headers asks for a page
-// by name, as browsers do, and does not like JSON better.
+// PrefersHTML reports whether the client of a request with these headers asks for text/html, as
+// browsers do, and does not prefer JSON.
 func PrefersHTML(h http.Header) bool {
 	html, json := 0.0, 0.0
 	for item := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
@@ -411,7 +409,7 @@ func PrefersHTML(h http.Header) bool {
 	return html > 0 && html >= json
 }
 
-// parseWeight reads q=0.5 among the parameters of an item; without it, or when it is no
+// parseWeight reads q=0.5 among the parameters of an item; without it, or when it is not a
 // number, the weight is one.
 func parseWeight(params string) float64 {
 	for param := range strings.SplitSeq(params, ";") {
@@ -426,15 +424,15 @@ func parseWeight(params string) float64 {
 // DecodeFrame is Decode for a message of a socket.
 func DecodeFrame(body []byte, v any) error { return decodeJSON(body, v) }
 
-// ErrorFrame is an error as the last word of a stream: what its answer would have
-// been, in the shape of the API version of r.
+// ErrorFrame returns an error as the last frame of a stream: the body of the error answer, in the
+// form of the API version of r.
 func ErrorFrame(r *http.Request, err error) []byte {
-	_ = Explain(r, err) // for the operator
+	_ = Explain(r, err) // logs what is for the operator
 	return failure(exchangeOf(r), err).body
 }
 
-// Explain returns what the caller of r may know of an error that is told within a
-// stream. What is the operator's business is logged.
+// Explain returns the refusal that the caller of r may see for an error within a stream. An
+// error that is for the operator is logged.
 func Explain(r *http.Request, err error) *domain.Error {
 	_, refusal, known := explain(err)
 	if g := exchangeOf(r).gateway; !known && g != nil {

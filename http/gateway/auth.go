@@ -38,19 +38,19 @@ type Caller struct {
 	Anonymous bool
 
 	Expires     time.Time         // when the credential ends; zero: never
-	Principal   *access.Principal // see Identity; nil: what is known from here
+	Principal   *access.Principal // see Identity; nil: it is built from these fields
 	WorkspaceID string            // the workspace that calls itself, by a runtime token
-	AuthData    string            // handed on in x-svc-auth-data when set
+	AuthData    string            // passed on in x-svc-auth-data when set
 	MFAPending  bool              // the session lacks its second factor
-	ByCookie    bool              // set by the gateway: the user came by the cookie
+	ByCookie    bool              // set by the gateway: the cookie was used
 
-	// Lent says that an automation acts for the user, with a token that it was lent. It
-	// opens the workspace LentTo, and endpoints of others.
+	// Lent says that an automation acts for the user, with a token that it was lent. The token
+	// is valid for the workspace LentTo, and for endpoints of other workspaces.
 	Lent   bool
 	LentTo string
 
-	// SourceWorkspaceID is the workspace whose automation sent a runtime token, whoever
-	// the token is of. It gives no rights.
+	// SourceWorkspaceID is the workspace whose automation sent a runtime token, of any user.
+	// It gives no rights.
 	SourceWorkspaceID string
 	Depth             int // of the automation that sent a runtime token; 0: none did
 }
@@ -63,7 +63,7 @@ func (c Caller) Actor() string {
 	return c.UserID
 }
 
-// Identity is who the evaluator takes the caller for.
+// Identity returns the caller as rules see it.
 func (c Caller) Identity() access.Principal {
 	if c.Principal == nil {
 		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
@@ -82,8 +82,8 @@ func CallerFrom(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// WithCaller returns a context in which CallerFrom answers c: for tests of
-// handlers without a gateway.
+// WithCaller returns a context in which CallerFrom returns c: for tests of handlers without a
+// gateway.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return withExchange(ctx, &exchange{caller: c})
 }
@@ -104,7 +104,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, c Credentials) (Caller, error)
 }
 
-// CookieName is the cookie that carries a session's token.
+// CookieName is the cookie with the token of a session.
 const CookieName = "access-token"
 
 // SessionCookie returns the cookie with the token of a session for some time; an empty token deletes it.
@@ -116,7 +116,7 @@ func SessionCookie(r *http.Request, token string, lifetime time.Duration) *http.
 	return &http.Cookie{Name: CookieName, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: Secure(r)}
 }
 
-// authenticate is the step that finds out who calls.
+// authenticate is the step that identifies the caller.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	if ex.route.OwnAuth {
@@ -288,8 +288,8 @@ func (g *Gateway) checkOrigin(r *http.Request) error {
 
 // Grant is the result of the Authorizer.
 type Grant struct {
-	// InWorkspace tells that the caller has some right in the workspace, even
-	// when the one asked for is missing: their errors are recorded there.
+	// InWorkspace says that the caller has some right in the workspace, even when the required
+	// one is missing: their errors are recorded there.
 	InWorkspace bool
 	// WorkspaceID is the workspace's id when the path named it otherwise.
 	WorkspaceID string
@@ -369,8 +369,7 @@ func (g *Gateway) askAuthorizer(r *http.Request, ex *exchange, action Action) er
 	return err
 }
 
-// errNoGateway says that a request came by no gateway, which alone knows its
-// credentials.
+// errNoGateway says that a request did not pass a gateway, which alone has its credentials.
 var errNoGateway = errors.New("gateway: the request came by none")
 
 // Recheck authenticates and authorises r again, with the credentials of r and the permission of its

@@ -49,8 +49,8 @@ func (g *Gateway) limitBody(_ http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// bodyLimit returns the limit of the route's body. A multipart body has more
-// parts than one; each is bounded again by who reads it.
+// bodyLimit returns the limit of the route's body. A multipart body has several parts, whose
+// reader limits each of them.
 func (ex *exchange) bodyLimit(r *http.Request) int64 {
 	multipart := strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/")
 	switch {
@@ -117,10 +117,9 @@ const maxNesting = 64
 // Decode reads the JSON body of r into v. Bodies are closed: a field that v
 // does not have, a key given twice or a value of another type is refused and
 // named by its dotted path. Maps, interfaces, json.RawMessage and types that
-// decode themselves are open parts, in which only doubled keys and texts with half
-// a surrogate pair are refused. No body is an empty object. A body without a
-// Content-Type is taken for JSON; one that is nested too deeply is refused with
-// 400, like any other shape that is not acceptable.
+// decode themselves are open: only repeated keys and unpaired surrogates are refused
+// there. No body is an empty object. A body without a Content-Type is decoded as JSON;
+// one that is nested too deeply is refused with 400, like any other invalid body.
 func Decode(r *http.Request, v any) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -188,8 +187,8 @@ func walkJSON(body []byte, t reflect.Type) error {
 	return nil
 }
 
-// tooDeep reports whether a body that is no JSON is nested too deeply before the place
-// where it ceases to be: a walker stops there, and names it.
+// tooDeep reports whether a body that is not valid JSON is nested too deeply before the syntax
+// error: a walker stops there, and names the place.
 func tooDeep(body []byte, err error) bool {
 	wrong, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok {
@@ -211,8 +210,8 @@ func tooDeep(body []byte, err error) bool {
 	return depth > maxNesting
 }
 
-// CheckJSON refuses a text that is no JSON object, and one with a key given twice,
-// half a surrogate pair or nested too deeply, as Decode does.
+// CheckJSON refuses a text that is not a JSON object, or has repeated keys, unpaired surrogates or
+// too many levels, as Decode does.
 func CheckJSON(body []byte) error {
 	var open map[string]json.RawMessage
 	err := walkJSON(body, reflect.TypeOf(&open))
@@ -222,7 +221,7 @@ func CheckJSON(body []byte) error {
 	return decodeJSON(body, &open)
 }
 
-// CheckAnyJSON is CheckJSON for a text that may be any value, not an object alone.
+// CheckAnyJSON is CheckJSON for any value, not only objects.
 func CheckAnyJSON(body []byte) error { return walkJSON(body, nil) }
 
 // badBody is the refusal of a body's shape.
@@ -244,8 +243,8 @@ func wrongType(e *json.UnmarshalTypeError, t reflect.Type) error {
 	return badBody(field+": "+expected, domain.FieldError{Field: field, Message: expected})
 }
 
-// withoutEmbedded is a path into a type without the names of embedded structs, which are
-// no fields of the body.
+// withoutEmbedded returns a path into a type without the names of embedded structs, which are not
+// fields of the body.
 func withoutEmbedded(path string, t reflect.Type) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -397,8 +396,7 @@ func (w *walker) list(t reflect.Type, path string, depth int) {
 	w.pos++
 }
 
-// scalar skips a number, true, false or null. A body that is null is not the
-// object it should be.
+// scalar skips a number, true, false or null. A body that is null is a fault: it must be an object.
 func (w *walker) scalar(t reflect.Type, depth int) {
 	if depth == 0 && t != nil && w.data[w.pos] == 'n' {
 		w.fault("body", "must be "+jsonName(t))
@@ -408,10 +406,10 @@ func (w *walker) scalar(t reflect.Type, depth int) {
 	}
 }
 
-// unpaired is the fault of a text that no UTF-8 can hold.
+// unpaired is the fault of a text that cannot be encoded in UTF-8.
 const unpaired = "has an unpaired surrogate"
 
-// text reads a string and returns it decoded, and whether it can be.
+// text reads a string and returns it decoded; whole is false when it has an unpaired surrogate.
 func (w *walker) text() (s string, whole bool) {
 	start := w.pos
 	for w.pos++; w.data[w.pos] != '"'; w.pos++ {
@@ -424,12 +422,11 @@ func (w *walker) text() (s string, whole bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1]), true
 	}
-	_ = json.Unmarshal(quoted, &s) // valid: the whole was
+	_ = json.Unmarshal(quoted, &s) // valid: the body is valid JSON
 	return s, isPaired(quoted)
 }
 
-// isPaired reports whether each half of a surrogate pair in a quoted string has
-// the other.
+// isPaired reports whether a quoted string has no unpaired surrogate.
 func isPaired(quoted []byte) bool {
 	for i := 0; i < len(quoted); i++ {
 		if quoted[i] != '\\' {
@@ -488,8 +485,8 @@ var (
 	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// closedType returns what a value is checked against: t behind its pointers,
-// or nil for what decodes itself or takes anything.
+// closedType returns the type that a value is checked against: t without pointers, or nil for a
+// type that decodes itself or accepts anything.
 func closedType(t reflect.Type) reflect.Type {
 	for t != nil {
 		if ptr := reflect.PointerTo(t); ptr.Implements(jsonDecoder) || ptr.Implements(textDecoder) {
@@ -506,7 +503,7 @@ func closedType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// knownFields remembers fieldsOf: the types are those of the handlers, few.
+// knownFields caches fieldsOf: handlers have few types.
 var knownFields sync.Map
 
 // fieldsOf lists the JSON fields of a struct, those of embedded ones included.
@@ -529,8 +526,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// Part is one field of a multipart body. Files are read by whoever takes the
-// part; reading past the limit is refused with 413.
+// Part is one field of a multipart body. The function that receives the part reads its file;
+// reading past the limit is refused with 413.
 type Part struct {
 	Name     string
 	Filename string // empty: a text field
@@ -539,7 +536,7 @@ type Part struct {
 	File     io.Reader // of a file
 }
 
-// Parts calls take for each part of a multipart body, in order. Files may have
+// Parts calls handle for each part of a multipart body, in order. Files may have
 // maxFile bytes each (zero: UPLOADS_MAX_SIZE), text fields 1 MB, and there may
 // be 50 parts.
 func Parts(r *http.Request, maxFile int64, handle func(Part) error) error {
@@ -636,28 +633,28 @@ func badPart(err error) error {
 
 // Timeouts and limits for a body that is not used.
 const (
-	drainMost  = 256 << 10              // what is read of it to keep the connection
-	drainWait  = 20 * time.Millisecond  // how long its bytes may take before the answer goes out
+	drainMost  = 256 << 10              // how much of it is read to keep the connection
+	drainWait  = 20 * time.Millisecond  // how long the answer waits for its bytes
 	lingerWait = 500 * time.Millisecond // how long the connection stays open after the answer
 )
 
-// errSlowBody is why the reading of a body ended: its time was up.
+// errSlowBody says that a body did not arrive within its deadline.
 var errSlowBody = fmt.Errorf("the body did not come in time: %w", context.DeadlineExceeded)
 
 // requestBody is the body of a request, with a deadline. Its bytes must arrive within the request
 // timeout; on a streaming route each read has its own. Otherwise a slow client would block the
 // connection and the answer, because net/http reads a body to its end before it answers.
 //
-// Deadlines belong to the socket, so they are of the real clock.
+// Deadlines belong to the socket, so they use the real clock.
 type requestBody struct {
 	io.ReadCloser
 	conn    *http.ResponseController
-	idle    time.Duration // each read begins it anew; zero: the first deadline stands
+	idle    time.Duration // the deadline of each read; zero: one deadline for the whole body
 	unasked bool          // the client waits for 100 Continue before it sends
 	length  int64         // -1: not announced
 
 	whole    atomic.Bool // read to its end
-	finished atomic.Bool // the answer has begun: nobody reads on
+	finished atomic.Bool // the answer has begun: the body is not read any more
 }
 
 // watchBody sets the deadline for the body of r, and passes it to rec.
@@ -689,7 +686,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.readBytes(p)
 	if err != nil && b.finished.Load() {
-		err = errSlowBody // an end that settle may have reached: it would look whole
+		err = errSlowBody // finish may have reached the end: the body would look complete
 	}
 	return n, err
 }

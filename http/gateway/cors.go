@@ -129,7 +129,7 @@ func (g *Gateway) applyCORS(next http.Handler) http.Handler {
 		case g.cors.trusts(origin):
 			trusting.ServeHTTP(w, r)
 		case ex.route != nil && ex.route.AnyOrigin:
-			w.Header().Add("Vary", "Origin") // whom we trust is answered otherwise
+			w.Header().Add("Vary", "Origin") // trusted origins get another answer
 			open.ServeHTTP(w, r)
 		default:
 			w.Header().Add("Vary", "Origin")

@@ -74,7 +74,7 @@ func statusOf(e *domain.Error) int {
 	return cmp.Or(reasonStatuses[reason], statuses[e.Code], http.StatusInternalServerError)
 }
 
-// Refusal is an error with an HTTP status that no code stands for.
+// Refusal is an error with an HTTP status of its own, which is not that of a code.
 type Refusal struct {
 	Status int
 	Header http.Header
@@ -84,8 +84,8 @@ type Refusal struct {
 }
 
 // RefuseStatus returns the refusal for a status without a code of its own:
-// 405, 406, 410, 413, 414, 415 or 431. A more telling reason than the status's
-// usual one may be set on Err.
+// 405, 406, 410, 413, 414, 415 or 431. A more specific reason than the usual one of
+// the status may be set on Err.
 func RefuseStatus(status int, format string, args ...any) *Refusal {
 	err := domain.Refuse(domain.CodeInvalidRequest, format, args...).Reason(refusals[status])
 	return &Refusal{Status: status, Header: http.Header{}, Err: err}
@@ -117,8 +117,8 @@ func tooLarge(length, limit int64) *Refusal {
 	return e
 }
 
-// Unavailable is implemented by errors that mean "not now": the caller is told
-// 503 service_unavailable and when to come back.
+// Unavailable is implemented by temporary errors: the caller gets 503 service_unavailable with a
+// Retry-After.
 type Unavailable interface {
 	error
 	Unavailable() (retryAfter time.Duration)
@@ -190,7 +190,7 @@ func failure(ex *exchange, err error) *reply {
 		body = errorNest{nestedError{refusal.Code, refusal.Message, ex.id, refusal.Details}}
 	}
 	encoded, bad := json.Marshal(body)
-	if bad != nil { // details that no JSON can hold: a fault of the platform
+	if bad != nil { // the details cannot be encoded: a fault of the platform
 		encoded, _ = json.Marshal(errorBody{Error: refusal.Code, Message: refusal.Message, RequestID: ex.id})
 	}
 	rp := &reply{status: status, header: http.Header{"Content-Type": {jsonType}}, body: encoded}
@@ -282,8 +282,8 @@ func (f *failures) add(r *http.Request, ex *exchange, status int, err *domain.Er
 	if f.closed {
 		return
 	}
-	// A request of its own: the handler may go on, and the ids that it draws are those of
-	// its repetition.
+	// A separate request: the handler may continue, and its ids must be the same as those of a
+	// repeated request.
 	ctx := commands.WithRequest(context.WithoutCancel(r.Context()), &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address})
 	select {
 	case f.queue <- failedRequest{ctx, ex.workspaceID(), err}:

@@ -40,14 +40,14 @@ type exchange struct {
 	route    *Route
 	template string // the route's path with its prefix: the metrics label
 	vars     map[string]string
-	lost     error // why there is no route
+	lost     error // why no route was found
 
-	credentials Credentials // by which the caller is known; never logged
+	credentials Credentials // of the caller; never logged
 	caller      Caller
 	grant       Grant
 	command     *commands.Request
 	slot        *slot
-	devices     []string // tokens by which the device is known, on routes that sign in
+	devices     []string // tokens of the device, on routes that sign in
 
 	mu   sync.Mutex
 	rate *rateState // the tightest limit met so far
@@ -94,8 +94,8 @@ func (ex *exchange) workspaceID() string {
 	return ex.vars["workspaceId"]
 }
 
-// PagePrefix begins what the Authorizer gets for a path that names a page, and by
-// it a workspace.
+// PagePrefix is the prefix of the workspace that the Authorizer gets for a path that names a page
+// instead of a workspace.
 const PagePrefix = "page:"
 
 // workspaceParam returns the workspace as the path names it, or a page of it.
@@ -288,7 +288,7 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	for _, hop := range slices.Backward(hops) {
 		addr := parseAddress(strings.TrimSpace(hop))
 		if !addr.IsValid() {
-			break // not an address: nothing before it can be believed
+			break // not an address: the hops before it cannot be trusted
 		}
 		if client = addr; !isTrusted(addr, trusted) {
 			break
@@ -406,7 +406,7 @@ func (g *Gateway) mustRoute(_ http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// isReservedHeader also matches x_svc_: some servers behind a proxy treat it as a dash.
+// isReservedHeader also matches x_svc_: some servers treat an underscore as a dash.
 func isReservedHeader(name string) bool {
 	return strings.HasPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "x-svc-")
 }

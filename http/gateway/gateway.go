@@ -1,16 +1,15 @@
 // Package gateway handles everything between the socket and a handler.
 //
-// A Gateway serves one table of routes. Each route says who may call it, how
-// large its body may be, how often it may be called and who answers; New
-// refuses a table with a row that leaves its permission open. The order in
-// which a request is examined is written once, in Gateway.chain: correlation,
+// A Gateway serves one table of routes. Each route has a permission, limits and a
+// handler; New refuses a row without a permission. The order of the steps is
+// written once, in Gateway.chain: correlation,
 // CORS, API version, header cleaning, limits by IP, authentication, CSRF,
 // limits by caller, body limit, permission, handler.
 //
 // Handlers are functions from a request to a value or an error, and this
 // package is the only one that writes a body, so every answer has the same
-// shape. What the gateway needs of others (authentication, authorization, counters,
-// stored answers) it gets through the small interfaces declared here.
+// shape. The interfaces for authentication, authorization, counters and stored answers
+// are declared here.
 package gateway
 
 import (
@@ -42,17 +41,17 @@ type Options struct {
 
 	Authenticator Authenticator // nil: no credential is valid
 	Authorizer    Authorizer
-	CheckCSRF     func(c Caller, token string) bool // nil: no token holds
+	CheckCSRF     func(c Caller, token string) bool // nil: no token is valid
 	ReadModel     ReadModel                         // nil: reads never wait
-	Known         func() domain.Position            // what this node knows to be in the logs, for runs, and for writes that changed nothing; nil: those tell no position
+	Known         func() domain.Position            // the known end of the logs, for runs, and for writes that changed nothing; nil: those answer without a position
 	WriteGate     func() error                      // nil: always open
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
-	SeedKey       []byte                            // the same on all nodes: whoever lacks it cannot work out the ids of requests with an Idempotency-Key; nil: anybody can
+	SeedKey       []byte                            // the same on all nodes: without it nobody can predict the ids of requests with an Idempotency-Key; nil: they are predictable
 	Limiter       Limiter                           // nil: this node counts alone
 	Devices       Devices                           // nil: no IP is known for a login
-	DeviceKey     []byte                            // the same on all nodes: signs the cookies of known devices; required with routes that sign people in
+	DeviceKey     []byte                            // the same on all nodes: signs the cookies of known devices; required with sign-in routes
 	Failures      ErrorRecorder                     // nil: errors are not recorded
-	// ErrorPage returns the HTML for an error of a page, with its headers; nil: the error is told as JSON.
+	// ErrorPage returns the HTML for an error of a page, with its headers; nil: the error is sent as JSON.
 	ErrorPage func(r *http.Request, status int) *Content
 
 	Host    domain.Host           // names this node in events
@@ -77,8 +76,8 @@ type Gateway struct {
 
 	handler http.Handler
 	workers *workerPool    // handlers, also those that outlive their request
-	working sync.WaitGroup // handlers that write by themselves, and who waits for those that outlived their request
-	owned   sync.WaitGroup // the settling goroutine
+	working sync.WaitGroup // handlers that write by themselves, and goroutines that wait for handlers that outlived their request
+	owned   sync.WaitGroup // the goroutine that shares the counters of limits
 
 	life      context.Context // ends when Close gives up waiting
 	end       context.CancelFunc
@@ -86,8 +85,8 @@ type Gateway struct {
 	quit      context.CancelFunc
 }
 
-// New builds a gateway. It refuses a table with a row that has no permission,
-// no handler or a twin, and reports every fault at once. Close must be called.
+// New returns a gateway. It refuses a table with a row that has no permission or no handler, or
+// that is a duplicate, and reports all faults at once. Close must be called.
 func New(opts Options) (*Gateway, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -179,7 +178,7 @@ func inOrder(last http.Handler, wrappers ...func(http.Handler) http.Handler) htt
 	return last
 }
 
-// step makes a step of the chain of a check: an error ends the request.
+// step turns a check into a step of the chain: an error ends the request.
 func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +195,7 @@ func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	g.handler.ServeHTTP(rec, r)
-	rec.incoming.finish(rec.Header()) // of an answer without a word
+	rec.incoming.finish(rec.Header()) // of an answer without a body
 }
 
 // EndStreams ends every live stream, and those that are still to come: for
@@ -248,11 +247,11 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Settings are the live values of a Gateway: it asks for them once per request.
-// The zero value of every field stands for the contract's default.
+// Settings are the live settings of a Gateway, which it reads once per request. The zero value of
+// every field is the default.
 type Settings struct {
 	RequestTimeout time.Duration // GATEWAY_REQUEST_TIMEOUT_SECONDS; default 60s
-	WriteGrace     time.Duration // how long a write may go on after that; default RequestTimeout
+	WriteGrace     time.Duration // how long a write may continue after that; default RequestTimeout
 
 	RequestMaxSize int64 // REQUEST_MAX_SIZE in bytes; default 1 MB
 	UploadsMaxSize int64 // UPLOADS_MAX_SIZE in bytes per file; default 10 MB

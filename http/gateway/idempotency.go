@@ -22,22 +22,21 @@ import (
 
 // IdempotencyStore stores answers for all nodes, durably.
 type IdempotencyStore interface {
-	// Claim keeps record under key for ttl and returns nil, unless something is
-	// kept there already: then it changes nothing and returns that. Of several
-	// claims at once exactly one gets nil.
+	// Claim stores record under key for ttl and returns nil. If key has a value already, it
+	// changes nothing and returns that value. Of several concurrent claims exactly one gets nil.
 	Claim(ctx context.Context, key string, record []byte, ttl time.Duration) (existing []byte, err error)
-	// Put keeps record under key for ttl, whatever was there.
+	// Put stores record under key for ttl, whatever was there.
 	Put(ctx context.Context, key string, record []byte, ttl time.Duration) error
-	// Delete removes what is kept under key.
+	// Delete removes the value of key.
 	Delete(ctx context.Context, key string) error
 }
 
 const (
 	recordTTL  = 24 * time.Hour
-	twinPoll   = 100 * time.Millisecond // between looks at another node's claim
+	twinPoll   = 100 * time.Millisecond // between checks of the claim of another node
 	storeWait  = 5 * time.Second
 	maxKeySize = 255
-	maxRecord  = 512 << 10 // bytes of a record; a larger answer is not kept
+	maxRecord  = 512 << 10 // bytes of a record; a larger answer is not stored
 )
 
 // record is the stored value: first a claim, then the answer.
@@ -45,15 +44,15 @@ type record struct {
 	Print  string      `json:"print"` // of method, path and body
 	Holder holder      `json:"holder,omitzero"`
 	Done   bool        `json:"done"`
-	Again  bool        `json:"again,omitempty"` // it was done, but a repeat must run again
-	Ran    string      `json:"ran,omitempty"`   // the correlation id of a run whose answer is not kept: a repeat must not run
+	Again  bool        `json:"again,omitempty"` // the request was done, but its answer was not stored: a repeat runs again
+	Ran    string      `json:"ran,omitempty"`   // the correlation id of a run whose answer was not stored: a repeat must not run
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
 }
 
-// holder is the run of a node that made a claim. A node has one run at a time,
-// so an older one of the same name is dead, and so is its claim.
+// holder is the process that made a claim. A node has one process at a time, so the claim of an
+// older process with the same name is void.
 type holder struct {
 	Node string `json:"node,omitempty"`
 	Run  string `json:"run,omitempty"`
@@ -68,10 +67,10 @@ type idempotency struct {
 	key   []byte // of seeds
 	log   *slog.Logger
 	self  holder
-	aside func(*http.Request, task) // does what no request waits for
+	aside func(*http.Request, task) // runs a task that no request waits for
 
 	mu      sync.Mutex
-	flights map[string]chan struct{} // keys at work on this node
+	flights map[string]chan struct{} // keys that requests on this node hold
 }
 
 func newIdempotency(store IdempotencyStore, key []byte, log *slog.Logger, self holder) *idempotency {
@@ -100,7 +99,7 @@ func (o *idempotency) wrap(work task) task {
 				With("parameter", "Idempotency-Key")
 		}
 		if ex.caller.Kind == KindNone {
-			return work(r) // an IP is nobody: others behind it must not meet each other's answers
+			return work(r) // clients behind one IP must not get each other's answers
 		}
 		c, err := claimOf(r, ex, keys[0])
 		if err != nil {
@@ -135,8 +134,8 @@ func isKey(key string) bool {
 	return true
 }
 
-// claimOf fingerprints the request. Of a body over the JSON limit only the
-// beginning and the length count, so that no upload is held in memory.
+// claimOf computes the fingerprint of the request. For a body over the JSON limit it uses only the
+// beginning and the length, so that no upload is held in memory.
 func claimOf(r *http.Request, ex *exchange, key string) (claim, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s\n", r.Method, r.URL.RequestURI())

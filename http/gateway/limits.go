@@ -34,11 +34,11 @@ const (
 	RateRequests        RateClass = "requests" // every call of the API
 )
 
-// Per says whom a limit counts.
+// Per is what a limit counts by.
 type Per string
 
-// Whom limits count. A handler counts by email and IP itself, with LimitLogin: only it
-// knows the body.
+// What limits count by. A handler counts by email and IP itself, with LimitLogin: only it has
+// decoded the body.
 const (
 	PerIP     Per = "IP"
 	PerEmail  Per = "email and IP"
@@ -48,11 +48,11 @@ const (
 // RateLimit is a row of the table of limits.
 type RateLimit struct {
 	Name      RateClass
-	Setting   string // what overrides PerMinute
+	Setting   string // the setting that overrides PerMinute
 	Per       Per
 	PerMinute int64
-	// Exact limits ask the shared counter each time. The busy ones are counted
-	// on each node and settled a few times per second.
+	// Exact limits use the shared counter each time. Others are counted on each node and added
+	// to the shared counter a few times per second.
 	Exact bool
 }
 
@@ -158,8 +158,7 @@ func (g *Gateway) limitByCaller(_ http.ResponseWriter, r *http.Request) error {
 	return g.limits.use(r.Context(), ex, RateRequests, ex.callerKey())
 }
 
-// unlimited reports whether no limit counts the request: a health check, or the
-// platform's own call with the internal key.
+// unlimited reports whether no limit applies: to a health check, or a call with the internal key.
 func (ex *exchange) unlimited() bool {
 	if ex.route == nil {
 		return false
@@ -190,9 +189,9 @@ type Limiter interface {
 }
 
 const (
-	shareDelay   = 250 * time.Millisecond // a first use that nobody has heard of
-	shareTimeout = 2 * time.Second        // bound on one call of the Limiter
-	maxWindows   = 200_000                // counters kept on this node at once
+	shareDelay   = 250 * time.Millisecond // from the first unshared use until it is shared
+	shareTimeout = 2 * time.Second        // limit of one call of the Limiter
+	maxWindows   = 200_000                // maximal number of counters on this node
 )
 
 // windows counts uses in fixed windows. Limits fail open: without its store the service still
@@ -211,8 +210,8 @@ type windows struct {
 // count is one busy window on this node.
 type count struct {
 	reset   time.Time
-	shared  int64 // the shared total, as of the last settlement
-	pending int64 // used here since
+	shared  int64 // the shared total when it was last updated
+	pending int64 // uses on this node since then
 }
 
 func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows {
@@ -250,7 +249,7 @@ func (w *windows) useTimes(ctx context.Context, ex *exchange, class RateClass, s
 	return nil
 }
 
-// digest makes any subject safe as a part of a key, and unreadable.
+// digest hashes a subject, so that it can be part of a key and is not readable.
 func digest(subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return hex.EncodeToString(sum[:16])

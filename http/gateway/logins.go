@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// Guessing passwords is slowed down by address and client together, so that nobody locks
-// somebody else out, by address alone over all clients, so that many clients guess no
-// faster than some, and by client alone, so that nobody tries one password at every address. Who signed in before is known, and counted apart from everybody who
-// did not: a device by a cookie that it was given then, a client by its IP.
+// Attempts to guess passwords are limited in three ways: by address and client together, so that
+// nobody can lock out somebody else; by address over all clients, so that many clients cannot
+// guess faster; and by client, so that nobody can try one password at every address. Devices and
+// IPs from which the address signed in before are known, by a cookie and by a stored record, and
+// are counted apart from unknown ones.
 
 // Devices stores from which IPs mail addresses signed in. It is a *jetstream.Records.
 type Devices interface {
@@ -26,9 +27,9 @@ type Devices interface {
 const DeviceLifetime = 30 * 24 * time.Hour
 
 const (
-	knownLogins   = 4  // times the limit: tries from a known device, or a known IP
-	allLogins     = 10 // times the limit: tries for one address from all that are unknown
-	clientLogins  = 60 // times the limit: tries from one IP for all addresses that are unknown there
+	knownLogins   = 4  // times the limit: attempts from a known device, or a known IP
+	allLogins     = 10 // times the limit: attempts at one address from all unknown devices and IPs
+	clientLogins  = 60 // times the limit: attempts from one IP at all addresses that never signed in there
 	deviceNonce   = 16 // bytes
 	maxDevices    = 4  // accounts that one browser is known for
 	deviceDivider = "."
@@ -43,9 +44,9 @@ func deviceCookie(r *http.Request) string {
 	return "svc-device"
 }
 
-// LimitLogin counts one more try at the password of the account with an address in its
-// normal form, before anything is looked up: who guesses learns nothing from when it is
-// enough. It refuses with 429, and tells whether the address signed in from there before.
+// LimitLogin counts one more attempt at the password of an address in its normal form. It is called
+// before the account is read, so that a refusal does not reveal whether it exists. It refuses with
+// 429, and reports whether the address signed in from this device or IP before.
 func LimitLogin(r *http.Request, email string) (known bool, err error) {
 	ex := exchangeFrom(r.Context())
 	if ex == nil || ex.gateway == nil {
@@ -67,9 +68,9 @@ func LimitLogin(r *http.Request, email string) (known bool, err error) {
 	return false, g.limits.useTimes(ctx, ex, RateLogin, email, allLogins)
 }
 
-// LimitAccount counts one more try at the code of an account, or at its password by who is
-// signed in. Only who has shown something already gets here, so that it is counted by
-// account alone.
+// LimitAccount counts one more attempt at the second factor of an account, or at its password by a
+// caller who is signed in. Such a caller has a valid credential already, so it is counted by
+// account only.
 func LimitAccount(ctx context.Context, account string) error {
 	return Limit(ctx, RateLogin, "account\n"+account)
 }
@@ -96,8 +97,8 @@ func RememberDevice(r *http.Request, email string) *http.Cookie {
 	}
 }
 
-// deviceTokens returns the tokens that a request shows: one for each account that signed in
-// on the device.
+// deviceTokens returns the device tokens of a request: one for each account that signed in on the
+// device.
 func deviceTokens(r *http.Request) []string {
 	cookie, err := r.Cookie(deviceCookie(r))
 	if err != nil || len(cookie.Value) > 4096 {
@@ -117,7 +118,7 @@ func (g *Gateway) knownDevice(ex *exchange, email string) string {
 	return ""
 }
 
-// deviceOf returns the name of the device whose token for an address this is; else "".
+// deviceOf returns the name of the device if token is valid for the address; else "".
 func (g *Gateway) deviceOf(token, email string) string {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) <= deviceNonce || !hmac.Equal(raw[deviceNonce:], g.signDevice(email, raw[:deviceNonce])) {
@@ -133,8 +134,8 @@ func (g *Gateway) signDevice(email string, nonce []byte) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// deviceKey is where it is kept that an address signed in from an IP. Neither can be read
-// from it.
+// deviceKey is the key under which a sign-in of an address from an IP is stored. It is a hash and
+// reveals neither.
 func (g *Gateway) deviceKey(ex *exchange, email string) string {
 	mac := hmac.New(sha256.New, g.opts.DeviceKey)
 	mac.Write([]byte("device address\n" + email + "\n" + addressKey(ex.ip)))

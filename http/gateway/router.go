@@ -65,8 +65,7 @@ func (rt *router) tablesOf(route *Route) []*table {
 	return []*table{rt.plain}
 }
 
-// add puts a row in a part of a table: first the cheap questions, then the
-// expression.
+// add adds a row to a part of a table: the cheap conditions first, then the regular expression.
 func (rt *router) add(part *mux.Router, route *Route) error {
 	segments := parseTemplate(route.Path)
 	mr := part.NewRoute().Handler(route.Handler)
@@ -78,7 +77,7 @@ func (rt *router) add(part *mux.Router, route *Route) error {
 	case AnyMethod:
 	case http.MethodGet:
 		methods := []string{http.MethodGet}
-		if !route.writes(http.MethodGet) { // a look at the headers changes nothing
+		if !route.writes(http.MethodGet) { // HEAD changes nothing
 			methods = append(methods, http.MethodHead)
 		}
 		mr.Methods(methods...)
@@ -92,10 +91,10 @@ func (rt *router) add(part *mux.Router, route *Route) error {
 	return nil
 }
 
-// keysPath is where API keys live. The contract matches their word ignoring case.
+// keysPath matches the paths of API keys. The contract ignores the case of that segment.
 var keysPath = regexp.MustCompile(`^((?:/v[0-9]+)?/workspaces/[^/]+/security/)(?i:apikeys)(/[^/]*)?$`)
 
-// foldKeys writes the word of the API keys as the table does.
+// foldKeys writes that segment as the table has it.
 func foldKeys(path string) string {
 	if !strings.Contains(path, "/security/") {
 		return path
@@ -228,7 +227,7 @@ func newTable(routes []Route) *table {
 		longest = max(longest, len(parseTemplate(routes[i].Path)))
 	}
 	t := &table{}
-	for range longest + 1 { // what is longer than all templates meets those with slashes only
+	for range longest + 1 { // a path that is longer than all templates can match only variables with slashes
 		t.parts = append(t.parts, mux.NewRouter().UseEncodedPath())
 	}
 	return t
@@ -241,7 +240,7 @@ func (t *table) partsFor(segments []segment) []*mux.Router {
 	if slashy < 0 {
 		return t.parts[len(segments)-1 : len(segments)]
 	}
-	return t.parts[max(0, slashy-1):] // it may take none
+	return t.parts[max(0, slashy-1):] // the variable may match no segment
 }
 
 // partFor returns the part for an escaped path.
@@ -307,7 +306,7 @@ func shape(segments []segment) string {
 	return "/" + join(segments, func(_, pattern string) string { return pattern })
 }
 
-// join writes segments with each variable replaced by what keep takes of it.
+// join writes segments with each variable replaced by the result of keep.
 func join(segments []segment, keep func(name, pattern string) string) string {
 	words := make([]string, len(segments))
 	for i, s := range segments {

@@ -32,8 +32,7 @@ type Route struct {
 	// Scope is what a token with a scope claim must hold. Empty: the scope of
 	// the permission's subject; for administrators, all scopes.
 	Scope string
-	// NoScope lets in a token whatever its scope claim says. A row for users has
-	// either a Scope or this.
+	// NoScope accepts a token with any scope claim. A row for users has either a Scope or this.
 	NoScope bool
 	// Body is the kind of body, and so its limit.
 	Body Body
@@ -49,40 +48,40 @@ type Route struct {
 
 	// Probe marks a health check: never limited, and logged only on demand.
 	Probe bool
-	// NoWait answers without waiting for the read model: what tells whether the
-	// read model works must be told when it does not.
+	// NoWait answers without waiting for the read model: the health of the read model must be
+	// shown also when it has stopped.
 	NoWait bool
-	// Runs marks a write that runs what was saved: it waits for that, as reads do, but not
-	// for what else happens.
+	// Runs marks a write that runs saved content: like a read, it waits for that content to be
+	// in the read model, but not for other events.
 	Runs bool
-	// LateAuth lets in a caller without a credential whom the permission would refuse,
-	// for a stream whose first words are the credential: such a caller has a Grant
-	// without Rights, and the handler tells nothing before Introduce.
+	// LateAuth accepts a caller without a credential although the permission requires one, for a
+	// stream whose first message has the credential. Such a caller has a Grant without Rights, and
+	// the handler must send nothing before Introduce.
 	LateAuth bool
 	// OwnAuth leaves credentials to the handler: none is read or removed.
 	OwnAuth bool
-	// Shared answers are the same for everybody, and caches may keep them: they tell
-	// nobody's session.
+	// Shared answers are the same for everybody, and caches may store them: they do not depend on
+	// the session.
 	Shared bool
 	// BearerKey accepts the internal API key as a bearer token as well.
 	BearerKey bool
-	// BeforeMFA lets in a session that still owes its second factor.
+	// BeforeMFA accepts a session without its second factor.
 	BeforeMFA bool
-	// OwnSite lets the cookie count in a request that reads only when that comes from
-	// this site, or shows the CSRF token: what is read here does what its author wants.
+	// OwnSite ignores the cookie of a read that comes from another site, unless it has the CSRF
+	// token: the route runs what the author of a workspace wrote.
 	OwnSite bool
-	// ToLent opens a row for users to an automation that acts for one of them.
+	// ToLent allows a row for users to an automation that acts for a user.
 	ToLent bool
 	// NoCSRF exempts sign-in routes and plain forms from the CSRF token.
 	NoCSRF bool
-	// AnySite leaves it to the handler from which web sites a plain form may come.
+	// AnySite leaves the check of the origin of a plain form to the handler.
 	AnySite bool
-	// SecretPath keeps the path out of logs and events: it may hold a key.
+	// SecretPath omits the path in logs and events: it may contain a key.
 	SecretPath bool
 	// AnyOrigin lets every web origin read the answer, without credentials.
 	AnyOrigin bool
-	// When is a further condition, such as a host. Rows with one go first, and
-	// meet the whole path: their Surface must be Plain.
+	// When is a further condition, such as a host. Rows with one are tried first, with the whole
+	// path: their Surface must be Plain.
 	When func(*http.Request) bool
 }
 
@@ -181,8 +180,7 @@ func (rt *Route) check() error {
 	return nil
 }
 
-// patterns lists where the route is served, for finding duplicates. The names of
-// variables do not tell two rows apart.
+// patterns lists the paths of the route, for finding duplicates, without the names of variables.
 func (rt *Route) patterns() []string {
 	shape := rt.Method + " " + shape(parseTemplate(rt.Path))
 	switch rt.Surface {
@@ -218,11 +216,10 @@ type fixedPermission string
 func (s fixedPermission) String() string { return string(s) }
 func (fixedPermission) permission()      {}
 
-// Action is a right in a workspace, decided by the Authorizer. It is met by a
-// user or an API key.
+// Action is a right in a workspace, which the Authorizer checks. Users and API keys can have it.
 type Action struct {
 	Action, Subject string
-	// Anyone lets callers without a credential reach the Authorizer as well.
+	// Anyone has the Authorizer decide about callers without a credential, too.
 	Anyone bool
 }
 

@@ -64,7 +64,7 @@ func cachedReply(rt *Route, r *http.Request) *reply {
 	}
 	rp, err := render(r, body)
 	if err != nil {
-		return nil // the handler meets it too, and tells
+		return nil // the handler gets the same error, and reports it
 	}
 	return rp
 }
@@ -147,7 +147,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !known {
 		g.logFailure(r, err)
 	}
-	// Who broke off a read went elsewhere: nothing failed in the workspace.
+	// The client cancelled a read: nothing failed in the workspace.
 	gone := errors.Is(err, context.Canceled) && r.Context().Err() != nil
 	if known, ok := errors.AsType[*Refusal](err); !gone && (!ok || !known.Recorded) {
 		g.failures.add(r, ex, status, refusal)
@@ -164,7 +164,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	ex.setRateHeaders(h)
 	setPosition(h, ex.positionOf(r, rp.status))
 	g.forbidStoring(h, ex, rp)
-	_ = rp.send(w, r) // it is no stream
+	_ = rp.send(w, r) // fails only for a stream
 }
 
 // logFailure logs what the caller must not see.
@@ -181,13 +181,13 @@ func (g *Gateway) logFailure(r *http.Request, err error) {
 	log.ErrorContext(r.Context(), "request failed")
 }
 
-// harden sets the headers that every answer carries for safety.
+// harden sets the security headers of every answer.
 func (g *Gateway) harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
-			// It may have had a Content-Length, too, which net/http drops: whoever stands in
-			// front may see its end elsewhere. What comes after it is not read (RFC 9112, 6.1).
+			// It may have had a Content-Length too, which net/http drops: a proxy may see the end of
+			// the request elsewhere. What follows is not read (RFC 9112, 6.1).
 			w.Header().Set("Connection", "close")
 		}
 		if exchangeOf(r).secure {
@@ -211,7 +211,7 @@ func (g *Gateway) compress(wrap func(http.Handler) http.HandlerFunc) func(http.H
 	}
 }
 
-// isCompressible leaves live streams alone: a frame must not wait in a buffer.
+// isCompressible excludes live streams: a frame must not wait in a buffer.
 func isCompressible(contentType string) bool {
 	return !strings.HasPrefix(contentType, "text/event-stream") && gzhttp.DefaultContentTypeFilter(contentType)
 }
@@ -234,17 +234,16 @@ func (p *handlerPanic) Error() string { return fmt.Sprintf("panic: %v", p.value)
 // task is a handler whose result is rendered already.
 type task func(*http.Request) (*reply, error)
 
-// await runs work on another goroutine and waits for it for as long as the
-// request timeout. Past it the caller is told 504, and work goes on alone.
+// await runs work on another goroutine and waits for it until the request timeout. After
+// that the caller gets 504, and work continues.
 //
-// What becomes of its context depends on what it does. A read is cancelled when
-// its client leaves or its time is up: nothing is lost. A write is cancelled by
-// neither, because a command cut between deciding and recording would leave
-// outside effects without a record; it may go on for Settings.WriteGrace, and
-// Close waits for it. That is why a write that timed out may have happened.
+// A read is cancelled when its client disconnects or the timeout is over: nothing is lost. A
+// write is not, because a command that is cut off between its effects and its events would
+// leave effects without a record. It may continue for Settings.WriteGrace, and Close waits for
+// it. So a write that timed out may have happened.
 //
-// done must be called once the reply has been sent: until then the reply may
-// read from what hangs on the context.
+// done must be called when the reply has been sent: until then the reply may read from
+// something that depends on the context.
 func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err error) {
 	ex := exchangeOf(r)
 	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
@@ -297,7 +296,7 @@ func (g *Gateway) awaitLate(r *http.Request, cancel func(), finished <-chan outc
 func (g *Gateway) runDetached(r *http.Request, work task) {
 	ctx, release := g.streamContext(context.WithoutCancel(r.Context()))
 	r = r.WithContext(ctx)
-	r.Body = http.NoBody // it was read, and is not to be held for so long
+	r.Body = http.NoBody // it was read, and need not stay in memory
 	g.working.Go(func() {
 		defer release()
 		runTask(work, r)
@@ -373,7 +372,7 @@ func (c *workerPool) next() func() {
 // wait returns when over has ended and every job is done.
 func (c *workerPool) wait() { c.members.Wait() }
 
-// metrics are what the gateway counts of itself.
+// metrics are the Prometheus metrics of the gateway.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
@@ -415,7 +414,7 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 	duration := g.opts.Now().Sub(ex.start)
 	method := r.Method
 	if !isKnownMethod(method) {
-		method = "other" // a label must not grow with what clients make up
+		method = "other" // clients must not be able to add values of a label
 	}
 	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(duration.Seconds())
 	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs

@@ -25,7 +25,7 @@ const (
 // Version is one major version of the API: a row of Versions.
 type Version struct {
 	Name         string
-	State        State     // as declared; StateAt knows what time made of it
+	State        State     // as declared; see StateAt
 	Revisions    []string  // dates of its behaviour revisions, ascending
 	DeprecatedAt time.Time // zero: not deprecated
 	RetiredAt    time.Time // zero: no retirement is planned
@@ -51,7 +51,7 @@ func Versions() []Version {
 	}
 }
 
-// StateAt returns the state at a moment: retirement comes by the clock.
+// StateAt returns the state at a time: a version is retired at RetiredAt.
 func (v Version) StateAt(t time.Time) State {
 	if !v.RetiredAt.IsZero() && !t.Before(v.RetiredAt) {
 		return Retired

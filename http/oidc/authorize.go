@@ -56,7 +56,7 @@ func (s *Service) authorize(r *http.Request) (any, error) {
 	return s.answer(r, client, a)
 }
 
-// answer finds out whether the user must sign in or consent.
+// answer decides whether the user must sign in or consent.
 func (s *Service) answer(r *http.Request, client Client, a authRequest) (any, error) {
 	session, ok, err := s.browserSession(r)
 	if err != nil {
@@ -127,11 +127,11 @@ func (s *Service) satisfies(session sessions.Session, a authRequest) bool {
 	return a.MaxAge == nil || s.o.Now().Sub(session.CreatedAt) < time.Duration(*a.MaxAge)*time.Second
 }
 
-// maxMaxAge keeps max_age a duration.
+// maxMaxAge is the largest max_age, in seconds: it must fit into a time.Duration.
 const maxMaxAge = 10 * 365 * 24 * 3600
 
-// parseAuthRequest reads the request of a known client. With a fault, the result is still good for
-// the redirect to the client.
+// parseAuthRequest reads the request of a known client. With a fault, the result can still be used
+// for the redirect to the client.
 func parseAuthRequest(client Client, query url.Values) (a authRequest, f *fault) {
 	a = authRequest{
 		ClientID: client.ID, RedirectURI: query.Get("redirect_uri"), State: query.Get("state"), Nonce: query.Get("nonce"),
@@ -550,7 +550,7 @@ func (s *Service) signedIn(r *http.Request, it interaction, session sessions.Ses
 	return gateway.Redirect(it.end(s)).WithCookie(cookie), nil
 }
 
-// showLimited shows the form after too many tries.
+// showLimited shows the form after too many attempts.
 func (a signInForm) showLimited(step string, err error) (any, error) {
 	if domain.CodeOf(err) != domain.CodeRateLimit {
 		return nil, err

@@ -24,7 +24,7 @@ var styleText string
 // pages renders the pages. They have no scripts.
 type pages struct {
 	tmpl   *template.Template
-	policy string // of content, but for form-action
+	policy string // Content-Security-Policy without form-action
 }
 
 // newPages panics when the embedded page is broken: a fault of the build.
@@ -52,11 +52,11 @@ type view struct {
 	Title   string
 	Text    string // of a notice
 	Problem string // what was wrong; empty: nothing
-	Request string // the id to tell whoever is asked for help
+	Request string // id of the request, for the support
 
 	Action  string // where the form goes
 	Here    string // this page
-	Client  string // what it is about to be signed in to
+	Client  string // name of the client to sign in to
 	Scopes  []string
 	Account string // who is signed in already
 	Email   string
@@ -66,7 +66,7 @@ type view struct {
 	Reset     string
 	Providers []button
 
-	targets string // where the form may end up, besides here
+	targets string // further targets of redirects after the form
 }
 
 // button is a link to a provider.
@@ -156,7 +156,7 @@ func (s *Service) renderPage(status int, v view) *gateway.Content {
 	}
 	var body bytes.Buffer
 	if err := s.pages.tmpl.Execute(&body, v); err != nil {
-		panic(fmt.Errorf("oidc: render a page: %w", err)) // of values that are all ours
+		panic(fmt.Errorf("oidc: render a page: %w", err)) // cannot happen: all values are ours
 	}
 	policy := s.pages.policy + "'none'"
 	if v.Action != "" {
@@ -164,7 +164,7 @@ func (s *Service) renderPage(status int, v view) *gateway.Content {
 	}
 	return &gateway.Content{Type: "text/html; charset=utf-8", Status: status, Body: body.Bytes(), Header: http.Header{
 		"Content-Security-Policy": {policy},
-		"Referrer-Policy":         {"same-origin"}, // without any, a form does not tell where it came from
+		"Referrer-Policy":         {"same-origin"}, // otherwise a form is sent without its origin
 		"X-Frame-Options":         {"DENY"},
 		"Cache-Control":           {"no-store"},
 	}}

@@ -32,9 +32,9 @@ type Provider struct {
 	Slug    string
 	Name    string // on its button; empty: the slug
 	Icon    string
-	Domains []string // of mail addresses whose owners go there; lower case
+	Domains []string // of mail addresses that sign in there; lower case
 
-	// Claims that tell of a person, by what they tell.
+	// The names of the claims with name and mail address of a user.
 	FirstNameClaim, LastNameClaim, EmailClaim string
 
 	ClientID     string
@@ -44,7 +44,7 @@ type Provider struct {
 	TokenURL     string
 	JWKSURL      string
 	Scopes       []string
-	Exchange     bool // its tokens are taken at POST /v2/login/token-exchange
+	Exchange     bool // its tokens are accepted at POST /v2/login/token-exchange
 }
 
 func (p Provider) name() string { return cmp.Or(p.Name, p.Slug) }
@@ -200,7 +200,7 @@ type relyingParty struct {
 
 const (
 	discoveryLimit = 10 * time.Second
-	discoveryAge   = time.Hour // after which it is asked again
+	discoveryAge   = time.Hour // after which it is discovered again
 	maxAnswer      = 1 << 20   // bytes of a provider's answer
 )
 
@@ -314,7 +314,7 @@ type claimSet map[string]json.RawMessage
 
 func (c claimSet) text(name string) string {
 	var text string
-	_ = json.Unmarshal(c[name], &text) // what is no text is none
+	_ = json.Unmarshal(c[name], &text) // a claim of another type counts as missing
 	return strings.TrimSpace(text)
 }
 

@@ -1,18 +1,16 @@
 // Package oidc signs people in by OpenID Connect, in both roles.
 //
 // As a provider it serves /oidc/*: the authorization code flow with PKCE for
-// public clients, and the page on which people sign in. As a relying party it
-// serves GET /v2/login: it sends people to the providers of the operator and
-// takes in who comes back. The two meet in an interaction: a sign-in that began
-// with a client of ours may end with a provider of somebody else.
+// public clients, and the sign-in page. As a relying party it serves GET /v2/login:
+// it redirects users to external providers and handles their return. An interaction
+// combines both: a user can sign in to one of our clients with an external provider.
 //
-// Nothing is kept in memory: what a flow must remember between two requests
-// lies in a durable store for its time, so that every request may meet another
-// node. Codes, refresh tokens and states lie there under their digest only.
+// No state is kept in memory: it is in a durable store between two requests, so that
+// each request may go to another node. Codes, refresh tokens and states are stored
+// under their digests only.
 //
-// The rules of the protocol come from zitadel/oidc: its validations, its
-// identity tokens and its words. Its router and its handlers are not used,
-// because every path of ours is a row of the gateway's table.
+// Validations and identity tokens come from zitadel/oidc. Its router and handlers are
+// not used, because every path is a row of the table of the gateway.
 package oidc
 
 import (
@@ -65,14 +63,14 @@ type Sessions interface {
 type Accounts interface {
 	SignIn(ctx context.Context, in accounts.Login) (sessions.Session, error)
 	SignInWith(ctx context.Context, who accounts.Identity, from accounts.Client) (sessions.Session, error)
-	// ShowCode shows the second factor that a session still owes.
+	// ShowCode checks the code of the second factor for a session that lacks it.
 	ShowCode(ctx context.Context, by sessions.Session, code, ip string) error
 }
 
 // Person is a user in tokens and userinfo.
 type Person struct {
 	user.User
-	EmailProven bool // somebody showed to own the address
+	EmailProven bool // the user has proven to own the address
 }
 
 // Options configure a Service. Those without a default are required.
@@ -82,20 +80,19 @@ type Options struct {
 	Store    Store
 	Sessions Sessions
 	Accounts Accounts
-	// User finds a user by id; false when there is none. It must know of somebody
-	// who was made a moment ago, on another node too.
+	// User finds a user by id; false when there is none. It must find users that were just
+	// created, also on another node.
 	User func(ctx context.Context, id string) (Person, bool, error)
-	// Who knows the session of a token in the access-token cookie. It must know of
-	// one that ended a moment ago, on another node too.
+	// Who returns the session of a token in the access-token cookie. It must see that a session
+	// has just ended, also on another node.
 	Who func(ctx context.Context, token string) (userID, sessionID string, ok bool)
 
 	TokenLifetime time.Duration    // ACCESS_TOKENS_MAX_AGE
-	Consoles      []string         // CONSOLE_URL; the first is where people go who said nothing else
+	Consoles      []string         // CONSOLE_URL; the first is the default target after a sign-in
 	External      []ExternalClient // OIDC_EXTERNAL_CLIENTS
 	// Workspace finds the client of a workspace. Nil: there are none.
 	Workspace func(ctx context.Context, clientID string) (Client, bool, error)
-	// MayReturn allows GET /v2/login to go back to further places than the
-	// consoles. Nil: none.
+	// MayReturn allows further redirect targets of GET /v2/login besides the consoles. Nil: none.
 	MayReturn func(u *url.URL) bool
 
 	Providers     []Provider   // of ParseProviders
@@ -112,7 +109,7 @@ const (
 	codeLifetime        = 10 * time.Minute
 	idTokenLifetime     = time.Hour
 	refreshLifetime     = 24 * time.Hour
-	// ConsentLifetime is how long a consent counts without being asked for again.
+	// ConsentLifetime is how long a consent is valid.
 	ConsentLifetime = 30 * 24 * time.Hour
 )
 
@@ -196,11 +193,11 @@ type ExternalClient struct {
 }
 
 // Client is an application that people sign in to. All clients are public:
-// they hold no secret, and prove themselves with PKCE.
+// they have no secret, and use PKCE.
 type Client struct {
 	ID           string
 	Name         string   // shown on the page; empty: the id
-	RedirectURIs []string // taken exactly; on loopback addresses with any port
+	RedirectURIs []string // compared exactly; on loopback addresses with any port
 	Under        []string // URLs: everything below them is a redirect URI too
 	Trusted      bool     // of the platform: asks for no consent and gets the cookie
 	AllScopes    bool     // gets every scope of the API, whatever it asks for
@@ -280,7 +277,7 @@ func sameLoopback(u *url.URL, known string) bool {
 	return err == nil && addr.IsLoopback() && k.EscapedPath() == u.EscapedPath() && k.RawQuery == u.RawQuery
 }
 
-// isBelow reports whether u is place or below it.
+// isBelow reports whether u is base or below it.
 func isBelow(u *url.URL, base string) bool {
 	p, err := url.Parse(base)
 	if err != nil || !isWeb(p) || u.Scheme != p.Scheme || !strings.EqualFold(u.Host, p.Host) {
@@ -288,7 +285,7 @@ func isBelow(u *url.URL, base string) bool {
 	}
 	at, root := u.EscapedPath(), strings.TrimSuffix(p.EscapedPath(), "/")
 	if plain := strings.ToLower(at); strings.Contains(plain, "%2e") || strings.Contains(plain, "%2f") || strings.Contains(plain, "%5c") {
-		return false // a path that means another one
+		return false // a path that is not normalised
 	}
 	if clean := path.Clean("/" + at); clean != strings.TrimSuffix(at, "/") && at != "" && at != "/" {
 		return false

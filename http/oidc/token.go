@@ -123,7 +123,7 @@ func (s *Service) redeemCode(r *http.Request, client Client, form url.Values) (a
 	return s.issue(r, client, g, g.Scopes, code)
 }
 
-// RedeemCode spends the code that a client of the platform was sent, and returns the session that it was given for.
+// RedeemCode redeems the code of a client of the platform, and returns the session of the code.
 func (s *Service) RedeemCode(ctx context.Context, clientID, code, redirectURI, verifier string) (sessions.Session, error) {
 	refused := domain.Refuse(domain.CodeInvalidRequest, "the sign-in has expired: sign in again")
 	g, ok, err := getAndDelete[grant](ctx, s.o.Store, keyCode+digest(code))
@@ -369,7 +369,7 @@ func (k publicKey) Key() any { return k.key.Key }
 
 // publicClient is a Client for zitadel.
 type publicClient struct {
-	op.Client // what is not asked
+	op.Client // nil: the other methods are not called
 	client    Client
 }
 
@@ -396,7 +396,7 @@ func (c publicClient) ClockSkew() time.Duration { return 0 }
 // idTokenRequest is a grant with its session, for the identity token of zitadel. That is for the
 // client only, not for the API.
 type idTokenRequest struct {
-	op.AuthRequest // what is not asked
+	op.AuthRequest // nil: the other methods are not called
 	grant          grant
 	session        sessions.Session
 }
@@ -440,7 +440,7 @@ func (s *Service) idToken(ctx context.Context, c Client, g grant, session sessio
 	return op.CreateIDToken(ctx, s.o.Issuer, idTokenRequest{grant: g, session: session}, idTokenLifetime, access, code, storage, publicClient{client: c})
 }
 
-// algorithms are all that JWKS_ALG can be.
+// algorithms are the possible values of JWKS_ALG.
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "ES256", "ES384"}
 
 // parseHint reads an id_token_hint: its user, client and session. It may have expired, but must have
@@ -449,7 +449,7 @@ func (s *Service) parseHint(ctx context.Context, token string) (claims *protocol
 	if token == "" {
 		return nil, false, nil
 	}
-	var broken error // that says nothing about the token
+	var broken error // an error that is not about the token
 	keys := keySet{&op.OpenIDKeySet{Storage: opStorage{keys: s.o.Keys}}, &broken}
 	verifier := op.NewIDTokenHintVerifier(s.o.Issuer, keys, op.WithSupportedIDTokenHintSigningAlgorithms(algorithms...))
 	claims, err = op.VerifyIDTokenHint[*protocol.IDTokenClaims](ctx, token, verifier)
@@ -481,7 +481,7 @@ const (
 	keyInteraction = "interaction/"
 	keyCode        = "code/"
 	keyRefresh     = "refresh/"
-	keyOrigin      = "origin/" // whose session a code or refresh token is of, also after its use
+	keyOrigin      = "origin/" // the session of a code or refresh token, also after its use
 	keyState       = "state/"
 	keyConsent     = "consent/"
 )
@@ -553,12 +553,12 @@ type interaction struct {
 	ID      string `json:"id"`
 	Browser string `json:"browser"` // digest of the secret that the browser holds
 
-	// Who signed in; empty as long as nobody did.
+	// The user who has signed in; empty before.
 	UserID    string `json:"userId,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
 
-	// A password that was right and waits for the code of the second factor. It
-	// opens only with the secret that the browser holds.
+	// A correct password, until the code of the second factor is entered. It can be decrypted
+	// only with the secret in the cookie of the browser.
 	Email  string `json:"email,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
 }
@@ -630,7 +630,7 @@ func (s *Service) redirectToClient(a authRequest, values url.Values) *gateway.An
 	if a.State != "" {
 		values.Set("state", a.State)
 	}
-	values.Set("iss", s.o.Issuer) // RFC 9207: so that no other provider's answer passes for ours
+	values.Set("iss", s.o.Issuer) // RFC 9207: against answers of other providers that pretend to be ours
 	return gateway.Redirect(withQuery(a.RedirectURI, values)).With("Cache-Control", "no-store")
 }
 

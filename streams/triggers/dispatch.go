@@ -22,7 +22,7 @@ import (
 type startedTree struct {
 	event *feed.Event
 	start runtime.Start
-	run   *runtime.Handle // nil: it was begun before, and what became of it is not known yet
+	run   *runtime.Handle // nil: it was started before, and its status is not known yet
 }
 
 // dispatch starts the listeners of an event. It retries after errors: no event is skipped. It fails only when ctx
@@ -201,8 +201,8 @@ func eventInput(e *feed.Event) (*value.Object, error) {
 	return in, nil
 }
 
-// awaitTree waits until a tree has ended, or stands where it goes on after a restart. One that
-// broke off because of the platform is begun again. It reports whether it is over.
+// awaitTree waits until a tree has ended or is parked. A tree that was interrupted by the platform
+// is started again. It reports whether the tree is done.
 func (s *partition) awaitTree(ctx context.Context, b *startedTree) bool {
 	return s.trees.AwaitEnd(ctx, &streams.Tree{
 		WorkspaceID: b.event.Source.WorkspaceID, CorrelationID: b.start.CorrelationID, EventID: b.event.ID, Automation: b.start.Program.Name,

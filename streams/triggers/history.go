@@ -42,8 +42,8 @@ func (h RunHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug str
 	return past, err
 }
 
-// readStatus returns what the read models know of the tree that an event starts for an
-// automation; open is true when it began and did not end.
+// readStatus returns the status of the tree that an event starts for an automation, from the read
+// models; open is true when it is unfinished.
 func (h RunHistory) readStatus(workspaceID, eventID, slug string) (past streams.TreeStatus, tree projections.UnfinishedTree, open bool, err error) {
 	r := h.Models.Reader()
 	defer r.Close()

@@ -40,8 +40,8 @@ func (s *partition) wasListening(ctx context.Context, b *startedTree) (bool, err
 	}), err
 }
 
-// programSetOfTree is program set for a tree that was begun before. Of a workspace that was deleted only
-// what its end started goes on.
+// programSetOfTree is programSet for a tree that was started before. In a deleted workspace only the trees that
+// its deletion started continue.
 func (s *partition) programSetOfTree(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.ProgramSet, error) {
 	programSet, err := s.Programs.ProgramSet(ctx, workspaceID)
 	if err == nil && programSet == nil && by.Type == activity.ByEvent && slices.Contains(endEvents, by.Value) {

@@ -97,7 +97,7 @@ func (a *orphanHandler) forgetEnded() {
 type Orphan struct {
 	runtime.BrokenRun
 
-	Attempt   int  // how often it was begun
+	Attempt   int  // how often it was started
 	Parked    bool // its state in a wait is stored: any node can resume it
 	OnlyWaits bool // it only waits, and none of its waits has ended
 }
@@ -113,10 +113,10 @@ func (s *partition) findOrphans(ctx context.Context, wanted Wanted, visit func(O
 	return s.History.Orphans(ctx, func(workspaceID string) bool { return s.isOwn(s.number, workspaceID) }, wanted, visit)
 }
 
-// handleOrphan takes care of a tree that nobody runs any more: what stood in a wait runs here; what an event or a
-// schedule started is begun again by who reads those, if it still can be; of everything else who started it has gone
-// with the node, and it is recorded as interrupted. To go on with one that does nothing but wait is no attempt,
-// however often nodes come and go meanwhile.
+// handleOrphan handles a tree that nobody runs any more. A parked tree is resumed here. A tree that an event or a
+// schedule started is started again by the partition that reads those, if its trigger still exists. Any other tree
+// is recorded as interrupted: its caller is gone with the node. Resuming a tree that only waits does not count as an
+// attempt, however often nodes are restarted in the meantime.
 func (a *orphanHandler) handleOrphan(ctx context.Context, o Orphan) {
 	var err error
 	switch {
