@@ -19,9 +19,12 @@ import (
 //	l{subscription}\0{ms}{id}     status and type of the event; ms is the start of the delivery
 //	p{subscription}\0{place}\0{id} id: another attempt follows; place is the position of the event
 //	n{seq}{place}\0{id}           id: the delivery was requested, and not attempted since
-//	q{workspace}\0{seq}{id}       id: the event at this sequence is the last about the delivery
+//	q{workspace}\0{seq}           ids of the deliveries that the event at this sequence is about, separated by \0
 //	h{subscription}               HealthRecord
-//	g{workspace}\0{seq}{id}       id of a subscription: its HealthRecord is from the event at this sequence
+//	g{workspace}\0{seq}           ids of the subscriptions that the event at this sequence has a health of, separated by \0
+//
+// q and g find what to delete when events are erased: what a later event is about stays. An event is
+// about many deliveries, and writes q and g once.
 type Deliveries struct{}
 
 // DeliveryRecord is the last recorded state of a delivery.
@@ -49,7 +52,7 @@ func (h HealthRecord) Since(closed time.Time) subscription.Health {
 }
 
 // Name implements Projection.
-func (Deliveries) Name() string { return "deliveries.1" }
+func (Deliveries) Name() string { return "deliveries.2" }
 
 // Log implements Projection.
 func (Deliveries) Log() domain.Log { return domain.Activity }
@@ -58,11 +61,7 @@ func (Deliveries) Log() domain.Log { return domain.Activity }
 func (d Deliveries) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case subscription.Attempted:
-		for _, rec := range e.Records {
-			if err := d.putRecord(tx, ev, rec); err != nil {
-				return err
-			}
-		}
+		return d.putRecords(tx, ev, e.Records)
 	case activity.Dropped:
 		return d.drop(tx, e)
 	case activity.DeliveriesDropped:
@@ -71,17 +70,54 @@ func (d Deliveries) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-func (d Deliveries) putRecord(tx Tx, ev domain.Recorded, e subscription.Record) error {
+// putRecords keeps the last record of each delivery, and the last health of each receiver.
+func (d Deliveries) putRecords(tx Tx, ev domain.Recorded, records []subscription.Record) error {
+	last, health := make(map[string]int, len(records)), map[string]int{}
+	for i := range records {
+		last[records[i].Delivery.ID] = i
+		if records[i].Health != nil {
+			health[records[i].Delivery.SubscriptionID] = i
+		}
+	}
+	var deliveries, subscriptions []string
+	for i := range records {
+		rec := &records[i]
+		if last[rec.Delivery.ID] == i {
+			deliveries = append(deliveries, rec.Delivery.ID)
+			if err := d.putRecord(tx, ev, rec); err != nil {
+				return err
+			}
+		}
+		if id := rec.Delivery.SubscriptionID; rec.Health != nil && health[id] == i {
+			subscriptions = append(subscriptions, id)
+			if err := setJSON(tx, healthKey(id), HealthRecord{Health: *rec.Health, At: ev.At.UTC(), Last: ev.Seq}); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(putIDs(tx, 'q', ev, deliveries), putIDs(tx, 'g', ev, subscriptions))
+}
+
+// putIDs keeps what has a record at the sequence of an event.
+func putIDs(tx Tx, space byte, ev domain.Recorded, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return tx.Set(scopedKey(space, ev.Stream.Scope, seqKey(ev.Seq)), []byte(strings.Join(ids, "\x00")))
+}
+
+// recordIDs returns the ids in a value of q or g.
+func recordIDs(value []byte) []string { return strings.Split(string(value), "\x00") }
+
+func (Deliveries) putRecord(tx Tx, ev domain.Recorded, e *subscription.Record) error {
 	var old DeliveryRecord
 	if err := getJSON(tx, deliveryKey(e.Delivery.ID), &old); err != nil {
 		return err
 	}
 	now := DeliveryRecord{Delivery: e.Delivery, WorkspaceID: ev.Stream.Scope, Last: ev.Seq, Asked: e.Asked}
 	if old.ID != "" {
-		for _, key := range old.indexes() {
-			if err := tx.Delete(key); err != nil {
-				return err
-			}
+		if err := deleteKeys(tx, old.indexes()...); err != nil {
+			return err
 		}
 	}
 	if err := setJSON(tx, deliveryKey(now.ID), now); err != nil {
@@ -96,15 +132,12 @@ func (d Deliveries) putRecord(tx Tx, ev domain.Recorded, e subscription.Record) 
 			return err
 		}
 	}
-	return d.putHealth(tx, ev, e)
+	return nil
 }
 
 // indexes returns the index keys of a delivery. The first one is its key in the list.
 func (d DeliveryRecord) indexes() [][]byte {
-	keys := [][]byte{
-		deliveryListKey(d.SubscriptionID, d.CreatedAt, d.ID),
-		scopedKey('q', d.WorkspaceID, append(seqKey(d.Last), d.ID...)),
-	}
+	keys := [][]byte{deliveryListKey(d.SubscriptionID, d.CreatedAt, d.ID)}
 	if d.Open() {
 		keys = append(keys, scopedKey('p', d.SubscriptionID, []byte(d.SortKey+"\x00"+d.ID)))
 	}
@@ -114,43 +147,45 @@ func (d DeliveryRecord) indexes() [][]byte {
 	return keys
 }
 
-// putHealth stores the health of the receiver after an attempt.
-func (Deliveries) putHealth(tx Tx, ev domain.Recorded, e subscription.Record) error {
-	if e.Health == nil {
-		return nil
-	}
-	var old HealthRecord
-	id := e.Delivery.SubscriptionID
-	key := append([]byte{'h'}, id...)
-	if err := getJSON(tx, key, &old); err != nil {
-		return err
-	}
-	if old.Last > 0 {
-		if err := tx.Delete(scopedKey('g', ev.Stream.Scope, append(seqKey(old.Last), id...))); err != nil {
-			return err
-		}
-	}
-	return errors.Join(
-		setJSON(tx, key, HealthRecord{Health: *e.Health, At: ev.At.UTC(), Last: ev.Seq}),
-		tx.Set(scopedKey('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
-}
-
 // drop deletes what is stored from erased events.
 func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
 	err := eachErased(tx, 'q', gone, func(key, value []byte) error {
-		var old DeliveryRecord
-		if err := getJSON(tx, deliveryKey(string(value)), &old); err != nil {
-			return err
+		for _, id := range recordIDs(value) {
+			var rec DeliveryRecord
+			if err := getJSON(tx, deliveryKey(id), &rec); err != nil {
+				return err
+			}
+			if rec.Last != lastSeq(key) {
+				continue
+			}
+			if err := deleteKeys(tx, append(rec.indexes(), deliveryKey(id))...); err != nil {
+				return err
+			}
 		}
-		return deleteKeys(tx, append(old.indexes(), key, deliveryKey(string(value)))...)
+		return tx.Delete(key)
 	})
 	if err != nil {
 		return err
 	}
 	return eachErased(tx, 'g', gone, func(key, value []byte) error {
-		return deleteKeys(tx, key, append([]byte{'h'}, value...))
+		for _, id := range recordIDs(value) {
+			var rec HealthRecord
+			if err := getJSON(tx, healthKey(id), &rec); err != nil {
+				return err
+			}
+			if rec.Last != lastSeq(key) {
+				continue
+			}
+			if err := tx.Delete(healthKey(id)); err != nil {
+				return err
+			}
+		}
+		return tx.Delete(key)
 	})
 }
+
+// lastSeq returns the sequence at the end of a key.
+func lastSeq(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
 func deleteKeys(tx Tx, keys ...[]byte) error {
 	for _, key := range keys {
@@ -184,6 +219,8 @@ func eachErased(tx Tx, space byte, gone activity.Dropped, visit func(key, value 
 
 func deliveryKey(id string) []byte { return append([]byte{'d'}, id...) }
 
+func healthKey(subscriptionID string) []byte { return append([]byte{'h'}, subscriptionID...) }
+
 func deliveryListKey(subscriptionID string, created time.Time, id string) []byte {
 	return scopedKey('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
 }
@@ -199,7 +236,7 @@ func (d Deliveries) Get(r Reader, id string) (rec DeliveryRecord, ok bool, err e
 
 // Health returns the health of the receiver of a subscription after the last attempt.
 func (d Deliveries) Health(r Reader, subscriptionID string) (h HealthRecord, err error) {
-	value, ok, err := r.Get(d, append([]byte{'h'}, subscriptionID...))
+	value, ok, err := r.Get(d, healthKey(subscriptionID))
 	if err != nil || !ok {
 		return h, err
 	}

@@ -123,7 +123,7 @@ func (a FeedSelection) key(workspaceID string, group uint64) []byte {
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
 	return eachErased(tx, 'e', touched, func(at, value []byte) error {
-		group := binary.BigEndian.Uint64(at[len(at)-8:])
+		group := lastSeq(at)
 		entries, err := decodeEntries(group, value)
 		if err != nil {
 			return err
@@ -517,7 +517,7 @@ func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit 
 }
 
 // sequences returns the first sequences of a workspace in the space, from one to another, which
-// is not included.
+// is not included: one for each thing that is stored.
 func (t keySpace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
 	if feed, ok := t.Projection.(Feed); ok {
 		err = feed.List(r, workspaceID, FeedSelection{}, from, false, func(e FeedEntry) bool {
@@ -528,14 +528,18 @@ func (t keySpace) sequences(r Reader, workspaceID string, from, below uint64, li
 		})
 		return seqs, err
 	}
+	_, several := t.Projection.(Deliveries)
 	prefix := scopedKey(t.space, workspaceID, nil)
-	span := Span{Prefix: prefix, From: scopedKey(t.space, workspaceID, seqKey(from)), KeysOnly: true}
-	err = r.Iterate(t.Projection, span, func(key, _ []byte) (bool, error) {
+	span := Span{Prefix: prefix, From: scopedKey(t.space, workspaceID, seqKey(from)), KeysOnly: !several}
+	err = r.Iterate(t.Projection, span, func(key, value []byte) (bool, error) {
 		seq := binary.BigEndian.Uint64(key[len(prefix):])
 		if seq >= below {
 			return false, nil
 		}
 		seqs = append(seqs, seq)
+		if several {
+			seqs = append(seqs, slices.Repeat([]uint64{seq}, len(recordIDs(value))-1)...)
+		}
 		return len(seqs) < limit, nil
 	})
 	return seqs, err

@@ -148,7 +148,9 @@ func TestTheLastRecordOfADeliverySaysAllOfIt(t *testing.T) {
 	other := attempted("3", "sub_2", noon, 10, subscription.Succeeded)
 	other.Health = &subscription.Health{LastDeliveryAt: noon}
 	told := func(records ...subscription.Record) domain.Event { return subscription.Attempted{Records: records} }
-	seqs := r.activity("w1", told(first, second), told(other))
+	begun := attempted("1", "sub_1", noon, 30, subscription.Pending)
+	begun.Health, begun.Asked = &subscription.Health{Failures: 7}, true
+	seqs := r.activity("w1", told(begun, first, second), told(other)) // of two records in one event the last counts
 
 	deliveries := projections.Deliveries{}
 	listed := func(sub string, before time.Time) (ids []string) {
@@ -176,6 +178,8 @@ func TestTheLastRecordOfADeliverySaysAllOfIt(t *testing.T) {
 	require.Equal(t, []string{"dlv_2 pending", "dlv_1 failed"}, listed("sub_1", time.Time{}), "the newest first")
 	require.Equal(t, []string{"dlv_1 failed"}, listed("sub_1", noon.Add(time.Second)), "begun before")
 	require.Equal(t, []string{"dlv_2", "dlv_1"}, open("sub_1"), "in the order of the events")
+	ids, _ := asked(0)
+	require.Empty(t, ids)
 	require.Empty(t, open("sub_2"))
 
 	done := attempted("1", "sub_1", noon, 30, subscription.Succeeded)
