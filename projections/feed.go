@@ -406,32 +406,64 @@ func (f Feed) Last(r Reader, workspaceID string, from uint64) (uint64, error) {
 // it when that counts; 0 when there is none. Within a log and a workspace time does
 // not run backwards.
 func (f Feed) Before(r Reader, workspaceID string, at time.Time, inclusive bool) (uint64, error) {
-	is := func(e FeedEntry) bool { return e.At.Before(at) || inclusive && e.At.Equal(at) }
+	isBefore := func(t time.Time) bool { return t.Before(at) || inclusive && t.Equal(at) }
 	last, ok, err := f.nearest(r, workspaceID, ^uint64(0), true)
 	if err != nil || !ok {
 		return 0, err
 	}
-	if is(last) {
+	if isBefore(last.At) {
 		return last.Seq, nil
 	}
-	first, _, err := f.nearest(r, workspaceID, 0, false)
-	if err != nil || !is(first) {
+	group, err := f.lastGroup(r, workspaceID, last.Group, isBefore)
+	if err != nil || group == 0 {
 		return 0, err
 	}
-	low, high := first.Seq, last.Seq // is(low), and nothing from high on
-	for low+1 < high {
+	return f.Last(r, workspaceID, group)
+}
+
+// lastGroup returns the last group of a workspace before a time; 0 when there is none. The one at end is not before
+// it. Events of a group have the same time.
+func (f Feed) lastGroup(r Reader, workspaceID string, end uint64, isBefore func(time.Time) bool) (uint64, error) {
+	low, at, err := f.nearestGroup(r, workspaceID, 0, false)
+	if err != nil || !isBefore(at) {
+		return 0, err
+	}
+	for high := end; low+1 < high; { // low is before the time, and nothing from high on
 		middle := low + (high-low)/2
-		e, _, err := f.nearest(r, workspaceID, middle, false)
+		group, at, err := f.nearestGroup(r, workspaceID, middle, false)
 		if err != nil {
 			return 0, err
 		}
-		if is(e) {
-			low = e.Seq
-		} else {
-			high = middle
+		if isBefore(at) {
+			low = group
+			continue
 		}
+		if high = middle; high-low > domain.MaxGroup {
+			continue
+		}
+		// Most of the sequences between two messages are not used: the last message before middle may be the one.
+		if group, at, err = f.nearestGroup(r, workspaceID, middle-1, true); err != nil || isBefore(at) {
+			return group, err
+		}
+		high = group
 	}
 	return low, nil
+}
+
+// nearestGroup returns the first group from a sequence on, upwards or downwards, and its time.
+func (f Feed) nearestGroup(r Reader, workspaceID string, from uint64, down bool) (group uint64, at time.Time, err error) {
+	prefix := FeedSelection{}.prefix(workspaceID)
+	span := Span{Prefix: prefix, From: scopedKey('e', workspaceID, seqKey(from)), Reverse: down, Few: true}
+	err = r.Iterate(f, span, func(key, value []byte) (bool, error) {
+		length, n := binary.Uvarint(value)
+		if n <= 0 || uint64(len(value)-n) < length {
+			return false, errFeedEntry
+		}
+		first, err := decodeEntry(lastSeq(key), value[n:n+int(length)])
+		group, at = first.Group, first.At
+		return false, err
+	})
+	return group, at, err
 }
 
 // Erasable finds what the read models store about the activity of workspaces, by sequence: all

@@ -3,12 +3,14 @@ package projections_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/projections"
 )
@@ -91,5 +93,59 @@ func TestTheIndexOfTheFeedKeepsMessagesTogether(t *testing.T) {
 		_, _, ok, err := index.ByID(r, "w1", id)
 		require.NoError(t, err)
 		require.Equal(t, i < 1 || i > 4, ok)
+	}
+}
+
+// The last event before a time is found among events that were stored one by one, and several in a message.
+func TestTheLastEventBeforeATimeIsFound(t *testing.T) {
+	t.Parallel()
+	for _, log := range domain.Logs() {
+		t.Run(string(log), func(t *testing.T) {
+			t.Parallel()
+			index := projections.FeedOf(log)
+			h := newFixture(t, index)
+			facts := newRecorder(t, h)
+			for i := range 40 {
+				if log == domain.State {
+					facts.state(workspace.Stream("w1"), workspace.Deleted{})
+					continue
+				}
+				c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}}
+				for range 1 + i%7 {
+					c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "a", Body: []byte(`{}`)}})
+				}
+				_, err := h.log.Log.Append(t.Context(), c)
+				require.NoError(t, err)
+			}
+			require.NoError(t, h.Reach(bounded(t), h.log.Log.Known()))
+			r := h.Reader()
+			defer r.Close()
+			var entries []projections.FeedEntry
+			require.NoError(t, index.List(r, "w1", projections.FeedSelection{}, 0, false, func(e projections.FeedEntry) bool {
+				entries = append(entries, e)
+				return true
+			}))
+			require.NotEmpty(t, entries)
+			lastBefore := func(at time.Time, inclusive bool) (seq uint64) {
+				for _, e := range entries {
+					if e.At.Before(at) || inclusive && e.At.Equal(at) {
+						seq = e.Seq
+					}
+				}
+				return seq
+			}
+			for _, e := range entries {
+				for _, at := range []time.Time{e.At.Add(-time.Nanosecond), e.At, e.At.Add(time.Nanosecond)} {
+					for _, inclusive := range []bool{false, true} {
+						seq, err := index.Before(r, "w1", at, inclusive)
+						require.NoError(t, err)
+						require.Equal(t, lastBefore(at, inclusive), seq)
+					}
+				}
+			}
+			seq, err := index.Before(r, "w2", time.Now(), true)
+			require.NoError(t, err)
+			require.Zero(t, seq, "another workspace has no events")
+		})
 	}
 }
