@@ -33,6 +33,8 @@ type Event struct {
 	positionText string
 	decoding     sync.Once
 	fields       map[string]any
+	looking      sync.Once
+	values       any // of the payload
 }
 
 // Source says who and what caused an event, and where.
@@ -203,6 +205,14 @@ func (e *Event) Values(path string) []any {
 		return []any{e.CreatedAt()}
 	case "type":
 		return []any{e.Type}
+	}
+	if inPayload, ok := strings.CutPrefix(path, "payload."); ok { // which need not encode and decode the rest
+		e.looking.Do(func() {
+			if json.Unmarshal(e.Payload, &e.values) != nil {
+				e.values = nil
+			}
+		})
+		return valuesAt(e.values, inPayload, nil)
 	}
 	return valuesAt(e.decoded(), path, nil)
 }

@@ -144,8 +144,11 @@ func SortKey(e *feed.Event) string {
 
 func digest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
+	return digits.EncodeToString(sum[:])
 }
+
+// digits is base 32 in small letters.
+var digits = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // Health is how a receiver does, after some attempt.
 type Health struct {
