@@ -90,7 +90,8 @@ func (p *partition) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// router passes due attempts to the sender, each in a goroutine of its own: a panic ends only its attempt.
+// router passes due attempts to the sender. Each message is a goroutine that makes one, and goes on with others of the
+// subscription while they are due: a panic ends only its attempt.
 func (p *partition) router() (*message.Router, error) {
 	log := watermill.NewSlogLoggerWithLevelMapping(p.log, map[slog.Level]slog.Level{
 		slog.LevelInfo: slog.LevelDebug, slog.LevelDebug: watermill.LevelTrace,
@@ -101,8 +102,9 @@ func (p *partition) router() (*message.Router, error) {
 	}
 	router.AddMiddleware(middleware.CorrelationID, middleware.Recoverer)
 	router.AddConsumerHandler("webhooks", "due", dueJobs{p.jobs}, func(m *message.Message) error {
-		if j, ok := m.Context().Value(jobKey{}).(*job); ok {
-			j.run(m.Context())
+		j, _ := m.Context().Value(jobKey{}).(*job)
+		for j != nil {
+			j = j.run(m.Context())
 		}
 		return nil
 	})

@@ -49,8 +49,9 @@ type worker struct {
 	rec      projections.SubscriptionRecord
 	filter   *feed.Filter
 	version  uint64
-	idle     bool   // the subscription is disabled or deleted
-	loaded   uint64 // records up to it are loaded
+	moment   projections.Moment // when the record was known to be current
+	idle     bool               // the subscription is disabled or deleted
+	loaded   uint64             // records up to it are loaded
 	queue    *queue
 	progress streams.ProgressTracker
 	health   subscription.Health
@@ -142,7 +143,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start, w.loaded, w.version, w.queue, w.progress, w.probe = start, start.Activity, 0, newQueue(), streams.ProgressTracker{}, time.Time{}
+	w.start, w.loaded, w.version, w.moment, w.queue, w.progress, w.probe = start, start.Activity, 0, 0, newQueue(), streams.ProgressTracker{}, time.Time{}
 	err = w.loadRecords()
 	if err == nil && w.idle {
 		err = errIdle
@@ -187,6 +188,19 @@ func (w *worker) startPosition(ctx context.Context) (domain.Position, error) {
 	return made.Seq, nil
 }
 
+// refresh updates the record of the subscription if anything has changed. The caller holds the lock.
+func (w *worker) refresh() error {
+	now := w.p.models.Moment()
+	if now != 0 && now == w.moment {
+		return nil
+	}
+	err := w.p.models.View(w.refreshRecord)
+	if err == nil {
+		w.moment = now
+	}
+	return err
+}
+
 // refreshRecord updates the record of the subscription. The caller holds the lock.
 func (w *worker) refreshRecord(r projections.Reader) error {
 	version, err := projections.Subscriptions{}.Version(r)
@@ -224,7 +238,7 @@ func (w *worker) dispatch(ctx, sending context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		jobs, wait := w.nextJobs(ctx, sending)
+		jobs, wait := w.nextJobs(ctx, sending, maxPerSubscription)
 		for _, j := range jobs {
 			select {
 			case w.p.jobs <- j:
@@ -245,11 +259,11 @@ func (w *worker) dispatch(ctx, sending context.Context) error {
 // idleWait is the wait when nothing is expected.
 const idleWait = time.Hour
 
-// nextJobs returns the attempts that may start now, and when to check again.
-func (w *worker) nextJobs(ctx, sending context.Context) (jobs []*job, wait time.Duration) {
+// nextJobs returns the attempts that may start now, at most limit of them, and when to check again.
+func (w *worker) nextJobs(ctx, sending context.Context, limit int) (jobs []*job, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.p.models.View(w.refreshRecord); err != nil {
+	if err := w.refresh(); err != nil {
 		w.log.WarnContext(ctx, "a subscription could not be read", "err", err)
 		return nil, workerPause
 	}
@@ -258,6 +272,9 @@ func (w *worker) nextJobs(ctx, sending context.Context) (jobs []*job, wait time.
 		e := w.queue.front()
 		if e == nil {
 			return jobs, idleWait
+		}
+		if len(jobs) == limit {
+			return jobs, 0
 		}
 		if ready := latest(e.due, w.probe); ready.After(now) {
 			return jobs, ready.Sub(now)
@@ -301,7 +318,10 @@ func latest(a, b time.Time) time.Time {
 
 // receive queues the events of the feed. It waits while the queue is full.
 func (w *worker) receive(ctx context.Context, d live.Delivery) error {
-	if err := w.refresh(); err != nil {
+	w.mu.Lock()
+	err := w.refresh()
+	w.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	for _, e := range d.Events {
@@ -320,13 +340,6 @@ func (w *worker) receive(ctx context.Context, d live.Delivery) error {
 	w.mu.Unlock()
 	notify(w.wake)
 	return nil
-}
-
-// refresh updates the record of the subscription.
-func (w *worker) refresh() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.p.models.View(w.refreshRecord)
 }
 
 // fullQueueWait is how long reading waits before queued deliveries are recorded and leave memory.
@@ -503,15 +516,38 @@ type job struct {
 	sending context.Context // of the request to the receiver: it outlives ctx
 }
 
-// run makes the attempt. When the subscription or the node ends first, nothing is recorded: the delivery stays as it
-// was.
-func (j *job) run(ctx context.Context) {
+// run makes the attempt, and returns the next one if another may start now: it needs no other goroutine.
+func (j *job) run(ctx context.Context) *job {
+	defer j.worker.attempts.Done()
+	j.attempt(ctx)
+	return j.worker.nextJob(j.ctx, j.sending)
+}
+
+// nextJob returns an attempt that may start now; nil when there is none.
+func (w *worker) nextJob(ctx, sending context.Context) *job {
+	if ctx.Err() != nil {
+		return nil
+	}
+	jobs, wait := w.nextJobs(ctx, sending, 1)
+	if wait != idleWait { // there are others, now or later
+		notify(w.wake)
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	return jobs[0]
+}
+
+// attempt makes the attempt. When the subscription or the node ends first, nothing is recorded: the delivery stays as
+// it was.
+func (j *job) attempt(ctx context.Context) {
 	w := j.worker
 	defer j.releaseSlot()
 	over := false
 	defer func() {
 		if !over { // it panicked: the attempt counts, or it would be repeated for ever
 			w.recordAttempt(ctx, j.entry, subscription.Attempt{At: w.p.now().UTC(), Error: "the attempt broke off: a fault of the platform"})
+			notify(w.wake)
 		}
 	}()
 	e, err := j.readEvent(ctx)
@@ -539,13 +575,13 @@ func (j *job) run(ctx context.Context) {
 // releaseSlot releases the slot of the attempt.
 func (j *job) releaseSlot() {
 	j.worker.p.bulkhead.release(j.worker.key.workspaceID, j.healthy)
-	j.worker.attempts.Done()
 }
 
 // abandon gives up an attempt before it is made.
 func (j *job) abandon() {
 	j.worker.requeue(j.entry, 0)
 	j.releaseSlot()
+	j.worker.attempts.Done()
 }
 
 // readEvent returns the event of the delivery; nil when it was erased.
@@ -566,7 +602,6 @@ func (w *worker) requeue(e *entry, pause time.Duration) {
 	defer w.mu.Unlock()
 	w.running--
 	w.queue.requeue(e, w.p.now().Add(pause))
-	notify(w.wake)
 }
 
 // recordErased ends a delivery whose event was erased.
@@ -577,7 +612,6 @@ func (w *worker) recordErased(e *entry) {
 	e.Delivery = e.Tried(subscription.Attempt{At: w.p.now().UTC().Truncate(time.Millisecond), Error: "the event is no longer kept"}, nil)
 	w.queue.remove(e)
 	w.record(e, subscription.Record{Delivery: e.Delivery})
-	notify(w.wake)
 }
 
 // recordAttempt records the result of an attempt.
@@ -605,7 +639,6 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 	failed, disable := w.rec.State, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
 	w.mu.Unlock()
 	notify(w.capacity)
-	notify(w.wake)
 	if disable {
 		w.disable(ctx, failed, health)
 	}
