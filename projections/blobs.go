@@ -31,10 +31,11 @@ func (b BlobReferences) Visit(r Reader, visit func(name string)) error {
 // blobNameLen is the length of the name of a blob: a SHA-256 in hex.
 const blobNameLen = 64
 
+// files visits the contents of files. The record of a file names its content.
 func (b BlobReferences) files(r Reader, visit func(string)) error {
-	return r.Iterate(Files{}, Span{Prefix: []byte{'b'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
-		if ref := parseFileRef(key[1+blobNameLen:]); !b.IsErased(ref.WorkspaceID) {
-			visit(string(key[1 : 1+blobNameLen]))
+	return r.Iterate(Files{}, Span{Prefix: []byte{'f'}}, func(key, value []byte) (bool, error) {
+		if !b.IsErased(parseFileRef(key[1:]).WorkspaceID) {
+			VisitBlobNames(value, visit)
 		}
 		return true, nil
 	})
