@@ -65,7 +65,7 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error { return f.ApplyGroup(tx, [
 
 // ApplyGroup implements Grouped.
 func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
-	workspaceID, group := events[0].Stream.Scope, max(events[0].Group, events[0].Seq)
+	workspaceID, group := events[0].Stream.Scope, groupOf(events[0])
 	var added []FeedEntry
 	for _, ev := range events {
 		if gone, ok := ev.Data.(activity.Dropped); ok {
@@ -163,6 +163,9 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 		return tx.Set(key, rest)
 	})
 }
+
+// groupOf returns the group of an event.
+func groupOf(ev domain.Recorded) uint64 { return max(ev.Group, ev.Seq) }
 
 // lastGroupWith returns the last group that can contain the event with a sequence.
 func lastGroupWith(seq uint64) uint64 { return max(seq, seq+domain.MaxGroup-1) }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -16,37 +17,61 @@ import (
 	"svc/domain/distinct"
 )
 
-// Usage is the read model of the usage of workspaces: transactions, sessions and users per day,
-// and metrics that apps report. Days are in UTC.
+// Usage is the read model of how much workspaces are used: the different transactions,
+// sessions and users of each day, and the metrics that apps report. Days are those of UTC.
 //
-//	s{workspace}\0{seq}              where the row of an event is: i or u, and the day
-//	i{workspace}\0{day}{seq}         an interaction: the time of day, and the ids that it counts for
-//	d{workspace}\0{day}{kind}{id}    number of interactions of the day with the id
-//	u{workspace}\0{day}{seq}         usageReport, JSON
-//	m{workspace}\0{day}              gauges of the day, JSON
+//	g{workspace}\0{group}            the day of the interactions of one message
+//	i{workspace}\0{day}{group}       these interactions: when, and each id that counts
+//	s{workspace}\0{seq}              the day of a report of an app
+//	u{workspace}\0{day}{seq}         the report, JSON
+//	m{workspace}\0{day}              the sums of all reports of the day, JSON
 //
-// Ids are hashes. The sums per day answer queries. The row of each event is for queries of parts
-// of a day, and is subtracted from its day when the event is erased.
+// Ids are hashes. How many different ones there were is counted when somebody asks. A group is
+// the events of one message, see Feed.
 type Usage struct{}
 
 // Name implements Projection.
-func (Usage) Name() string { return "usage.2" }
+func (Usage) Name() string { return "usage.3" }
 
 // Log implements Projection.
 func (Usage) Log() domain.Log { return domain.Activity }
 
 // Apply implements Projection.
-func (u Usage) Apply(tx Tx, ev domain.Recorded) error {
-	switch e := ev.Data.(type) {
-	case activity.Interaction:
-		return u.addInteraction(tx, ev, countedIDs(ev.Meta, e.Trigger.Type))
-	case activity.Dropped:
-		return u.drop(tx, e)
+func (u Usage) Apply(tx Tx, ev domain.Recorded) error { return u.ApplyGroup(tx, []domain.Recorded{ev}) }
+
+// ApplyGroup implements Grouped.
+func (u Usage) ApplyGroup(tx Tx, events []domain.Recorded) error {
+	var added []byte
+	for _, ev := range events {
+		switch e := ev.Data.(type) {
+		case activity.Interaction:
+			added = appendInteraction(added, ev, e.Trigger.Type)
+			continue
+		case activity.Dropped:
+			if err := u.drop(tx, e); err != nil {
+				return err
+			}
+			continue
+		}
+		if report, ok := parseUsageReport(ev); ok {
+			if err := u.addReport(tx, ev, report); err != nil {
+				return err
+			}
+		}
 	}
-	if report, ok := parseUsageReport(ev); ok {
-		return u.addReport(tx, ev, report)
+	if added == nil {
+		return nil
 	}
-	return nil
+	workspaceID, group, day := events[0].Stream.Scope, groupOf(events[0]), dayOf(events[0].At)
+	key := usageKey('i', workspaceID, day, group)
+	row, _, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if err := tx.Set(scopedKey('g', workspaceID, seqKey(group)), dayKey(day)); err != nil {
+		return err
+	}
+	return tx.Set(key, append(row, added...))
 }
 
 // The kinds of ids that are counted.
@@ -59,19 +84,27 @@ const (
 	kindUser        byte = 'U'
 )
 
-// countedID is a kind and the hash of an id.
-type countedID [1 + idLength]byte
+// An id that is counted is stored as its kind and its hash.
+const (
+	hashLength = 8
+	idLength   = 1 + hashLength
+)
 
-const idLength = 8
-
-// countedIDs lists the ids that an interaction counts for.
-func countedIDs(m domain.Meta, trigger string) (ids []countedID) {
+// appendInteraction appends an interaction to the row of its group: the distance of its sequence from
+// that of the group, the time of day, how many ids follow, and the ids that it counts for.
+func appendInteraction(row []byte, ev domain.Recorded, trigger string) []byte {
+	row = append(row, byte(groupOf(ev)-ev.Seq))
+	row = binary.BigEndian.AppendUint32(row, uint32(ev.At.Sub(startOf(dayOf(ev.At))).Milliseconds()))
+	count := len(row)
+	row = append(row, 0)
 	add := func(kind byte, id string) {
 		if id != "" {
 			sum := sha256.Sum256([]byte(id))
-			ids = append(ids, countedID(append([]byte{kind}, sum[:idLength]...)))
+			row = append(append(row, kind), sum[:hashLength]...)
+			row[count]++
 		}
 	}
+	m := ev.Meta
 	add(kindTransaction, m.CorrelationID)
 	switch trigger {
 	case activity.ByEndpoint:
@@ -83,66 +116,52 @@ func countedIDs(m domain.Meta, trigger string) (ids []countedID) {
 	}
 	add(kindSession, m.SessionID)
 	add(kindUser, m.UserID)
-	return ids
+	return row
 }
 
-// addInteraction adds an interaction to its day.
-func (u Usage) addInteraction(tx Tx, ev domain.Recorded, ids []countedID) error {
-	row := binary.BigEndian.AppendUint32(nil, uint32(ev.At.Sub(startOf(dayOf(ev.At))).Milliseconds()))
-	for _, id := range ids {
-		row = append(row, id[:]...)
-		if err := u.changeCount(tx, ev.Stream.Scope, dayOf(ev.At), id, 1); err != nil {
-			return err
+// interactionHead is the length of an interaction without its ids.
+const interactionHead = 1 + 4 + 1
+
+// eachInteraction visits the interactions in the row of a group: one is its bytes, ids those of its ids.
+func eachInteraction(group uint64, row []byte, visit func(seq uint64, millis uint32, one, ids []byte)) error {
+	for len(row) > 0 {
+		if len(row) < interactionHead {
+			return errInteractions
 		}
+		end := interactionHead + int(row[interactionHead-1])*idLength
+		if len(row) < end {
+			return errInteractions
+		}
+		visit(group-uint64(row[0]), binary.BigEndian.Uint32(row[1:]), row[:end], row[interactionHead:end])
+		row = row[end:]
 	}
-	return u.putRow(tx, ev, 'i', row)
+	return nil
 }
 
-// putRow stores the row of an event, and where it is.
-func (Usage) putRow(tx Tx, ev domain.Recorded, space byte, row []byte) error {
-	day := dayOf(ev.At)
-	if err := tx.Set(scopedKey('s', ev.Stream.Scope, seqKey(ev.Seq)), append([]byte{space}, dayKey(day)...)); err != nil {
-		return err
-	}
-	return tx.Set(usageKey(space, ev.Stream.Scope, day, ev.Seq), row)
-}
+var errInteractions = errors.New("usage: a row of interactions is damaged")
 
-// changeCount changes the number of interactions of a day with an id.
-func (Usage) changeCount(tx Tx, workspaceID string, day uint32, id countedID, by int) error {
-	key := scopedKey('d', workspaceID, append(dayKey(day), id[:]...))
-	value, _, err := tx.Get(key)
+// drop removes erased events.
+func (u Usage) drop(tx Tx, gone activity.Dropped) error {
+	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
+	err := eachErased(tx, 'g', touched, func(key, value []byte) error {
+		if len(value) != 4 {
+			return fmt.Errorf("usage: %q has no day", key)
+		}
+		return u.dropInteractions(tx, gone, binary.BigEndian.Uint64(key[len(key)-8:]), binary.BigEndian.Uint32(value))
+	})
 	if err != nil {
 		return err
 	}
-	n, _ := binary.Uvarint(value)
-	if n += uint64(by); n == 0 {
-		return tx.Delete(key)
-	}
-	return tx.Set(key, binary.AppendUvarint(nil, n))
-}
-
-// drop subtracts what erased events added.
-func (u Usage) drop(tx Tx, gone activity.Dropped) error {
-	again := map[uint32]bool{}
-	err := eachErased(tx, 's', gone, func(key, value []byte) error {
-		if len(value) != 5 {
+	days := map[uint32]bool{}
+	err = eachErased(tx, 's', gone, func(key, value []byte) error {
+		if len(value) != 4 {
 			return fmt.Errorf("usage: %q has no day", key)
 		}
-		space, day := value[0], binary.BigEndian.Uint32(value[1:])
-		row := usageKey(space, gone.WorkspaceID, day, binary.BigEndian.Uint64(key[len(key)-8:]))
-		if space == 'i' {
-			if err := u.removeInteraction(tx, gone.WorkspaceID, day, row); err != nil {
-				return err
-			}
-		} else {
-			again[day] = true
-		}
-		if err := tx.Delete(row); err != nil {
-			return err
-		}
-		return tx.Delete(key)
+		day := binary.BigEndian.Uint32(value)
+		days[day] = true
+		return deleteKeys(tx, key, usageKey('u', gone.WorkspaceID, day, binary.BigEndian.Uint64(key[len(key)-8:])))
 	})
-	for day := range again {
+	for day := range days {
 		if err == nil {
 			err = u.rebuildDay(tx, gone.WorkspaceID, day)
 		}
@@ -150,23 +169,26 @@ func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	return err
 }
 
-// removeInteraction subtracts an interaction from its day.
-func (u Usage) removeInteraction(tx Tx, workspaceID string, day uint32, key []byte) error {
+// dropInteractions removes the erased interactions of a group.
+func (Usage) dropInteractions(tx Tx, gone activity.Dropped, group uint64, day uint32) error {
+	key := usageKey('i', gone.WorkspaceID, day, group)
 	row, _, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	return eachID(row, func(id countedID) error { return u.changeCount(tx, workspaceID, day, id, -1) })
-}
-
-// eachID visits the ids of an interaction.
-func eachID(row []byte, visit func(countedID) error) error {
-	for row = row[min(4, len(row)):]; len(row) >= 1+idLength; row = row[1+idLength:] {
-		if err := visit(countedID(row[:1+idLength])); err != nil {
-			return err
+	var left []byte
+	err = eachInteraction(group, row, func(seq uint64, _ uint32, one, _ []byte) {
+		if seq < gone.From || seq > gone.To {
+			left = append(left, one...)
 		}
+	})
+	switch {
+	case err != nil || len(left) == len(row):
+		return err
+	case left == nil:
+		return deleteKeys(tx, key, scopedKey('g', gone.WorkspaceID, seqKey(group)))
 	}
-	return nil
+	return tx.Set(key, left)
 }
 
 const dayLength = 24 * time.Hour
@@ -335,8 +357,8 @@ const maxGauges = 16 << 10
 // gaugesOmitted is stored for such a day.
 const gaugesOmitted = "null"
 
-// addReport adds a report to its day.
-func (u Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
+// addReport adds what an app said to its day.
+func (Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	row, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -349,10 +371,15 @@ func (u Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	if value, err = addToDay(value, s); err != nil {
 		return err
 	}
-	if err := tx.Set(key, value); err != nil {
-		return err
+	day := dayOf(ev.At)
+	for _, e := range []indexEntry{
+		{key, value}, {scopedKey('s', ev.Stream.Scope, seqKey(ev.Seq)), dayKey(day)}, {usageKey('u', ev.Stream.Scope, day, ev.Seq), row},
+	} {
+		if err := tx.Set(e.key, e.value); err != nil {
+			return err
+		}
 	}
-	return u.putRow(tx, ev, 'u', row)
+	return nil
 }
 
 // addToDay returns the stored gauges of a day with one more report.
@@ -451,20 +478,33 @@ type usageSum struct {
 	gauges      gauges
 }
 
-func (s *usageSum) addID(id countedID) error {
-	n := s.ids[id[0]]
-	if n == nil {
-		n = &idCount{}
-		s.ids[id[0]] = n
+// addIDs adds the ids of an interaction.
+func (s *usageSum) addIDs(ids []byte) {
+	for ; len(ids) > 0; ids = ids[idLength:] {
+		n := s.ids[ids[0]]
+		if n == nil {
+			n = &idCount{}
+			s.ids[ids[0]] = n
+		}
+		n.add(binary.BigEndian.Uint64(ids[1:]))
 	}
-	n.add(binary.BigEndian.Uint64(id[1:]))
-	return nil
+}
+
+// addInteractions adds the interactions of days from first on, without last, that are from a time on, up to another.
+func (s *usageSum) addInteractions(first, last uint32, from, to time.Time) error {
+	return s.iterateDays('i', first, last, func(day uint32, group, row []byte) error {
+		midnight := startOf(day)
+		return eachInteraction(binary.BigEndian.Uint64(group), row, func(_ uint64, millis uint32, _, ids []byte) {
+			if at := midnight.Add(time.Duration(millis) * time.Millisecond); !at.Before(from) && at.Before(to) {
+				s.addIDs(ids)
+			}
+		})
+	})
 }
 
 // addWholeDays adds the days from first on, without last.
 func (s *usageSum) addWholeDays(first, last uint32) error {
-	err := s.iterateDays('d', first, last, true, func(_ uint32, rest, _ []byte) error { return s.addID(countedID(rest)) })
-	if err != nil {
+	if err := s.addInteractions(first, last, startOf(first), startOf(last)); err != nil {
 		return err
 	}
 	type ofDay struct {
@@ -472,7 +512,7 @@ func (s *usageSum) addWholeDays(first, last uint32) error {
 		value []byte
 	}
 	var all []ofDay
-	err = s.iterateDays('m', first, last, false, func(day uint32, _, value []byte) error {
+	err := s.iterateDays('m', first, last, func(day uint32, _, value []byte) error {
 		all = append(all, ofDay{day, slices.Clone(value)})
 		return nil
 	})
@@ -491,11 +531,11 @@ func (s *usageSum) addWholeDays(first, last uint32) error {
 	return err
 }
 
-// iterateDays visits the keys of a space for the days from first on, without last; rest is the
-// key after the day.
-func (s *usageSum) iterateDays(space byte, first, last uint32, keysOnly bool, visit func(day uint32, rest, value []byte) error) error {
+// iterateDays visits the keys of a space that are of days from first on, without last; rest
+// is what follows the day.
+func (s *usageSum) iterateDays(space byte, first, last uint32, visit func(day uint32, rest, value []byte) error) error {
 	prefix := scopedKey(space, s.workspaceID, nil)
-	span := Span{Prefix: prefix, From: scopedKey(space, s.workspaceID, dayKey(first)), KeysOnly: keysOnly}
+	span := Span{Prefix: prefix, From: scopedKey(space, s.workspaceID, dayKey(first))}
 	return s.r.Iterate(s.usage, span, func(key, value []byte) (bool, error) {
 		rest := key[len(prefix):]
 		day := binary.BigEndian.Uint32(rest)
@@ -509,13 +549,7 @@ func (s *usageSum) iterateDays(space byte, first, last uint32, keysOnly bool, vi
 
 // addPart adds the part of a day from a time to another.
 func (s *usageSum) addPart(day uint32, from, to time.Time) error {
-	err := s.iterateDays('i', day, day+1, false, func(_ uint32, _, row []byte) error {
-		at := startOf(day).Add(time.Duration(binary.BigEndian.Uint32(row)) * time.Millisecond)
-		if at.Before(from) || !at.Before(to) {
-			return nil
-		}
-		return eachID(row, s.addID)
-	})
+	err := s.addInteractions(day, day+1, from, to)
 	if err != nil {
 		return err
 	}
@@ -524,7 +558,7 @@ func (s *usageSum) addPart(day uint32, from, to time.Time) error {
 
 // addReports adds the reports of a day from a time to another.
 func (s *usageSum) addReports(day uint32, from, to time.Time) error {
-	return s.iterateDays('u', day, day+1, false, func(_ uint32, _, row []byte) error {
+	return s.iterateDays('u', day, day+1, func(_ uint32, _, row []byte) error {
 		var one usageReport
 		if err := json.Unmarshal(row, &one); err != nil {
 			return err

@@ -36,10 +36,15 @@ func newBench(t *testing.T) *bench {
 func (b *bench) apply(events ...domain.Recorded) {
 	b.t.Helper()
 	for _, ev := range events {
-		require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-			return Usage{}.Apply(Tx{txnKeys{txn}, b.gen.areas[Usage{}.Name()]}, ev)
-		}), "%+v", ev)
+		b.applyGroup([]domain.Recorded{ev})
 	}
+}
+
+func (b *bench) applyGroup(events []domain.Recorded) {
+	b.t.Helper()
+	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
+		return Usage{}.ApplyGroup(Tx{txnKeys{txn}, b.gen.areas[Usage{}.Name()]}, events)
+	}), "%+v", events)
 }
 
 // sum returns the usage of w1 between two times.
@@ -190,7 +195,8 @@ func TestUsageOfAPurgedLogIsTheSame(t *testing.T) {
 		live, kept := newBench(t), map[uint64]domain.Recorded{}
 		day := at("2026-03-01T00:00:00Z")
 		for seq := uint64(1); seq <= 300; seq++ {
-			when := day.Add(time.Duration(seq) * 20 * time.Minute).Format(time.RFC3339)
+			group := (seq + 3) / 4 * 4 // four events in a message, which has one time
+			when := day.Add(time.Duration(group) * 20 * time.Minute).Format(time.RFC3339)
 			id := func(prefix string) string { return fmt.Sprintf("%s%d", prefix, random.IntN(20)) }
 			ev := interaction(seq, when, []string{activity.ByEndpoint, activity.ByEvent, activity.ByTest}[random.IntN(3)], id("c"), id("s"), id("u"))
 			switch random.IntN(20) {
@@ -207,13 +213,19 @@ func TestUsageOfAPurgedLogIsTheSame(t *testing.T) {
 				app := id("app")
 				ev = usageEvent(seq, when, app+".usage", domain.Meta{AppInstance: app}, fmt.Sprintf(`{"%s":{"value":%v,"action":"%s"}}`, id("m"), random.Float64(), action))
 			}
+			ev.Group, ev.At = group, at(when)
 			kept[seq] = ev
 			live.apply(ev)
 		}
-		rebuilt := newBench(t)
+		rebuilt, message := newBench(t), []domain.Recorded(nil)
 		for _, seq := range slices.Sorted(maps.Keys(kept)) {
-			rebuilt.apply(kept[seq])
+			if len(message) > 0 && message[0].Group != kept[seq].Group {
+				rebuilt.applyGroup(message)
+				message = nil
+			}
+			message = append(message, kept[seq])
 		}
+		rebuilt.applyGroup(message)
 		require.Equal(t, rebuilt.rows(), live.rows())
 
 		from, to := day.Add(time.Duration(random.IntN(50))*time.Hour), day.Add(time.Duration(50+random.IntN(50))*time.Hour)
