@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,54 @@ func (t *Turns[K]) release(key K, q *queue) {
 		delete(t.queues, key)
 	}
 }
+
+// maxIdleWorkers is the number of idle goroutines of a WorkerPool.
+const maxIdleWorkers = 32
+
+// WorkerPool runs each job on a goroutine of its own. Idle goroutines are reused: the stack of a new
+// one would have to grow again, which costs more than many jobs.
+type WorkerPool struct {
+	jobs    chan func() // received by an idle goroutine, if there is one
+	closing <-chan struct{}
+	idle    atomic.Int32
+	workers sync.WaitGroup
+}
+
+// NewWorkerPool returns a pool whose idle goroutines end when closing is closed.
+func NewWorkerPool(closing <-chan struct{}) *WorkerPool {
+	return &WorkerPool{jobs: make(chan func()), closing: closing}
+}
+
+// Run starts job. It never waits.
+func (p *WorkerPool) Run(job func()) {
+	select {
+	case p.jobs <- job:
+	default:
+		p.workers.Go(func() {
+			for job != nil {
+				job()
+				job = p.next()
+			}
+		})
+	}
+}
+
+// next waits for a job. It returns nil when there are enough idle goroutines, or the pool is closed.
+func (p *WorkerPool) next() func() {
+	defer p.idle.Add(-1)
+	if p.idle.Add(1) > maxIdleWorkers {
+		return nil
+	}
+	select {
+	case job := <-p.jobs:
+		return job
+	case <-p.closing:
+		return nil
+	}
+}
+
+// Wait returns when the pool is closed and every job is done.
+func (p *WorkerPool) Wait() { p.workers.Wait() }
 
 // Every calls do after each interval, until ctx ends.
 func Every(ctx context.Context, interval time.Duration, do func()) {

@@ -6,7 +6,6 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/variable"
 	"svc/domain/value"
 )
 
@@ -56,7 +55,7 @@ func (r *Recorder) add(e entry) {
 	r.entries = append(r.entries, e)
 }
 
-// weight returns the size of a value as JSON, or more than is left.
+// weight returns about the size of a value as JSON, or more than is left.
 func (r *Recorder) weight(v any) int {
 	switch v := v.(type) {
 	case nil, bool, float64:
@@ -71,10 +70,11 @@ func (r *Recorder) weight(v any) int {
 	if value.IsUndefined(v) {
 		return 0
 	}
-	if left := r.limit - r.size; left < 0 || !value.FitsWithin(v, left) {
-		return r.limit + 1
+	left := r.limit - r.size
+	if spent, ok := value.SizeWithin(v, left); left >= 0 && ok {
+		return spent
 	}
-	return variable.Size(v)
+	return r.limit + 1
 }
 
 // Start records what the tree starts with.

@@ -155,10 +155,12 @@ type lifecycle struct {
 	closed  chan struct{} // closed when the node is about to stop
 	process string        // that runs start under; "" while the node is away
 	running sync.WaitGroup
+	workers *commands.WorkerPool
 }
 
 func newLifecycle(process string) *lifecycle {
 	f := &lifecycle{closed: make(chan struct{}), process: process}
+	f.workers = commands.NewWorkerPool(f.closed)
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	return f
 }
@@ -185,7 +187,9 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 	}
 	ctx, cancel := context.WithCancelCause(r.lifecycle.ctx)
 	run.cancel = cancel
-	r.lifecycle.running.Go(func() {
+	r.lifecycle.running.Add(1)
+	r.lifecycle.workers.Run(func() {
+		defer r.lifecycle.running.Done()
 		defer close(run.done)
 		defer cancel(nil)
 		run.outcome, run.err = recoverPanic(func() (Outcome, error) { return work(ctx, run) })

@@ -30,6 +30,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"svc/commands"
 	"svc/domain"
 )
 
@@ -75,9 +76,9 @@ type Gateway struct {
 	live     occupancy // streams
 
 	handler http.Handler
-	workers *workerPool    // handlers, also those that outlive their request
-	working sync.WaitGroup // handlers that write by themselves, and goroutines that wait for handlers that outlived their request
-	owned   sync.WaitGroup // the goroutine that shares the counters of limits
+	workers *commands.WorkerPool // handlers, also those that outlive their request
+	working sync.WaitGroup       // handlers that write by themselves, and goroutines that wait for handlers that outlived their request
+	owned   sync.WaitGroup       // the goroutine that shares the counters of limits
 
 	life      context.Context // ends when Close gives up waiting
 	end       context.CancelFunc
@@ -107,7 +108,7 @@ func New(opts Options) (*Gateway, error) {
 	g.handler = g.chain(compress)
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streaming, g.quit = context.WithCancel(g.life)
-	g.workers = newWorkerPool(g.streaming)
+	g.workers = commands.NewWorkerPool(g.streaming.Done())
 	g.once.aside = g.runDetached
 	g.owned.Go(func() { g.limits.run(g.streaming) })
 	return g, nil
@@ -212,7 +213,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.workers.wait()
+		g.workers.Wait()
 		g.working.Wait()
 		g.failures.close()
 		g.owned.Wait()

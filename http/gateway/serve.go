@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -249,7 +247,7 @@ func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err
 	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
 	finished := make(chan outcome, 1)
 	ex.slot.retain()
-	g.workers.run(func() {
+	g.workers.Run(func() {
 		defer ex.slot.release()
 		finished <- runTask(work, r.WithContext(ctx))
 	})
@@ -321,56 +319,6 @@ func runTask(work task, r *http.Request) (o outcome) {
 	rp, err := work(r)
 	return outcome{rp, err}
 }
-
-// maxIdle is the number of idle goroutines of a pool.
-const maxIdle = 32
-
-// workerPool runs each job on a goroutine of its own. Idle goroutines are reused: the stack of a
-// new one would have to grow again, which costs more than many handlers.
-type workerPool struct {
-	jobs    chan func() // received by an idle goroutine, if there is one
-	over    context.Context
-	idle    atomic.Int32
-	members sync.WaitGroup
-}
-
-// newWorkerPool returns a pool whose idle goroutines end when over has ended.
-func newWorkerPool(over context.Context) *workerPool {
-	return &workerPool{jobs: make(chan func()), over: over}
-}
-
-// run starts job. It never waits.
-func (c *workerPool) run(job func()) {
-	select {
-	case c.jobs <- job:
-	default:
-		c.members.Go(func() { c.work(job) })
-	}
-}
-
-func (c *workerPool) work(job func()) {
-	for job != nil {
-		job()
-		job = c.next()
-	}
-}
-
-// next waits for a job, and returns nil when there are enough idle goroutines, or over has ended.
-func (c *workerPool) next() func() {
-	defer c.idle.Add(-1)
-	if c.idle.Add(1) > maxIdle {
-		return nil
-	}
-	select {
-	case job := <-c.jobs:
-		return job
-	case <-c.over.Done():
-		return nil
-	}
-}
-
-// wait returns when over has ended and every job is done.
-func (c *workerPool) wait() { c.members.Wait() }
 
 // metrics are the Prometheus metrics of the gateway.
 type metrics struct {

@@ -36,11 +36,22 @@ func rounded(away direction) func(*callArgs) any {
 	}
 }
 
+// exactDigits is the number of decimal digits that a float64 always holds exactly. Powers of ten up
+// to that many are exact as well.
+const exactDigits = 15
+
 func roundDecimals(n float64, decimals int, away direction) float64 {
 	negative := n < 0
 	whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(n), 'f', -1, 64), ".")
 	if len(fraction) <= decimals {
 		return n
+	}
+	if kept := whole + fraction[:decimals]; len(kept) <= exactDigits {
+		digits, _ := strconv.ParseUint(kept, 10, 64)
+		if away(negative, fraction[decimals]) {
+			digits++
+		}
+		return math.Copysign(float64(digits)/math.Pow10(decimals), n) // both are exact, so the quotient is the nearest number
 	}
 	digits, _ := new(big.Int).SetString(whole+fraction[:decimals], 10)
 	if away(negative, fraction[decimals]) {
