@@ -1,6 +1,6 @@
 # svc: `make` lists the targets. Go builds and runs it. The tests want git, race wants
-# gcc, browser and e2e want chromium, web and web-check want Node, fault and bench want
-# root; what else is needed is built into .cache.
+# gcc, browser and e2e want chromium, web, web-check and bench-peers want Node, fault and
+# bench want root; what else is needed is built into .cache.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -85,6 +85,20 @@ bench: build ## run the benchmarks; one line of JSON each
 	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 25m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
 	| tee $(CACHE)/bench.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
 	|| { cat $(CACHE)/bench.log >&2; exit 1; }
+
+.PHONY: bench-peers
+bench-peers: $(CACHE)/bin/pocketbase $(CACHE)/node-red/node_modules/.bin/node-red ## compare with PocketBase and Node-RED; one line of JSON each
+	@$(GO) test -tags bench -count=1 -timeout 10m -run TestPeers -v ./cmd/svc/bench 2>&1 \
+	| tee $(CACHE)/bench-peers.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
+	|| { cat $(CACHE)/bench-peers.log >&2; exit 1; }
+
+POCKETBASE := cmd/svc/bench/testdata/pocketbase
+
+$(CACHE)/bin/pocketbase: $(POCKETBASE)/go.mod $(POCKETBASE)/go.sum $(POCKETBASE)/main.go
+	cd $(POCKETBASE) && $(GO) build -o $@ .
+
+$(CACHE)/node-red/node_modules/.bin/node-red:
+	npm install --no-audit --no-fund --prefix $(CACHE)/node-red node-red
 
 .PHONY: browser
 browser: ## look at the pages with a real browser (chromium)

@@ -18,7 +18,12 @@ import (
 
 // Serve is `svc serve` with one difference: callers say who they are. It reads
 // the settings of the process and ends with SIGTERM.
-func Serve() error {
+func Serve() error { return serve(Trusting{}) }
+
+// ServeIdentified is `svc serve` in a test binary, whose profile can be taken.
+func ServeIdentified() error { return serve(nil) }
+
+func serve(who gateway.Authenticator) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	loaded, err := settings.Load(settings.OS())
@@ -26,7 +31,7 @@ func Serve() error {
 		return err
 	}
 	log := process.NewLog(os.Stderr, "json", slog.LevelWarn)
-	n, err := node.Open(ctx, node.Options{Settings: settings.NewLive(loaded), Log: log, Authenticator: Trusting{}})
+	n, err := node.Open(ctx, node.Options{Settings: settings.NewLive(loaded), Log: log, Authenticator: who})
 	if err != nil {
 		return err
 	}

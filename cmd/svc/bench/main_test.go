@@ -16,11 +16,12 @@ import (
 // The test binary is also the processes that are measured or needed beside
 // them: roles says what each does instead of running tests.
 var roles = map[string]func() error{
-	"serve":    nodetest.Serve,
-	"bare":     serveBare,
-	"template": serveTemplate,
-	"orders":   serveOrders,
-	"slowdisk": serveSlowDisk,
+	"serve":      nodetest.Serve,
+	"identified": nodetest.ServeIdentified,
+	"bare":       serveBare,
+	"template":   serveTemplate,
+	"orders":     serveOrders,
+	"slowdisk":   serveSlowDisk,
 }
 
 const roleVariable = "BENCH_ROLE"

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -80,7 +81,7 @@ func serveBare() error {
 	return db.Close()
 }
 
-// page is a request and the body that must answer it.
+// page is a request and the body that must answer it; nil: any that is no error.
 type page struct {
 	request []byte
 	body    []byte
@@ -176,23 +177,27 @@ func readInTurns(t *testing.T, service, bare *server, pages map[string]page) (ou
 	return ours, control
 }
 
-// readOnce reads for so long over kept connections. The client is as lean as it
-// can be, because it shares the machine with what it measures. It fails unless
-// every answer is 200 with the expected bytes.
+// readOnce reads pages in random order for so long.
 func readOnce(t *testing.T, s *server, pages map[string]page, d time.Duration) sample {
 	t.Helper()
+	all := slices.Collect(maps.Values(pages))
+	return load(t, s, connections, d, func(connection int) func() page {
+		rng := rand.New(rand.NewPCG(1, uint64(connection)))
+		return func() page { return all[rng.IntN(len(all))] }
+	})
+}
+
+// load sends requests for so long over kept connections, one after the other on each. requests returns
+// the source of the requests of a connection. The client is as lean as it can be, because it shares the
+// machine with what it measures. It fails unless every answer is the expected one.
+func load(t *testing.T, s *server, connections int, d time.Duration, requests func(connection int) func() page) sample {
+	t.Helper()
 	settle()
-	all := make([]page, 0, len(pages))
-	for _, p := range pages {
-		all = append(all, p)
-	}
 	latency, failures := make([][]time.Duration, connections), make([]error, connections)
 	var running sync.WaitGroup
 	cpu, start := cpuOf(t, s.Process.Pid), time.Now()
 	for i := range connections {
-		running.Go(func() {
-			latency[i], failures[i] = readLoop(s.port, all, rand.New(rand.NewPCG(1, uint64(i))), start, d)
-		})
+		running.Go(func() { latency[i], failures[i] = loadConnection(s.port, requests(i), start, d) })
 	}
 	running.Wait()
 	out := sample{took: time.Since(start), cpu: cpuOf(t, s.Process.Pid) - cpu, latency: slices.Concat(latency...)}
@@ -203,7 +208,7 @@ func readOnce(t *testing.T, s *server, pages map[string]page, d time.Duration) s
 	return out
 }
 
-func readLoop(port int, pages []page, rng *rand.Rand, start time.Time, d time.Duration) (latency []time.Duration, err error) {
+func loadConnection(port int, next func() page, start time.Time, d time.Duration) (latency []time.Duration, err error) {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
@@ -211,7 +216,7 @@ func readLoop(port int, pages []page, rng *rand.Rand, start time.Time, d time.Du
 	defer conn.Close()
 	in, body := bufio.NewReader(conn), bytes.Buffer{}
 	for began := time.Now(); began.Sub(start) < d; {
-		p := pages[rng.IntN(len(pages))]
+		p := next()
 		if _, err := conn.Write(p.request); err != nil {
 			return nil, err
 		}
@@ -225,7 +230,7 @@ func readLoop(port int, pages []page, rng *rand.Rand, start time.Time, d time.Du
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode != http.StatusOK || !bytes.Equal(body.Bytes(), p.body) {
+		if resp.StatusCode/100 != 2 || p.body != nil && !bytes.Equal(body.Bytes(), p.body) {
 			return nil, fmt.Errorf("%d %s", resp.StatusCode, body.Bytes())
 		}
 		now := time.Now()
