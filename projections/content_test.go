@@ -1,6 +1,7 @@
 package projections_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -153,10 +154,38 @@ func TestTheManifestIsTheFold(t *testing.T) {
 				for path, item := range state.Items.All() {
 					require.Equal(rt, item.Hash, m[path].Hash, path)
 				}
-				return err
+				return errors.Join(err, checkChanges(rt, r, h, seq, m))
 			}))
 		}
 	})
+}
+
+// checkChanges compares what a change touched, and what changed after it, with the manifests.
+func checkChanges(rt *rapid.T, r projections.Reader, h *contentFixture, seq uint64, m projections.Manifest) error {
+	before, err := projections.History{}.ManifestAt(r, h.id, seq-1)
+	require.NoError(rt, err)
+	was, is, err := projections.History{}.ChangedBy(r, h.id, seq)
+	require.NoError(rt, err)
+	for _, path := range append(before.Paths(), m.Paths()...) {
+		if _, touched := is[path]; !touched {
+			require.Equal(rt, before[path], m[path], "%s was not touched", path)
+		}
+	}
+	for path := range is {
+		require.Equal(rt, before[path], was[path], "%s before", path)
+		require.Equal(rt, m[path], is[path], "%s after", path)
+	}
+	changed, known, err := projections.History{}.ChangedAfter(r, h.id, seq, h.last)
+	require.True(rt, known)
+	now, err2 := projections.History{}.ManifestAt(r, h.id, h.last)
+	for _, path := range append(now.Paths(), m.Paths()...) {
+		want, ok := changed[path]
+		if !ok {
+			want = now[path]
+		}
+		require.Equal(rt, m[path], want, "%s then", path)
+	}
+	return errors.Join(err, err2)
 }
 
 func someChange(rt *rapid.T, s workspace.State, i int) domain.Event {

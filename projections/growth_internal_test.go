@@ -56,38 +56,141 @@ func (k *countedKeys) iterate(area []byte, s Span, visit func(key, value []byte)
 	return nil
 }
 
+// countedModels are the read models of one workspace over counted keys.
+type countedModels struct {
+	countedKeys
+
+	t   *testing.T
+	seq uint64
+}
+
+func newCountedModels(t *testing.T) *countedModels {
+	t.Helper()
+	m := &countedModels{countedKeys: countedKeys{values: map[string][]byte{}}, t: t}
+	m.apply(workspace.Created{Workspace: workspace.Snapshot{ID: "w", Settings: workspace.Settings{Name: "W", Slug: "w"}}})
+	return m
+}
+
+func (m *countedModels) apply(ev domain.Event) {
+	m.t.Helper()
+	m.seq++
+	at := time.Unix(1_800_000_000+int64(m.seq), 0)
+	for i, p := range Table() {
+		if p.Log() == domain.State {
+			rec := domain.Recorded{ID: fmt.Sprint(m.seq), Stream: workspace.Stream("w"), Seq: m.seq, At: at, Data: ev}
+			require.NoError(m.t, p.Apply(m.tx(i), rec), p.Name())
+		}
+	}
+}
+
+// tx is a transaction of the projection at a place of the table.
+func (m *countedModels) tx(i int) Tx { return Tx{&m.countedKeys, []byte{byte(i)}} }
+
+// history reads what History stored.
+func (m *countedModels) history() manifestSource {
+	return txSource{m.tx(slices.IndexFunc(Table(), func(p Projection) bool { return p.Name() == History{}.Name() }))}
+}
+
+// savedAutomation is an automation after a change. It listens to an event.
+func savedAutomation(i, change int, event string) workspace.Entry {
+	body := fmt.Appendf(nil, `{"slug":"a%04d","name":"Change %06d","when":{"events":[%q]},"do":[{"emit":{"event":"charged"}},{"fetch":{"url":"{{secret.URL}}"}}]}`, i, change, event)
+	return workspace.Entry{Path: fmt.Sprintf("automations/a%04d", i), Hash: workspace.HashOf(body), Checksum: workspace.HashOf(body), Body: body}
+}
+
 // A save reads and writes as much in a large workspace as in a small one, also when all documents
 // use the same names.
 func TestWhatASaveTouchesDoesNotGrowWithTheWorkspace(t *testing.T) {
 	t.Parallel()
 	cost := func(documents int) int {
-		k, seq := &countedKeys{values: map[string][]byte{}}, uint64(0)
-		apply := func(ev domain.Event) {
-			seq++
-			at := time.Unix(1_800_000_000+int64(seq), 0)
-			for i, p := range Table() {
-				if p.Log() == domain.State {
-					rec := domain.Recorded{ID: fmt.Sprint(seq), Stream: workspace.Stream("w"), Seq: seq, At: at, Data: ev}
-					require.NoError(t, p.Apply(Tx{k, []byte{byte(i)}}, rec), p.Name())
-				}
-			}
-		}
-		saved := func(i, change int) workspace.Entry {
-			body := fmt.Appendf(nil, `{"slug":"a%04d","name":"Change %06d","when":{"events":["paid"]},"do":[{"emit":{"event":"charged"}},{"fetch":{"url":"{{secret.URL}}"}}]}`, i, change)
-			return workspace.Entry{Path: fmt.Sprintf("automations/a%04d", i), Hash: workspace.HashOf(body), Checksum: workspace.HashOf(body), Body: body}
-		}
-		apply(workspace.Created{Workspace: workspace.Snapshot{ID: "w", Settings: workspace.Settings{Name: "W", Slug: "w"}}})
+		m := newCountedModels(t)
 		for i := range documents {
-			apply(workspace.AutomationCreated{Entry: saved(i, 0)})
+			m.apply(workspace.AutomationCreated{Entry: savedAutomation(i, 0, "paid")})
 		}
-		k.bytes = 0
+		m.bytes = 0
 		for i := range documents { // as many as it takes to write whatever is written seldom
-			apply(workspace.AutomationUpdated{Entry: saved(i, i+1)})
-			apply(workspace.AutomationDeleted{Slug: fmt.Sprintf("a%04d", i)})
-			apply(workspace.AutomationCreated{Entry: saved(i, i+1)})
+			m.apply(workspace.AutomationUpdated{Entry: savedAutomation(i, i+1, "paid")})
+			m.apply(workspace.AutomationDeleted{Slug: fmt.Sprintf("a%04d", i)})
+			m.apply(workspace.AutomationCreated{Entry: savedAutomation(i, i+1, "paid")})
 		}
-		return k.bytes / documents
+		return m.bytes / documents
 	}
 	small, large := cost(64), cost(1500)
 	require.Less(t, large, 2*small, "bytes read and written for each document: %d with 64, %d with 1500", small, large)
+}
+
+// What a change replaced is found without reading the documents that it did not touch.
+func TestWhatAnUndoReadsDoesNotGrowWithTheWorkspace(t *testing.T) {
+	t.Parallel()
+	cost := func(documents int) int {
+		m := newCountedModels(t)
+		for i := range documents {
+			m.apply(workspace.AutomationCreated{Entry: savedAutomation(i, 0, "paid")})
+		}
+		m.apply(workspace.AutomationUpdated{Entry: savedAutomation(7, 1, "paid")})
+		updated := m.seq
+		m.apply(workspace.AutomationDeleted{Slug: "a0009"})
+		m.bytes = 0
+		was, is, err := changedBy(m.history(), "w", updated)
+		require.NoError(t, err)
+		require.Equal(t, Manifest{"automations/a0007": {Hash: savedAutomation(7, 0, "paid").Hash}}, was)
+		require.Equal(t, Manifest{"automations/a0007": {Hash: savedAutomation(7, 1, "paid").Hash}}, is)
+		was, known, err := changedAfter(m.history(), "w", updated-1, m.seq)
+		require.NoError(t, err)
+		require.True(t, known)
+		require.Equal(t, Manifest{"automations/a0007": {Hash: savedAutomation(7, 0, "paid").Hash}, "automations/a0009": {Hash: savedAutomation(9, 0, "paid").Hash}}, was)
+		return m.bytes
+	}
+	require.Equal(t, cost(64), cost(1500))
+}
+
+// An app that is installed or removed concerns the documents that use its instance, and no other that listens to events.
+func TestWhatAnInstallationTouchesDoesNotGrowWithTheWorkspace(t *testing.T) {
+	t.Parallel()
+	cost := func(documents int) int {
+		m := newCountedModels(t)
+		for i := range documents {
+			m.apply(workspace.AutomationCreated{Entry: savedAutomation(i, 0, fmt.Sprintf("paid%d", i))})
+		}
+		m.apply(workspace.AutomationCreated{Entry: savedAutomation(9998, 0, "shop.paid")})
+		m.bytes = 0
+		body := []byte(`{"slug":"shop","appSlug":"shop"}`)
+		m.apply(workspace.Installed{Entry: workspace.Entry{Path: "imports/shop", Hash: workspace.HashOf(body), Body: body, App: "shop"}})
+		m.apply(workspace.Uninstalled{Slug: "shop"})
+		return m.bytes
+	}
+	small, large := cost(64), cost(1500)
+	require.Less(t, large, 2*small, "bytes read and written: %d with 64, %d with 1500", small, large)
+}
+
+// What a change of many documents put there is found by its sequence.
+func TestWhatALargeChangeReplacedIsFound(t *testing.T) {
+	t.Parallel()
+	m := newCountedModels(t)
+	many := func(change int) workspace.Imported {
+		var in workspace.Imported
+		for i := range maxParts + 1 {
+			in.Switch.Entries = append(in.Switch.Entries, savedAutomation(i, change, "paid"))
+		}
+		return in
+	}
+	m.apply(many(1))
+	m.apply(many(2))
+	m.apply(workspace.AutomationUpdated{Entry: savedAutomation(7, 3, "paid")})
+	for change := range 3 {
+		was, is, err := changedBy(m.history(), "w", m.seq-2+uint64(change))
+		require.NoError(t, err)
+		want := Ref{}
+		if change > 0 {
+			want.Hash = savedAutomation(7, change, "paid").Hash
+		}
+		require.Equal(t, want, was["automations/a0007"])
+		require.Equal(t, savedAutomation(7, change+1, "paid").Hash, is["automations/a0007"].Hash)
+	}
+	was, known, err := changedAfter(m.history(), "w", m.seq-1, m.seq)
+	require.NoError(t, err)
+	require.True(t, known)
+	require.Equal(t, savedAutomation(7, 2, "paid").Hash, was["automations/a0007"].Hash)
+	_, known, err = changedAfter(m.history(), "w", 1, m.seq)
+	require.NoError(t, err)
+	require.False(t, known, "the whole manifest is cheaper to read")
 }

@@ -21,13 +21,14 @@ import (
 //
 //	h{scope}\0{seq}      Change: an entry of the history
 //	g{seq}               scope: the history of everything
-//	d{workspace}\0{seq}  JSON: what a change did to the manifest
+//	d{workspace}\0{seq}  JSON: what a change did to the manifest, with what was there before
 //	f{workspace}\0{seq}  JSON: the whole manifest after a change; every so often
 //	n{workspace}         how many documents may still change before the next whole manifest
 //	i{workspace}         the index document after the last change
 //	s{workspace}         what was put down for a later step
 //	a{workspace}\0{ms}   sequence of the last event by a time
-//	t{workspace}\0{part} sequence of the last change of a part
+//	j{workspace}         JSON: the Ref of the index document after the last change
+//	t{workspace}\0{part} sequence of the last change of a part; of a document also its Ref, unless the change was large
 type History struct{}
 
 // Change is one entry of the history.
@@ -60,6 +61,18 @@ type Ref struct {
 // Manifest is the content of a workspace at a moment, by path.
 type Manifest map[string]Ref
 
+// manifestChange is what a change did to the manifest, by path.
+type manifestChange map[string]refChange
+
+// refChange is a document after a change, and before it.
+type refChange struct {
+	Ref
+
+	Was *Ref `json:"w,omitempty"` // nil: there was none, or see Before
+	// Before is the sequence of the large change that has what was there, 0 for none.
+	Before uint64 `json:"b,omitempty"`
+}
+
 // fullManifestEvery is after how many changed documents the manifest is written out, at least. A
 // larger one is written after as many changed documents as it has: so a change costs the same in
 // every workspace, and to read a manifest costs at most twice its size.
@@ -70,7 +83,7 @@ const fullManifestEvery = 64
 const maxParts = 500
 
 // Name implements Projection.
-func (History) Name() string { return "history.5" }
+func (History) Name() string { return "history.6" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -141,20 +154,23 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]s
 	if err != nil {
 		return nil, err
 	}
-	refs, parts := Manifest{}, []string{}
+	refs, parts := manifestChange{}, []string{}
 	for _, path := range d.Deleted {
-		refs[path] = Ref{}
+		refs[path] = refChange{}
 		parts = append(parts, path)
 	}
 	for _, e := range entries {
 		if e.From != "" {
-			refs[e.From] = Ref{}
+			refs[e.From] = refChange{}
 			parts = append(parts, e.From)
 		}
-		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths}
+		refs[e.Path] = refChange{Ref: Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths}}
 		if e.Path != "index" {
 			parts = append(parts, e.Path)
 		}
+	}
+	if err := h.addBefore(tx, id, ev.Seq, refs); err != nil {
+		return nil, err
 	}
 	if d.Settings != nil {
 		touched, err := h.updateIndex(tx, id, d.Settings.Index())
@@ -164,17 +180,50 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]s
 		if len(touched) > maxParts { // of earlier versions, which took any number
 			touched = []string{workspace.IndexPart + "blocks"}
 		}
+		for _, part := range touched {
+			if err := tx.Set(partKey(id, part), seqKey(ev.Seq)); err != nil {
+				return nil, err
+			}
+		}
 		parts = append(parts, touched...)
 	}
-	if err := h.putManifest(tx, id, ev.Seq, refs); err != nil {
-		return nil, err
-	}
-	for _, part := range parts {
-		if err := tx.Set(partKey(id, part), binary.BigEndian.AppendUint64(nil, ev.Seq)); err != nil {
-			return nil, err
+	return parts, h.putManifest(tx, id, ev.Seq, refs)
+}
+
+// addBefore adds what was there before a change of documents, and notes what is there now. What a change of many
+// documents put there is found by its sequence: with all their refs it would not fit into a transaction.
+func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange) error {
+	for path, now := range refs {
+		key := partKey(id, path)
+		if path == "index" {
+			key = scopedKey('j', id, nil)
+		}
+		value, ok, err := tx.Get(key)
+		if err != nil {
+			return err
+		}
+		if ok && len(value) == 8 {
+			now.Before = binary.BigEndian.Uint64(value)
+		} else if ok {
+			now.Was = &Ref{}
+			if err := json.Unmarshal(value[8:], now.Was); err != nil {
+				return err
+			}
+		}
+		refs[path] = now
+		last := seqKey(seq)
+		if len(refs) <= maxParts {
+			ref, err := json.Marshal(now.Ref)
+			if err != nil {
+				return err
+			}
+			last = append(last, ref...)
+		}
+		if err := tx.Set(key, last); err != nil {
+			return err
 		}
 	}
-	return parts, nil
+	return nil
 }
 
 // updateIndex returns what a new index document touches.
@@ -187,7 +236,7 @@ func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, err
 }
 
 // putManifest writes a delta of the manifest, and the whole every so often.
-func (h History) putManifest(tx Tx, id string, seq uint64, refs Manifest) error {
+func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
 	at := binary.BigEndian.AppendUint64(nil, seq)
 	if err := setJSON(tx, scopedKey('d', id, at), refs); err != nil {
 		return err
@@ -264,16 +313,23 @@ func partKey(id, part string) []byte {
 
 // manifestSource is where a manifest is read from: a transaction, or a reader.
 type manifestSource interface {
+	getter
 	iterate(s Span, visit func(key, value []byte) (bool, error)) error
 }
 
 type txSource struct{ tx Tx }
+
+// Get implements getter.
+func (s txSource) Get(key []byte) ([]byte, bool, error) { return s.tx.Get(key) }
 
 func (s txSource) iterate(span Span, visit func(key, value []byte) (bool, error)) error {
 	return s.tx.Iterate(span, visit)
 }
 
 type readerSource struct{ r Reader }
+
+// Get implements getter.
+func (s readerSource) Get(key []byte) ([]byte, bool, error) { return s.r.Get(History{}, key) }
 
 func (s readerSource) iterate(span Span, visit func(key, value []byte) (bool, error)) error {
 	return s.r.Iterate(History{}, span, visit)
@@ -337,6 +393,85 @@ func (h History) ChangedSince(r Reader, id string, after, until uint64) (changed
 		return ok, nil
 	})
 	return changed, ok && err == nil, err
+}
+
+// ChangedBy returns the documents that the change at a sequence touched, before it and after it. The zero Ref is a
+// document that was not there.
+func (h History) ChangedBy(r Reader, id string, seq uint64) (was, is Manifest, err error) {
+	return changedBy(readerSource{r}, id, seq)
+}
+
+func changedBy(from manifestSource, id string, seq uint64) (was, is Manifest, err error) {
+	c, err := readManifestChange(from, id, seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	was, is = make(Manifest, len(c)), make(Manifest, len(c))
+	for path, ref := range c {
+		is[path] = ref.Ref
+	}
+	return was, is, c.addWas(from, id, was)
+}
+
+// ChangedAfter returns the documents that changed after a sequence, up to another, as they were then. The zero Ref
+// is a document that was not there. ok is false when there are more than maxChanged changes: the whole manifest is
+// cheaper to read.
+func (h History) ChangedAfter(r Reader, id string, after, until uint64) (was Manifest, ok bool, err error) {
+	return changedAfter(readerSource{r}, id, after, until)
+}
+
+func changedAfter(from manifestSource, id string, after, until uint64) (was Manifest, ok bool, err error) {
+	was = Manifest{}
+	changes := 0
+	prefix := scopedKey('d', id, nil)
+	err = from.iterate(Span{Prefix: prefix, From: scopedKey('d', id, seqKey(after+1))}, func(key, value []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[len(prefix):]) > until {
+			return false, nil
+		}
+		var c manifestChange
+		if err := json.Unmarshal(value, &c); err != nil {
+			return false, err
+		}
+		if changes += len(c); changes > maxChanged {
+			return false, nil
+		}
+		return true, c.addWas(from, id, was)
+	})
+	return was, changes <= maxChanged && err == nil, err
+}
+
+// addWas adds what was there before a change, unless it is known from an earlier one.
+func (c manifestChange) addWas(from manifestSource, id string, was Manifest) error {
+	large := map[uint64]manifestChange{}
+	for path, ref := range c {
+		if _, known := was[path]; known {
+			continue
+		}
+		switch {
+		case ref.Was != nil:
+			was[path] = *ref.Was
+		case ref.Before == 0:
+			was[path] = Ref{}
+		default:
+			if large[ref.Before] == nil {
+				before, err := readManifestChange(from, id, ref.Before)
+				if err != nil {
+					return err
+				}
+				large[ref.Before] = before
+			}
+			was[path] = large[ref.Before][path].Ref
+		}
+	}
+	return nil
+}
+
+func readManifestChange(from manifestSource, id string, seq uint64) (c manifestChange, err error) {
+	value, ok, err := from.Get(scopedKey('d', id, seqKey(seq)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	return c, json.Unmarshal(value, &c)
 }
 
 // Get returns the change at a sequence.

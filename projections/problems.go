@@ -30,7 +30,7 @@ import (
 //	g{workspace}                 the last config schemas of a workspace, with their sequences
 //	l{workspace}                 list of the documents that listen to events
 //	m{workspace}\0{event}        list of the documents that emit the event; for a.b also under a.*
-//	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance, s:secret, e:event
+//	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance (its automations, its events), s:secret, e:event
 //	L…, M…, N…                   a bucket of the list under the same key in lower case
 //	s{workspace}\0{secret}       nothing: the secret has a value
 //	t{workspace}                 stagedName
@@ -47,7 +47,7 @@ import (
 type Problems struct{}
 
 // Name implements Projection.
-func (Problems) Name() string { return "problems.3" }
+func (Problems) Name() string { return "problems.4" }
 
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
@@ -199,9 +199,6 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		}
 	}
 	for _, name := range append(appeared, gone...) {
-		if strings.HasPrefix(name, "i:") {
-			listening = true // events of an instance begin with its name
-		}
 		if err := w.touch(scopedKey('n', w.id, []byte(name)), touched); err != nil {
 			return err
 		}
@@ -270,6 +267,9 @@ func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
 	}
 	for _, r := range f.Listens {
 		use("e:" + r.Name)
+		if instance, _, ok := strings.Cut(r.Name, "."); ok {
+			use("i:" + instance) // events of an instance begin with its name
+		}
 	}
 	if len(f.Listens) > 0 {
 		keys = append(keys, string(scopedKey('l', w.id, nil)))

@@ -41,6 +41,12 @@ type Library interface {
 	// At returns the content of a workspace after the change at, or before, a
 	// sequence, by path, index and security included.
 	At(ctx context.Context, workspaceID string, seq uint64) (map[string]Ref, error)
+	// ChangedBy returns the documents that the change at a sequence touched, by path, before it and after it. The
+	// zero Ref is a document that was not there.
+	ChangedBy(ctx context.Context, workspaceID string, seq uint64) (was, is map[string]Ref, err error)
+	// ChangedAfter returns the documents that changed after a sequence, up to another, as they were then. The zero
+	// Ref is a document that was not there. known is false when there are so many that At is cheaper.
+	ChangedAfter(ctx context.Context, workspaceID string, after, until uint64) (was map[string]Ref, known bool, err error)
 	// Document returns a document of a workspace by its hash.
 	Document(ctx context.Context, workspaceID string, ref Ref) (*document.Map, error)
 	// Change returns what a change of the content touched, and which later

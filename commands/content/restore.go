@@ -26,21 +26,43 @@ type RestoreOptions struct {
 // change at, or before, a sequence; from is how the event names that moment. Where
 // the workspace runs stays: its slug, hosts and repositories.
 func (c *Content) Restore(ctx context.Context, workspaceID string, seq uint64, from workspace.From, o RestoreOptions) (Result, error) {
-	then, err := c.Library.At(ctx, workspaceID, seq)
-	if err != nil {
-		return Result{}, err
-	}
-	if len(then) == 0 {
-		return Result{}, domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID)
-	}
-	return c.restoreTo(ctx, workspaceID, from, o, func(s workspace.State) (plan, error) {
-		return c.planRestore(ctx, s, then, o)
+	return c.restoreTo(ctx, workspaceID, from, o, func(now commands.Workspace) (plan, error) {
+		was, err := c.changedSince(ctx, now, seq)
+		if err != nil {
+			return plan{}, err
+		}
+		if index, changed := was["index"]; changed && index.Hash == "" {
+			return plan{}, domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID)
+		}
+		return c.planRestore(ctx, now.State, was, o)
 	})
+}
+
+// changedSince returns at least those documents of the current content that were different after the change at, or
+// before, a sequence, as they were then.
+func (c *Content) changedSince(ctx context.Context, now commands.Workspace, seq uint64) (map[string]Ref, error) {
+	was, known, err := c.Library.ChangedAfter(ctx, now.State.ID, seq, now.Seq)
+	if err != nil || known {
+		return was, err
+	}
+	if was, err = c.Library.At(ctx, now.State.ID, seq); err != nil {
+		return nil, err
+	}
+	addMissing := func(path string) {
+		if _, had := was[path]; !had {
+			was[path] = Ref{}
+		}
+	}
+	addMissing("index")
+	for path := range now.State.Items.Paths() {
+		addMissing(path)
+	}
+	return was, nil
 }
 
 // restoreTo plans on the current content and applies the plan in one step, again when the
 // content changed meanwhile.
-func (c *Content) restoreTo(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(workspace.State) (plan, error)) (Result, error) {
+func (c *Content) restoreTo(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(commands.Workspace) (plan, error)) (Result, error) {
 	if !o.DryRun {
 		done, err := c.turns.Acquire(ctx, workspaceID)
 		if err != nil {
@@ -56,7 +78,7 @@ func (c *Content) restoreTo(ctx context.Context, workspaceID string, from worksp
 		if err := c.checkWritable(now.State, workspaceID); err != nil {
 			return Result{}, err
 		}
-		p, err := planOn(now.State)
+		p, err := planOn(now)
 		if err == nil {
 			err = c.checkPlan(ctx, p, o.Authorizer)
 		}
@@ -103,34 +125,44 @@ func (c *Content) switchRestored(ctx context.Context, p plan, from workspace.Fro
 	return done, asMoved(err)
 }
 
-// planRestore plans the way back to earlier content.
-func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[string]Ref, o RestoreOptions) (plan, error) {
+// planRestore plans the way back to earlier content: was has the documents that may have changed since.
+func (c *Content) planRestore(ctx context.Context, s workspace.State, was map[string]Ref, o RestoreOptions) (plan, error) {
 	p := plan{of: s}
-	index, err := c.Library.Document(ctx, s.ID, then["index"])
-	if err != nil {
-		return p, err
-	}
-	if was := index.Text("slug"); was != s.Settings.Slug {
-		p.warn("slug_kept", "index", "the slug was "+was+" then: it stays "+s.Settings.Slug)
-		index.Set("slug", s.Settings.Slug)
-	}
-	if err := p.restoreSettings(index, then["index"].HiddenPaths, o); err != nil {
-		return p, err
-	}
-	if err := c.restoreSecurity(ctx, &p, then["security"], o); err != nil {
-		return p, err
-	}
-	stays := func(path string) bool { return then[path].Hash != "" }
-	for _, path := range slices.Sorted(maps.Keys(then)) {
-		if folder, _ := workspace.Folder(path); kinds[folder] == nil {
-			continue
+	if ref, changed := was["index"]; changed {
+		index, err := c.Library.Document(ctx, s.ID, ref)
+		if err != nil {
+			return p, err
 		}
-		if err := c.restoreDocument(ctx, &p, path, then[path], restoreContext{stays: stays, authorizer: o.Authorizer}); err != nil {
+		if slug := index.Text("slug"); slug != s.Settings.Slug {
+			p.warn("slug_kept", "index", "the slug was "+slug+" then: it stays "+s.Settings.Slug)
+			index.Set("slug", s.Settings.Slug)
+		}
+		if err := p.restoreSettings(index, ref.HiddenPaths, o); err != nil {
 			return p, err
 		}
 	}
-	for path := range s.Items.Paths() {
-		if !stays(path) {
+	if ref, changed := was["security"]; changed {
+		if err := c.restoreSecurity(ctx, &p, ref, o); err != nil {
+			return p, err
+		}
+	}
+	stays := func(path string) bool {
+		if ref, changed := was[path]; changed {
+			return ref.Hash != ""
+		}
+		return s.Items.Has(path)
+	}
+	paths := slices.Sorted(maps.Keys(was))
+	for _, path := range paths {
+		if folder, _ := workspace.Folder(path); kinds[folder] == nil || !stays(path) {
+			continue
+		}
+		if err := c.restoreDocument(ctx, &p, path, was[path], restoreContext{stays: stays, authorizer: o.Authorizer}); err != nil {
+			return p, err
+		}
+	}
+	for _, path := range paths {
+		if s.Items.Has(path) && !stays(path) {
 			p.drop(path)
 		}
 	}
@@ -266,25 +298,22 @@ func (p *plan) pageID(ctx context.Context, path, had string, stays func(string) 
 // parts were changed again later.
 func (c *Content) Undo(ctx context.Context, workspaceID string, seq uint64, o RestoreOptions) (Result, error) {
 	token := tokenOf(seq)
-	return c.restoreTo(ctx, workspaceID, workspace.From{Undo: token}, o, func(s workspace.State) (plan, error) {
+	return c.restoreTo(ctx, workspaceID, workspace.From{Undo: token}, o, func(now commands.Workspace) (plan, error) {
 		change, err := c.findUndoable(ctx, workspaceID, seq)
 		if err != nil {
 			return plan{}, err
 		}
 		u := undoState{of: change, token: token}
-		if u.was, err = c.Library.At(ctx, workspaceID, seq-1); err != nil {
+		if u.was, u.changed, err = c.Library.ChangedBy(ctx, workspaceID, seq); err != nil {
 			return plan{}, err
 		}
-		if u.changed, err = c.Library.At(ctx, workspaceID, seq); err != nil {
-			return plan{}, err
-		}
-		return c.planUndo(ctx, s, u, o)
+		return c.planUndo(ctx, now.State, u, o)
 	})
 }
 
 func tokenOf(seq uint64) string { return domain.At(domain.State, seq).Token() }
 
-// undoState is a change with the content before and after it.
+// undoState is a change with the documents that it touched, before and after it.
 type undoState struct {
 	of           Change
 	token        string
@@ -359,7 +388,7 @@ func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undo
 		}
 		return nil
 	}
-	stays := func(other string) bool { return u.was[other].Hash != "" || u.changed[other].Hash == "" }
+	stays := func(other string) bool { return u.was[other].Hash != "" || u.changed[other].Hash == "" } // what it did not touch stays
 	return c.restoreDocument(ctx, p, path, was, restoreContext{stays: stays, authorizer: authorizer, from: u.renamedFrom(path)})
 }
 

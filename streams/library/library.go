@@ -97,6 +97,28 @@ func (l *Library) Changes(ctx context.Context, workspaceID string, after, until 
 	return toRefs(changed), known, err
 }
 
+// ChangedBy implements content.Library.
+func (l *Library) ChangedBy(ctx context.Context, workspaceID string, seq uint64) (was, is map[string]content.Ref, err error) {
+	if err := l.Reach(ctx, seq); err != nil {
+		return nil, nil, err
+	}
+	r := l.models.Reader()
+	defer r.Close()
+	before, after, err := projections.History{}.ChangedBy(r, workspaceID, seq)
+	return toRefs(before), toRefs(after), err
+}
+
+// ChangedAfter implements content.Library.
+func (l *Library) ChangedAfter(ctx context.Context, workspaceID string, after, until uint64) (map[string]content.Ref, bool, error) {
+	if err := l.Reach(ctx, until); err != nil {
+		return nil, false, err
+	}
+	r := l.models.Reader()
+	defer r.Close()
+	was, known, err := projections.History{}.ChangedAfter(r, workspaceID, after, until)
+	return toRefs(was), known, err
+}
+
 func toRefs(m projections.Manifest) map[string]content.Ref {
 	refs := make(map[string]content.Ref, len(m))
 	for path, ref := range m {
