@@ -2,7 +2,6 @@ package collection
 
 import (
 	"slices"
-	"strings"
 
 	"svc/domain/automation"
 	"svc/domain/value"
@@ -46,41 +45,39 @@ const defaultSchema = "default"
 
 // function is a row of the table of functions.
 type function struct {
-	params  string // those it knows, besides collection and schema
-	unnamed bool   // it is not about one collection
+	params  []string // those it knows, besides collection and schema
+	unnamed bool     // it is not about one collection
 	alone   bool
 	prepare func(p *parameters) (*Call, error)
 }
 
-// functions returns the functions by their names.
-func functions() map[string]function {
-	return map[string]function{
-		"updateSchema":          {"properties indexes uniques oldCollection oldSchema", false, true, prepareUpdateSchema},
-		"listCollections":       {"", true, false, prepareList},
-		"getCollectionSchemas":  {"", true, false, prepareSchemas},
-		"getCollectionStats":    {"", false, false, prepareStats},
-		"inferCollectionSchema": {"", false, false, prepareInfer},
-		"deleteCollections":     {"collections all", true, true, prepareDeleteCollections},
-		"findOne":               {"query opts", false, false, prepareFindOne},
-		"findMany":              {"query opts", false, false, prepareFindMany},
-		"findAndCount":          {"query opts", false, false, prepareFindAndCount},
-		"count":                 {"query opts", false, false, prepareCount},
-		"distinct":              {"field query opts", false, false, prepareDistinct},
-		"aggregate":             {"steps query opts", false, false, prepareAggregate},
-		"create":                {"data outputMode", false, false, prepareCreate},
-		"bulkCreate":            {"data", false, false, prepareBulkCreate},
-		"updateOne":             {"query update data opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, true) }},
-		"updateMany":            {"query update data opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, false) }},
-		"upsert":                {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, false) }},
-		"bulkUpsert":            {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, true) }},
-		"deleteOne":             {"query opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, true) }},
-		"deleteMany":            {"query opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, false) }},
-	}
+// functions are the functions by their names.
+var functions = map[string]function{
+	"updateSchema":          {[]string{"properties", "indexes", "uniques", "oldCollection", "oldSchema"}, false, true, prepareUpdateSchema},
+	"listCollections":       {nil, true, false, prepareList},
+	"getCollectionSchemas":  {nil, true, false, prepareSchemas},
+	"getCollectionStats":    {nil, false, false, prepareStats},
+	"inferCollectionSchema": {nil, false, false, prepareInfer},
+	"deleteCollections":     {[]string{"collections", "all"}, true, true, prepareDeleteCollections},
+	"findOne":               {[]string{"query", "opts"}, false, false, prepareFindOne},
+	"findMany":              {[]string{"query", "opts"}, false, false, prepareFindMany},
+	"findAndCount":          {[]string{"query", "opts"}, false, false, prepareFindAndCount},
+	"count":                 {[]string{"query", "opts"}, false, false, prepareCount},
+	"distinct":              {[]string{"field", "query", "opts"}, false, false, prepareDistinct},
+	"aggregate":             {[]string{"steps", "query", "opts"}, false, false, prepareAggregate},
+	"create":                {[]string{"data", "outputMode"}, false, false, prepareCreate},
+	"bulkCreate":            {[]string{"data"}, false, false, prepareBulkCreate},
+	"updateOne":             {[]string{"query", "update", "data", "opts", "allowMatchAll"}, false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, true) }},
+	"updateMany":            {[]string{"query", "update", "data", "opts", "allowMatchAll"}, false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, false) }},
+	"upsert":                {[]string{"data", "opts"}, false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, false) }},
+	"bulkUpsert":            {[]string{"data", "opts"}, false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, true) }},
+	"deleteOne":             {[]string{"query", "opts", "allowMatchAll"}, false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, true) }},
+	"deleteMany":            {[]string{"query", "opts", "allowMatchAll"}, false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, false) }},
 }
 
 // Prepare reads the parameters of a function. It refuses parameters that are wrong whatever the rows are.
 func Prepare(name string, params *value.Object, limits Limits) (*Call, error) {
-	f, ok := functions()[name]
+	f, ok := functions[name]
 	if !ok {
 		return nil, automation.Invalid("the module collections has no function %s", name)
 	}
@@ -104,9 +101,8 @@ type parameters struct {
 }
 
 func (p *parameters) read(f function) error {
-	known := append(strings.Fields(f.params), "collection", "schema")
 	for _, key := range p.Keys() {
-		if !slices.Contains(known, key) {
+		if key != "collection" && key != "schema" && !slices.Contains(f.params, key) {
 			return Refuse(Validation, "there is no parameter %s", key)
 		}
 	}

@@ -302,21 +302,29 @@ type (
 
 // NewDraft returns a draft without changes.
 func NewDraft(base View) *Draft {
-	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[rowKey]*value.Object{}, uniqueOwners: map[uniqueKey]string{}}
+	return &Draft{base: base}
+}
+
+// set sets a key of a map of a draft. Most drafts have one row, and need few of the maps.
+func set[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
 }
 
 // AddDraft adds the changes of a draft that was made on this one.
 func (d *Draft) AddDraft(from *Draft) {
 	d.Changes = append(d.Changes, from.Changes...)
 	for id, info := range from.infos {
-		d.infos[id] = info
+		set(&d.infos, id, info)
 	}
 	for at, row := range from.rows {
 		d.release(at)
-		d.rows[at] = row
+		set(&d.rows, at, row)
 	}
 	for at, id := range from.uniqueOwners {
-		d.uniqueOwners[at] = id
+		set(&d.uniqueOwners, at, id)
 	}
 	if from.newUniques != nil {
 		d.newUniques = from.newUniques
@@ -362,6 +370,15 @@ func (d *Draft) Row(collection uint32, id string) (*value.Object, error) {
 		return row, nil
 	}
 	return d.base.Row(collection, id)
+}
+
+// storedRow returns a row that must exist, as AppendValue writes it.
+func (d *Draft) storedRow(collection uint32, id string) ([]byte, error) {
+	if n := len(d.Changes); n > 0 && d.Changes[n-1].Kind == Put && d.Changes[n-1].Collection == collection && d.Changes[n-1].RowID == id {
+		return d.Changes[n-1].Row, nil
+	}
+	row, err := d.Row(collection, id)
+	return AppendValue(nil, row), err
 }
 
 // UniqueOwner implements View.
@@ -421,7 +438,7 @@ func (d *Draft) Rows(collection uint32, ranges []Range, x *Index, visit func(str
 func (d *Draft) change(info *Info, c Change) *Info {
 	d.Changes = append(d.Changes, c)
 	next := info.After(c)
-	d.infos[c.Collection] = next
+	set(&d.infos, c.Collection, next)
 	if c.Kind == Dropped {
 		d.infos[c.Collection] = nil
 	}
@@ -441,39 +458,29 @@ func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) err
 		return withDetail(Refuse(TooLarge, "a row has %d bytes, the limit is %d", len(encoded), limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
 	}
 	at := rowKey{info.Collection, id}
+	var owned []uniqueKey
 	for _, x := range info.Declaration.All() {
-		if err := d.checkUniques(info, x, at, row); err != nil {
-			return err
+		if !x.Unique {
+			continue
+		}
+		for _, key := range info.Declaration.Keys(x, row) {
+			holder, err := d.UniqueOwner(info.Collection, x, key)
+			if err != nil {
+				return err
+			}
+			if holder != "" && holder != id {
+				return notUnique(info, x.Fields)
+			}
+			owned = append(owned, uniqueKey{info.Collection, x.Name, string(key)})
 		}
 	}
 	d.release(at)
-	d.rows[at] = row
-	for _, x := range info.Declaration.All() {
-		for _, key := range info.Declaration.Keys(x, row) {
-			if x.Unique {
-				d.uniqueOwners[uniqueKey{info.Collection, x.Name, string(key)}] = id
-			}
-		}
+	set(&d.rows, at, row)
+	for _, key := range owned {
+		set(&d.uniqueOwners, key, id)
 	}
 	d.rowBytes += len(encoded)
 	d.Changes = append(d.Changes, Change{Kind: Put, Collection: info.Collection, RowID: id, Row: encoded})
-	return nil
-}
-
-// checkUniques refuses a row with a unique key of another row.
-func (d *Draft) checkUniques(info *Info, x Index, at rowKey, row *value.Object) error {
-	if !x.Unique {
-		return nil
-	}
-	for _, key := range info.Declaration.Keys(x, row) {
-		holder, err := d.UniqueOwner(info.Collection, x, key)
-		if err != nil {
-			return err
-		}
-		if holder != "" && holder != at.id {
-			return notUnique(info, x.Fields)
-		}
-	}
 	return nil
 }
 
@@ -498,6 +505,6 @@ func (d *Draft) release(at rowKey) {
 func (d *Draft) remove(info *Info, id string) {
 	at := rowKey{info.Collection, id}
 	d.release(at)
-	d.rows[at] = nil
+	set(&d.rows, at, nil)
 	d.Changes = append(d.Changes, Change{Kind: Removed, Collection: info.Collection, RowID: id})
 }

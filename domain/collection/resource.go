@@ -37,9 +37,9 @@ type TaggedRow struct {
 	Dropped []string
 }
 
-// TagOf returns the entity tag of a row: different for each content.
-func TagOf(row *value.Object) string {
-	sum := sha256.Sum256(AppendValue(nil, row))
+// tagOf returns the entity tag of a row as AppendValue wrote it: different for each content.
+func tagOf(stored []byte) string {
+	sum := sha256.Sum256(stored)
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
@@ -94,7 +94,7 @@ func writeRowCall(name string, t Target, id string, match func(tag string) error
 			err = noRow(id)
 		}
 		if err == nil && match != nil {
-			err = match(TagOf(row))
+			err = match(tagOf(AppendValue(nil, row)))
 		}
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func ReadRow(t Target, id string, l Limits) (*Call, error) {
 		if row == nil {
 			return nil, noRow(id)
 		}
-		return TaggedRow{Row: row, Tag: TagOf(row)}, nil
+		return TaggedRow{Row: row, Tag: tagOf(AppendValue(nil, row))}, nil
 	})
 }
 
@@ -137,12 +137,12 @@ func CreateRow(t Target, data *value.Object, l Limits) (*Call, error) {
 
 // readTagged returns a row as it is stored.
 func (w *writer) readTagged(id string) (TaggedRow, error) {
-	row, err := w.Row(w.info.Collection, id)
+	stored, err := w.storedRow(w.info.Collection, id)
 	if err != nil {
 		return TaggedRow{}, err
 	}
-	stored, err := DecodeRow(AppendValue(nil, row))
-	return TaggedRow{Row: stored, Tag: TagOf(stored), Dropped: slices.Clone(w.dropped.Keys())}, err
+	row, err := DecodeRow(stored)
+	return TaggedRow{Row: row, Tag: tagOf(stored), Dropped: slices.Clone(w.dropped.Keys())}, err
 }
 
 // ChangeRow merges fields into a row: null removes one. It returns a TaggedRow.

@@ -354,15 +354,15 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 
 // showRow returns a row as it is stored, and the fields that were left out.
 func (w *writer) showRow(id string) (*value.Object, error) {
-	row, err := w.Row(w.info.Collection, id)
-	if err != nil || row == nil {
+	stored, err := w.storedRow(w.info.Collection, id)
+	if err != nil {
 		return nil, err
 	}
-	stored, err := DecodeRow(AppendValue(nil, row))
-	if _, own := stored.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
-		stored.Set("droppedFields", value.From(w.dropped.Keys()))
+	row, err := DecodeRow(stored)
+	if _, own := row.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
+		row.Set("droppedFields", value.From(w.dropped.Keys()))
 	}
-	return stored, err
+	return row, err
 }
 
 // reader reads what was written so far.

@@ -85,7 +85,7 @@ func (m *Model) infosOf(txn *badger.Txn, space string) ([]*collection.Info, erro
 
 func readInfos(txn *badger.Txn, space string) (infos []*collection.Info, err error) {
 	prefix := append(append([]byte{keyInfo}, space...), 0)
-	err = scan(txn, prefix, nil, nil, true, func(_, b []byte) (bool, error) {
+	err = scan(txn, prefix, nil, nil, func(_, b []byte) (bool, error) {
 		info, err := collection.DecodeInfo(b)
 		infos = append(infos, info)
 		return true, err
@@ -131,7 +131,7 @@ func (v *view) UniqueOwner(number uint32, x collection.Index, key []byte) (strin
 // Raw implements collection.Source.
 func (v *view) Raw(number uint32, visit func(id string, row []byte) error) error {
 	area := areaKey(keyRow, v.space, number)
-	return scan(v.txn, area, nil, nil, true, func(key, row []byte) (bool, error) {
+	return scan(v.txn, area, nil, nil, func(key, row []byte) (bool, error) {
 		if err := v.ctx.Err(); err != nil {
 			return false, err
 		}
@@ -146,7 +146,7 @@ func (v *view) Rows(number uint32, ranges []collection.Range, x *collection.Inde
 	}
 	prefix, more := indexKey(v.space, number, *x), true
 	for _, r := range ranges {
-		err := scan(v.txn, prefix, r.From, r.To, false, func(_, id []byte) (bool, error) {
+		err := scan(v.txn, prefix, r.From, r.To, func(_, id []byte) (bool, error) {
 			item, err := v.item(number, string(id))
 			if err != nil || item == nil {
 				return true, err
@@ -177,7 +177,7 @@ func (v *view) item(number uint32, id string) (*badger.Item, error) {
 }
 
 func (v *view) allRows(number uint32, visit func(string, collection.Row) (bool, error)) error {
-	return scan(v.txn, areaKey(keyRow, v.space, number), nil, nil, true, func(key, b []byte) (bool, error) {
+	return scan(v.txn, areaKey(keyRow, v.space, number), nil, nil, func(key, b []byte) (bool, error) {
 		if err := v.ctx.Err(); err != nil {
 			return false, err
 		}
@@ -186,10 +186,11 @@ func (v *view) allRows(number uint32, visit func(string, collection.Row) (bool, 
 }
 
 // scan visits the keys below a prefix, without it, that are from from on and before
-// to; nil is no bound. Many says that values are worth reading ahead.
-func scan(txn *badger.Txn, prefix, from, to []byte, many bool, visit func(key, value []byte) (more bool, err error)) error {
+// to; nil is no bound. Values are not read ahead: Badger would begin with a hundred, and
+// with a goroutine for each, and most are stored with their keys.
+func scan(txn *badger.Txn, prefix, from, to []byte, visit func(key, value []byte) (more bool, err error)) error {
 	opts := badger.DefaultIteratorOptions
-	opts.Prefix, opts.PrefetchValues = prefix, many
+	opts.Prefix, opts.PrefetchValues = prefix, false
 	it := txn.NewIterator(opts)
 	defer it.Close()
 	for it.Seek(append(bytes.Clone(prefix), from...)); it.Valid(); it.Next() {
@@ -415,5 +416,5 @@ func (m *Model) Dump(visit func(key, value []byte) error) error {
 	txn := m.opts.DB.NewTransaction(false)
 	m.mu.RUnlock()
 	defer txn.Discard()
-	return scan(txn, nil, nil, nil, true, func(key, b []byte) (bool, error) { return true, visit(key, b) })
+	return scan(txn, nil, nil, nil, func(key, b []byte) (bool, error) { return true, visit(key, b) })
 }
