@@ -135,12 +135,15 @@ var kinds = map[string]*document.Kind{
 
 // Create saves a new document in a folder. Without a slug it gets one from its name.
 func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *document.Map) (Saved, error) {
-	now, err := c.Workspaces.Get(ctx, workspaceID)
-	if err != nil {
-		return Saved{}, err
-	}
 	kind := kinds[folder]
 	doc = doc.Copy()
+	var now commands.Workspace
+	if given, _ := doc.Get("slug"); given == nil {
+		var err error
+		if now, err = c.Workspaces.Get(ctx, workspaceID); err != nil { // to see which slugs are free
+			return Saved{}, err
+		}
+	}
 	doc.Set("slug", chooseSlug(now.State, kind, doc))
 	if folder == "pages" {
 		doc.Delete("public")
@@ -181,24 +184,25 @@ type Replacement struct {
 func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string, to Replacement) (Saved, error) {
 	kind, path := kinds[folder], folder+"/"+slug
 	for attempt := 1; ; attempt++ {
-		now, err := c.Workspaces.Get(ctx, workspaceID)
-		if err != nil {
-			return Saved{}, err
-		}
-		item, exists := now.State.Items.Get(path)
 		next := to.Doc.Copy()
 		if next.Text("slug") == "" {
 			next.Set("slug", slug)
 		}
-		if folder == "pages" {
-			next.Delete("public")
-			if item.Public {
-				next.Set("public", true)
+		var before *workspace.Item
+		if kind != document.Automation { // which is saved whatever was there
+			now, err := c.Workspaces.Get(ctx, workspaceID)
+			if err != nil {
+				return Saved{}, err
+			}
+			if item, exists := now.State.Items.Get(path); exists {
+				before = &item
 			}
 		}
-		var before *workspace.Item
-		if exists {
-			before = &item
+		if folder == "pages" {
+			next.Delete("public")
+			if before != nil && before.Public {
+				next.Set("public", true)
+			}
 		}
 		entry, err := c.prepare(ctx, workspaceID, kind, next, before)
 		if err != nil {
