@@ -103,7 +103,6 @@ type Info struct {
 	First    uint64
 	Last     uint64
 	Messages uint64
-	Created  time.Time
 }
 
 // Contiguous reports whether the log holds every sequence from 1 to Last.

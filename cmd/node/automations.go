@@ -406,7 +406,7 @@ func (n *Node) runtimeSettings() runtime.Settings {
 func runtimeSettings(c *settings.Config) runtime.Settings {
 	r := &c.Runtime
 	return runtime.Settings{
-		MaxDepth: r.MaxSuccessiveCalls, MaxActive: r.ExecutionMaxActive, MaxAttempts: r.ExecutionMaxAttempts,
+		MaxDepth: r.MaxSuccessiveCalls, MaxActive: r.ExecutionMaxActive,
 		Wait: r.WaitDefaultTimeout, MaxWait: r.WaitMaxTimeout,
 		RunExpires: r.ContextRunExpire, VisitorExpires: r.ContextSessionExpire, SocketExpires: r.ContextSocketExpire, SessionExpires: c.Auth.SessionCookieMaxAge,
 		Sizes: map[string]int{

@@ -120,7 +120,7 @@ func missingPart(context.Context) error {
 
 // collections writes to the rows of collections and reads from them, and asks that they
 // follow the log.
-func (p *Probes) collections(ctx context.Context) error {
+func (p *Probes) collections(context.Context) error {
 	if err := p.Rows.Probe(); err != nil {
 		return &system.Fault{Name: "WriteFailed", Err: err}
 	}

@@ -75,12 +75,6 @@ func (s Setting) PerNode() bool { return s.flags&perNode != 0 }
 // Family reports whether the name holds placeholders.
 func (s Setting) Family() bool { return s.family != nil }
 
-// Type names the kind of value, such as "duration".
-func (s Setting) Type() string { return s.value.kind }
-
-// Expected says what values are accepted, bounds included.
-func (s Setting) Expected() string { return s.value.expect }
-
 // plainDefault returns the default that is parsed like a given value, "" when
 // there is none or when it is derived.
 func (s Setting) plainDefault() string {

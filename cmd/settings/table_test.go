@@ -130,8 +130,8 @@ func TestEveryPlainDefaultIsAccepted(t *testing.T) {
 		}
 		require.NotEmpty(t, s.Meaning, s.Name)
 		if !s.Family() {
-			require.NotEmpty(t, s.Expected(), s.Name)
-			require.NotEmpty(t, s.Type(), s.Name)
+			require.NotEmpty(t, s.value.expect, s.Name)
+			require.NotEmpty(t, s.value.kind, s.Name)
 		}
 	}
 }

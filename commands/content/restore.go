@@ -303,7 +303,7 @@ func (c *Content) Undo(ctx context.Context, workspaceID string, seq uint64, o Re
 		if err != nil {
 			return plan{}, err
 		}
-		u := undoState{of: change, token: token}
+		u := undoState{of: change}
 		if u.was, u.changed, err = c.Library.ChangedBy(ctx, workspaceID, seq); err != nil {
 			return plan{}, err
 		}
@@ -316,7 +316,6 @@ func tokenOf(seq uint64) string { return domain.At(domain.State, seq).Token() }
 // undoState is a change with the documents that it touched, before and after it.
 type undoState struct {
 	of           Change
-	token        string
 	was, changed map[string]Ref
 }
 

@@ -33,7 +33,7 @@ func TestWritesAreReadHereAndElsewhere(t *testing.T) {
 		require.Equal(t, n.shows(t, key), join(t, n.store.Store, 0).shows(t, key), "on a node that knows nothing")
 		n.add(t, key, set(t, "", `{"new":true}`))
 		require.JSONEq(t, `{"new":true}`, n.shows(t, key))
-		require.NoError(t, n.Contexts.Delete(t.Context(), key))
+		n.add(t, key, set(t, "", `{}`))
 		require.JSONEq(t, `{}`, n.shows(t, key))
 	}
 	require.JSONEq(t, one.shows(t, global), two.shows(t, global))
@@ -53,7 +53,7 @@ func TestWhatOneNodeWritesTheOtherReads(t *testing.T) {
 		require.InDelta(t, i, got.At("n"), 0)
 		require.Len(t, got.At("l"), i+1)
 	}
-	require.NoError(t, one.Contexts.Delete(t.Context(), global))
+	one.add(t, global, set(t, "", `{}`))
 	require.JSONEq(t, `{}`, two.shows(t, global), "although it remembers")
 	two.add(t, global, set(t, "a", `1`))
 	require.JSONEq(t, `{"a":1}`, one.shows(t, global))
@@ -351,20 +351,19 @@ func TestExpiredContextsAreSwept(t *testing.T) {
 	t.Parallel()
 	n := alone(t)
 	key := func(kind, id string) contexts.Key { return contexts.Key{WorkspaceID: "w1", Kind: kind, ID: id} }
-	run, session, moved, stays, deleted := key("run", "1"), key("session", "1"), key("session", "2"), key("user", "1"), key("user", "2")
+	run, session, moved, stays, shortest := key("run", "1"), key("session", "1"), key("session", "2"), key("user", "1"), key("user", "2")
 	n.extend(t, run, 60, set(t, "a", `1`))
 	n.extend(t, session, 3600, set(t, "a", `1`))
 	n.extend(t, moved, 60, set(t, "a", `1`))
 	n.add(t, stays, set(t, "a", `1`))
-	n.add(t, deleted, set(t, "a", `1`))
-	require.NoError(t, n.Contexts.Delete(t.Context(), deleted))
+	n.extend(t, shortest, 1, set(t, "a", `1`))
 	require.Zero(t, n.sweeps(t))
 	n.pass(50 * time.Second)
 	n.extend(t, moved, 2*3600, set(t, "b", `2`))
 
 	n.pass(40 * time.Minute)
-	require.Equal(t, 2, n.sweeps(t), "the run and what was deleted")
-	require.Zero(t, n.left(t, run)+n.left(t, deleted))
+	require.Equal(t, 2, n.sweeps(t), "the run and the shortest")
+	require.Zero(t, n.left(t, run)+n.left(t, shortest))
 	require.Zero(t, n.sweeps(t))
 	require.JSONEq(t, `{}`, n.shows(t, run))
 	n.extend(t, run, 60, set(t, "again", `1`))
@@ -410,7 +409,7 @@ func TestWhoHasNotLookedForLongDoesNotTrustItsMemory(t *testing.T) {
 	require.JSONEq(t, `{}`, two.shows(t, run), "it has not seen the expiry, and now there is nothing to see")
 }
 
-func TestWhatAnotherNodeHasSweptIsDeletedWithoutFuss(t *testing.T) {
+func TestWhatAnotherNodeHasSweptIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
 	run := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}
@@ -418,9 +417,8 @@ func TestWhatAnotherNodeHasSweptIsDeletedWithoutFuss(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, two.shows(t, run))
 	one.pass(time.Hour)
 	require.Equal(t, 1, one.sweeps(t))
-	require.NoError(t, two.Contexts.Delete(t.Context(), run))
-	require.JSONEq(t, `{}`, two.shows(t, run))
 	two.pass(2 * time.Hour)
+	require.JSONEq(t, `{}`, two.shows(t, run))
 	two.extend(t, run, 60, set(t, "b", `2`))
 	require.JSONEq(t, `{"b":2}`, two.shows(t, run), "also for who does not trust what it remembers any more")
 }

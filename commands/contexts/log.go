@@ -164,45 +164,6 @@ func (c *Contexts) fold(ctx context.Context, e *entry, s state) error {
 	return nil
 }
 
-// maxAttempts bounds the races about a context that is deleted.
-const maxAttempts = 20
-
-// Delete makes a context empty, whatever it holds.
-func (c *Contexts) Delete(ctx context.Context, key Key) error {
-	e := c.cache.use(key)
-	defer c.cache.done(e, 0)
-	if err := e.acquire(ctx); err != nil {
-		return err
-	}
-	defer e.release()
-	for attempt := 1; ; attempt++ {
-		err := c.refresh(ctx, e, e.asked.Load())
-		if err == nil && e.seq > 0 {
-			err = c.empty(ctx, e)
-		}
-		if err == nil || !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
-			return deleteError(key, err)
-		}
-		e.reset() // written to meanwhile, or swept
-	}
-}
-
-// empty leaves a context with nothing but the mark that it is to be swept.
-func (c *Contexts) empty(ctx context.Context, e *entry) error {
-	now := rounded(c.opts.Now())
-	nothing := empty()
-	nothing.expires, nothing.seen = now, e.state.seen
-	listed := c.announce(ctx, e, now)
-	return errors.Join(c.fold(ctx, e, nothing), listed())
-}
-
-func deleteError(key Key, err error) error {
-	if err != nil {
-		return fmt.Errorf("delete the context %s of workspace %s: %w", key.Kind, key.WorkspaceID, err)
-	}
-	return nil
-}
-
 // record is one operation on a context as it is stored.
 type record struct {
 	mark    []byte    // tells repetitions

@@ -57,14 +57,13 @@ type Program struct {
 	Slug  string // in its place
 	Name  string // in the workspace: with the instance in front
 	Shape *input.Shape
-	ref   string // see FindByRef
 
 	machine *machine.Program
 }
 
 func newProgram(scope *Scope, slug, name string, c *compiledDocument, ref string) *Program {
 	return &Program{
-		Automation: c.Automation, Scope: scope, Slug: slug, Name: name, Shape: c.shape, ref: ref,
+		Automation: c.Automation, Scope: scope, Slug: slug, Name: name, Shape: c.shape,
 		machine: &machine.Program{Automation: c.Automation, Slug: name, Instance: scope.Instance, Ref: ref},
 	}
 }
@@ -320,9 +319,6 @@ func (r reference) programName() string {
 	return r.Instance + "." + r.Slug
 }
 
-// Ref returns the reference that FindByRef reads.
-func (p *Program) Ref() string { return p.ref }
-
 // FindByRef returns the program of a reference with its original document, in its current
 // scope. After a rename of its instance the program keeps its old name, because a resumed tree
 // is identified by it. When the scope no longer exists the program is in the workspace itself.
@@ -332,7 +328,7 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 		return nil, fmt.Errorf("a reference to an automation: %w", err)
 	}
 	scope := set.scopeOf(r)
-	if now := scope.program(r.Slug); now != nil && now.ref == ref {
+	if now := scope.program(r.Slug); now != nil && now.machine.Ref == ref {
 		return now, nil
 	}
 	if r.Hash == "" { // made from the config: it has no document

@@ -467,7 +467,7 @@ func TestAProgramOfARenamedInstanceHasItsNameInThePlaceOfNow(t *testing.T) {
 	now, err := library(t, is, &bytes.Buffer{}).ProgramSet(t.Context(), "w")
 	require.NoError(t, err)
 	one, _ := before.MatchEndpoint("b.one")
-	p, err := now.FindByRef(t.Context(), one.Ref())
+	p, err := now.FindByRef(t.Context(), one.Machine().Ref)
 	require.NoError(t, err)
 	require.Equal(t, "c", p.Scope.Instance)
 	require.Equal(t, "b.one", p.Name)

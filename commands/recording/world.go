@@ -12,7 +12,6 @@ import (
 // loaded is a context or a config as the tree sees it.
 type loaded struct {
 	value      *value.Object
-	from       int // which of the recorded ones it was read from
 	addedBytes int // bytes, since it was read
 }
 
@@ -41,7 +40,7 @@ func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 	}
 	p.cursor[key] = next
 	read, _ := known[next-1].value.(*value.Object)
-	have = &loaded{value: object(read), from: next}
+	have = &loaded{value: object(read)}
 	p.loaded[key] = have
 	return have, true
 }

@@ -128,7 +128,7 @@ func open(t testing.TB, docs documents, more ...func(h *testRuntime, o *runtime.
 	h.memory = &observedContexts{Contexts: contexts.New(contexts.Options{Store: h.store.Data, Vault: keys, Log: quiet})}
 	h.parked = &parked.Parked{Store: h.store.Data, Vault: keys}
 	h.settings = &runtime.Settings{
-		MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
+		MaxDepth: 20, MaxActive: time.Minute, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
 		Wait: time.Minute, MaxWait: time.Hour, RunExpires: time.Minute, VisitorExpires: time.Hour, SessionExpires: 24 * time.Hour,
 		Sizes: map[string]int{"local": 50_000_000, "run": 500_000, "global": 500_000, "session": 1_000_000, "user": 100_000},
 	}

@@ -67,7 +67,6 @@ type Outcome struct {
 	Output      any               // Undefined when there is none
 	Err         *automation.Error // nil unless it failed
 	ExecutionID string            // of the first execution
-	Duration    time.Duration
 }
 
 // Handle is a run that was launched.

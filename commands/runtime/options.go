@@ -52,11 +52,10 @@ type Throttles interface {
 // Settings are what the operator decides about runs. They may change while the
 // service runs.
 type Settings struct {
-	MaxDepth    int           // MAXIMUM_SUCCESSIVE_CALLS
-	MaxActive   time.Duration // EXECUTION_MAX_ACTIVE_SECONDS
-	MaxAttempts int           // EXECUTION_MAX_ATTEMPTS
-	Wait        time.Duration // WAIT_DEFAULT_TIMEOUT
-	MaxWait     time.Duration // WAIT_MAX_TIMEOUT
+	MaxDepth  int           // MAXIMUM_SUCCESSIVE_CALLS
+	MaxActive time.Duration // EXECUTION_MAX_ACTIVE_SECONDS
+	Wait      time.Duration // WAIT_DEFAULT_TIMEOUT
+	MaxWait   time.Duration // WAIT_MAX_TIMEOUT
 
 	RunExpires, VisitorExpires, SocketExpires time.Duration // CONTEXT_*_EXPIRE_TIME
 	SessionExpires                            time.Duration // SESSION_COOKIES_MAX_AGE

@@ -213,7 +213,7 @@ func (t *run) recordRefusal(err *automation.Error) (Outcome, error) {
 
 // runToEnd runs the machine until the run has ended, and stores what is left.
 func (t *run) runToEnd() (Outcome, error) {
-	root, began := t.machine.Root(), t.rt.Now()
+	root := t.machine.Root()
 	_, err := recoverPanic(func() (none struct{}, err error) {
 		for err == nil && !t.machine.Done() {
 			err = t.runTurn()
@@ -231,7 +231,7 @@ func (t *run) runToEnd() (Outcome, error) {
 	if root.Err != nil {
 		t.events.recordUncaught(root)
 	}
-	out := Outcome{Output: root.Output, Err: t.secrets.redactRaised(root.Err), ExecutionID: root.ID, Duration: t.rt.Now().Sub(began)}
+	out := Outcome{Output: root.Output, Err: t.secrets.redactRaised(root.Err), ExecutionID: root.ID}
 	t.recording.store(root)
 	return out, t.secrets.redactError(t.storeAndUnpark())
 }

@@ -160,13 +160,6 @@ func (t *Throttle) deleteIdle() {
 	}
 }
 
-// Len returns how many buckets there are.
-func (t *Throttle) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.buckets)
-}
-
 func (t *Throttle) now() time.Time {
 	if t.Now == nil {
 		return time.Now()

@@ -615,7 +615,6 @@ func (s *filtersState) result() (map[string]any, error) {
 
 // histogram makes buckets of equal width.
 type histogram struct {
-	field field
 	least int // the fewest documents of a bucket in the result
 	inner []named
 	scale
@@ -635,7 +634,7 @@ func (p *parser) histogram(v any, at string, inner []named) agg {
 		p.fault(at+".interval", "must be more than 0")
 		width = 1
 	}
-	return histogram{field: f, least: p.whole(m, "min_doc_count", at, 0, 0, math.MaxInt32), inner: inner, scale: scale{
+	return histogram{least: p.whole(m, "min_doc_count", at, 0, 0, math.MaxInt32), inner: inner, scale: scale{
 		keys: func(d Doc) []float64 {
 			keys := f.numbers(d)
 			for i, n := range keys {
@@ -651,7 +650,7 @@ func (p *parser) histogram(v any, at string, inner []named) agg {
 func (p *parser) dateHistogram(v any, at string, inner []named) agg {
 	m, _ := p.options(v, at, "field", "calendar_interval", "fixed_interval", "min_doc_count", "time_zone")
 	f, unit, zone := p.field(m["field"], at+".field"), p.interval(m, at), p.zone(m, at)
-	return histogram{field: f, least: p.whole(m, "min_doc_count", at, 0, 0, math.MaxInt32), inner: inner, scale: scale{
+	return histogram{least: p.whole(m, "min_doc_count", at, 0, 0, math.MaxInt32), inner: inner, scale: scale{
 		keys: func(d Doc) (keys []float64) {
 			for _, t := range f.times(d) {
 				keys = append(keys, float64(unit.floor(t.In(zone)).UnixMilli()))

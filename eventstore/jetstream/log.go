@@ -89,8 +89,8 @@ func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	}
 	i, n := stream.CachedInfo(), l.numbering(log)
 	return eventstore.Info{
-		Identity: i.Created.UTC().Format(time.RFC3339Nano), Created: i.Created,
-		First: n.first(max(i.State.FirstSeq, 1)), Last: n.last(i.State.LastSeq), Messages: i.State.Msgs,
+		Identity: i.Created.UTC().Format(time.RFC3339Nano),
+		First:    n.first(max(i.State.FirstSeq, 1)), Last: n.last(i.State.LastSeq), Messages: i.State.Msgs,
 	}, nil
 }
 

@@ -82,12 +82,6 @@ func CallerFrom(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// WithCaller returns a context in which CallerFrom returns c: for tests of handlers without a
-// gateway.
-func WithCaller(ctx context.Context, c Caller) context.Context {
-	return withExchange(ctx, &exchange{caller: c})
-}
-
 // Credentials are the credentials of a request. At most one of Bearer and Cookie is set: the
 // header wins.
 type Credentials struct {

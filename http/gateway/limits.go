@@ -70,9 +70,6 @@ var rateLimits = []RateLimit{
 	{RateRequests, "RATE_LIMIT_REQUESTS", PerCaller, 6000, false},
 }
 
-// RateLimits returns the table of limits, for the settings and the reference.
-func RateLimits() []RateLimit { return append([]RateLimit(nil), rateLimits...) }
-
 func findClass(name RateClass) *RateLimit {
 	for i := range rateLimits {
 		if rateLimits[i].Name == name {

@@ -42,7 +42,6 @@ type Delivery struct {
 	Events    []*Event
 	At        domain.Position   // in the logs; of all workspaces when those are followed
 	Positions []domain.Position // where a reader of all workspaces is with each event; nil for others
-	Live      bool              // they were recorded after the reader had come
 }
 
 // replayBatch is how many stored events are delivered together.
@@ -228,6 +227,6 @@ func (r *reader) deliverLive(items []item) error {
 	if len(piece.Events) == 0 {
 		return nil
 	}
-	piece.At, piece.Live = r.at, true
+	piece.At = r.at
 	return r.deliver(piece)
 }

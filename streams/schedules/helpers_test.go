@@ -224,7 +224,7 @@ func (n *node) restart() {
 		Parked: &parked.Parked{Store: n.store.Data, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{
-				MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
+				MaxDepth: 20, MaxActive: time.Minute, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
 				Wait: time.Minute, MaxWait: time.Hour, Sizes: map[string]int{"local": 1 << 20, "run": 1 << 20},
 			}
 		},

@@ -111,7 +111,7 @@ func adopting(t *testing.T) (*orphanHandler, *slowLog) {
 		Secrets: waits{}, Registry: waits{}, Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return throttle.Rate{} }},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{
-				MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
+				MaxDepth: 20, MaxActive: time.Minute, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
 				Wait: time.Minute, MaxWait: time.Hour, Sizes: map[string]int{"local": 1 << 20, "run": 1 << 20},
 			}
 		},

@@ -8,7 +8,6 @@ import (
 
 // path names a variable: its root and the keys below it.
 type path struct {
-	src   string // as written, for messages
 	steps []step
 	names []string // the keys of a path that is written out, else nil
 }
@@ -136,7 +135,6 @@ func (p *parser) variable() node {
 }
 
 func (p *parser) path() *path {
-	start := p.pos
 	steps := []step{p.segment()}
 	for p.err == nil {
 		switch {
@@ -147,14 +145,14 @@ func (p *parser) path() *path {
 			steps = append(steps, p.key())
 			p.expect("]", VariableError)
 		default:
-			return newPath(p.src[start:p.pos], steps)
+			return newPath(steps)
 		}
 	}
 	return &path{}
 }
 
-func newPath(src string, steps []step) *path {
-	made := &path{src: src, steps: steps}
+func newPath(steps []step) *path {
+	made := &path{steps: steps}
 	if keys, ok := made.static(); ok {
 		for _, key := range keys {
 			made.names = append(made.names, key.Key)
