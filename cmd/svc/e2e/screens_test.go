@@ -53,6 +53,11 @@ func (b *tab) allScreens(id string) (paths []string) {
 		}
 	}
 	require.Contains(b.t, paths, "w/"+id)
+	for _, view := range []string{"config?tab=secrets", "config?tab=secrets&new", "config?view=yaml"} {
+		if screen, _, _ := strings.Cut(view, "?"); slices.Contains(paths, "w/"+id+"/"+screen) {
+			paths = append(paths, "w/"+id+"/"+view)
+		}
+	}
 	paths = append(paths, "workspaces", "profile", "profile?tab=tokens", "profile?tab=sessions", "profile?tab=secondStep", "profile?tab=password", "profile?tab=account")
 	slices.Sort(paths)
 	return slices.Compact(paths)

@@ -26,7 +26,8 @@ type problemResponse struct {
 	Object   string `json:"object"`
 	Field    string `json:"field"`
 	Message  string `json:"message"`
-	Line     int    `json:"line,omitempty"` // in the file of the document
+	Line     int    `json:"line,omitempty"`   // in the file of the document
+	Secret   string `json:"secret,omitempty"` // that has no value
 	Severity string `json:"severity"`
 }
 
@@ -73,6 +74,9 @@ func (h *Handlers) ListProblems(r *http.Request) (any, error) {
 		}
 		if total++; total > page.Offset() && len(problems) < page.Limit {
 			s.Message = hints.message(p)
+			if p.Kind == projections.MissingSecret {
+				s.Secret = p.Name
+			}
 			problems, items = append(problems, s), append(items, item)
 		}
 		return true

@@ -200,6 +200,7 @@ do:
 			`error automations/late do[0].emit.event: is required`,
 			`warning index config.value.k: the secret "missing" has no value`,
 		}, problems(t, p, ""))
+		require.Equal(t, "missing", p.Does(t, 200, "GET", p.Path+"/problems?object=index", "").List(t)[0]["secret"], "its name, for who sets it")
 	})
 	s.Stop(t)
 	var created []string

@@ -4063,6 +4063,8 @@ export interface components {
             message: string;
             /** @description In the file of the document as it is exported. */
             line?: number;
+            /** @description The secret that has no value, where that is the problem. */
+            secret?: string;
             /** @enum {string} */
             severity: "error" | "warning";
         };

@@ -1,6 +1,7 @@
 import { untrack } from 'svelte';
 import { asApiError, isOwnSeq, type ApiError } from '../api/client.ts';
 import { dropDraft, readDraft, saveDraft, type Draft } from '../drafts.ts';
+import { live, type LiveEvent } from '../live/live.svelte.ts';
 import { session } from '../session.svelte.ts';
 import type { Problem } from './codemirror.ts';
 
@@ -162,6 +163,12 @@ export class EditedDocument {
       const refusal = asApiError(error);
       if (refusal.is('resource_conflict', 'stale')) {
         const theirs = await this.calls.read('').catch(() => undefined);
+        if (theirs && theirs.text === this.stored.text && theirs.etag !== this.stored.etag) {
+          // Something else that has the same tag changed, not this text: nothing is overwritten.
+          this.stored = theirs;
+          this.saving = false;
+          return await this.save();
+        }
         if (theirs) {
           this.theirs = { ...theirs, by: this.theirs?.by ?? this.pendingTheirs?.by ?? '', at: this.theirs?.at ?? this.pendingTheirs?.at ?? '' };
           this.comparing = 'wanted';
@@ -189,12 +196,12 @@ export class EditedDocument {
       const theirs = await this.calls.read(event.seq);
       if (theirs.etag === this.stored.etag || this.closed) return;
       this.deletedBy = undefined;
-      if (untrack(() => this.dirty)) {
+      if (untrack(() => this.dirty) && theirs.text !== this.stored.text) {
         this.theirs = { ...theirs, by: event.by, at: event.at };
         return;
       }
+      if (!untrack(() => this.dirty)) this.text = theirs.text;
       this.stored = theirs;
-      this.text = theirs.text;
       this.theirs = undefined;
       this.scheduleCheck(0);
     } catch {
@@ -237,6 +244,31 @@ export class EditedDocument {
     if (this.draftTimer !== undefined) this.keepDraft();
     this.closed = true;
   }
+}
+
+/**
+ * Opens a document while a component is set up: it is read once `isReady`, followed by events of these types, and its
+ * draft is kept when the screen is left.
+ */
+export function useDocument(doc: EditedDocument, options: { isReady: () => boolean; workspaceId: () => string; types: string[]; isAbout?: (event: LiveEvent) => boolean; past?: boolean }): void {
+  let begun = false;
+  $effect(() => {
+    if (begun || !options.isReady()) return;
+    begun = true;
+    untrack(() => void doc.load());
+  });
+  $effect(() => {
+    if (options.past) return;
+    return live.subscribe(
+      options.types,
+      (events) => {
+        const last = events.filter((event) => options.isAbout?.(event) ?? true).pop();
+        if (last) void doc.changedElsewhere({ seq: last.seq ?? '', by: last.source?.userId ?? '', at: last.createdAt ?? '' });
+      },
+      options.workspaceId(),
+    );
+  });
+  $effect(() => () => doc.close());
 }
 
 function problemsOf(verdict: Verdict): Problem[] {

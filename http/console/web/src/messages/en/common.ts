@@ -17,6 +17,7 @@ export default {
   undone: 'Undone',
   copy: 'Copy',
   copied: 'Copied',
+  iHaveCopied: 'I have copied it',
   copyId: (id: string) => `Copy ${id}`,
   copyValue: 'Copy value',
   copyPath: (path: string) => `Copy path ${path}`,

@@ -21,4 +21,9 @@ export default {
   whatTheyChanged: 'What they changed',
   whatIChanged: 'What I changed',
   saveMine: 'Save mine',
+  unsaved: 'Unsaved',
+  notSaved: (n: number) => plural('en', n, { one: 'Not saved, 1 error:', other: `Not saved, ${n} errors:` }),
+  showProblem: 'Show it',
+  savedAt: (time: string) => `Saved at ${time}`,
+  nothingToSave: 'Nothing has changed.',
 };

@@ -47,6 +47,7 @@ export default {
     intermediate_branch_in_use: 'Someone is resolving conflicts on this branch.',
     intermediate_moved: 'Someone resolves this in Git. Pull to see it.',
     no_conflict: 'There is no conflict any more.',
+    secret_missing: 'Secrets that it needs have no value.',
     outcome_unknown: 'Sent, but no answer. Nothing is lost.',
     interrupted: 'It was interrupted. Start it again.',
     operation_timeout: 'It took longer than it may.',

@@ -26,6 +26,7 @@ export default en;
 interface ScreenMessages {
   activity: typeof import('./activity.ts').default;
   automations: typeof import('./automations.ts').default;
+  config: typeof import('./config.ts').default;
   data: typeof import('./data.ts').default;
   home: typeof import('./home.ts').default;
   profile: typeof import('./profile.ts').default;

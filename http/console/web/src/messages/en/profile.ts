@@ -35,7 +35,6 @@ export default {
   tokenPast: 'This has to be a day to come.',
   tokenCreated: 'Your new access token',
   tokenOnce: 'This is the only time that the value is shown. Copy it to where it is used.',
-  tokenCopied: 'I have copied it',
   tokenValue: 'Value',
   columns: { name: 'Name', created: 'Created', ends: 'Ends', lastUsed: 'Last used', device: 'Device', address: 'Address', lastSeen: 'Last seen', started: 'Started' },
   deleteToken: (name: string) => `Delete “${name}”`,

@@ -12,6 +12,7 @@ export default {
   rightsUnknown: 'What you may do here is not known yet.',
   missingRight: (action: string, subject: string) => `You need the right to ${action} ${subject} here.`,
   explain: 'Explain',
+  setSecret: (name: string) => `Set ${name}`,
   askOwner: 'Ask an owner of the workspace.',
   actions: {
     create: 'create', read: 'read', update: 'change', delete: 'delete', execute: 'run', test: 'test', manage: 'manage',
@@ -49,6 +50,7 @@ export default {
   lockedBy: (name: string) => `by ${name}`,
   lockedEditing: 'Editing goes on, versioning waits.',
   lockedReadOnly: 'The workspace is read only until then.',
+  lockedReason: 'The workspace is locked.',
   lockEndsIn: 'It ends in',
   resolve: 'Resolve',
   unlock: 'Unlock',

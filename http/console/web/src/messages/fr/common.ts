@@ -18,6 +18,7 @@ const common: Messages['common'] = {
   undone: 'Action annulée',
   copy: 'Copier',
   copied: 'Copié',
+  iHaveCopied: 'Je l’ai copié',
   copyId: (id) => `Copier ${id}`,
   copyValue: 'Copier la valeur',
   copyPath: (path) => `Copier le chemin ${path}`,

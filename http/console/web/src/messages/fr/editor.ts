@@ -22,5 +22,10 @@ const editor: Messages['editor'] = {
   whatTheyChanged: 'Changements enregistrés',
   whatIChanged: 'Mes changements',
   saveMine: 'Enregistrer le mien',
+  unsaved: 'Non enregistré',
+  notSaved: (n) => plural('fr', n, { one: 'Pas enregistré, 1 erreur :', other: `Pas enregistré, ${n} erreurs :` }),
+  showProblem: 'La montrer',
+  savedAt: (time) => `Enregistré à ${time}`,
+  nothingToSave: 'Rien n’a changé.',
 };
 export default editor;

@@ -48,6 +48,7 @@ const errors: Messages['errors'] = {
     intermediate_branch_in_use: 'Quelqu’un résout des conflits sur cette branche.',
     intermediate_moved: 'Quelqu’un résout cela dans Git. Faites un pull pour le voir.',
     no_conflict: 'Il n’y a plus de conflit.',
+    secret_missing: 'Des secrets nécessaires n’ont pas de valeur.',
     outcome_unknown: 'Envoyé, mais sans réponse. Rien n’est perdu.',
     interrupted: 'L’opération a été interrompue. Relancez-la.',
     operation_timeout: 'Cela a pris plus de temps que permis.',

@@ -37,7 +37,6 @@ const profile: Messages['profile'] = {
   tokenPast: 'Il faut un jour à venir.',
   tokenCreated: 'Votre nouveau jeton d’accès',
   tokenOnce: 'La valeur n’est affichée que cette fois. Copiez-la là où elle sert.',
-  tokenCopied: 'Je l’ai copié',
   tokenValue: 'Valeur',
   columns: { name: 'Nom', created: 'Créé', ends: 'Fin', lastUsed: 'Dernier usage', device: 'Appareil', address: 'Adresse', lastSeen: 'Vu', started: 'Début' },
   deleteToken: (name) => `Supprimer « ${name} »`,

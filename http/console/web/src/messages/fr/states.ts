@@ -14,6 +14,7 @@ const states: Messages['states'] = {
   rightsUnknown: 'Vos droits ici ne sont pas encore connus.',
   missingRight: (action, subject) => `Il vous faut le droit ${/^[aeéiou]/.test(action) ? 'd’' : 'de '}${action} ${subject} ici.`,
   explain: 'Expliquer',
+  setSecret: (name) => `Définir ${name}`,
   askOwner: 'Adressez-vous à un propriétaire de l’espace de travail.',
   actions: {
     create: 'créer', read: 'lire', update: 'modifier', delete: 'supprimer', execute: 'exécuter', test: 'tester', manage: 'gérer',
@@ -51,6 +52,7 @@ const states: Messages['states'] = {
   lockedBy: (name) => `par ${name}`,
   lockedEditing: 'L’édition reste possible, les versions attendent.',
   lockedReadOnly: 'L’espace de travail est en lecture seule d’ici là.',
+  lockedReason: 'L’espace de travail est verrouillé.',
   lockEndsIn: 'Fin dans',
   resolve: 'Résoudre',
   unlock: 'Déverrouiller',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { byDocument, conditionsOf, payloadFor, schemaOf, type Problem } from './waits.ts';
+import { conditionsOf } from '../../lib/conditions.ts';
+import { byDocument, payloadFor, schemaOf, type Problem } from './waits.ts';
 
 test('filters are read as words, and give a payload that fits', () => {
   const filters = { 'payload.order': 2, 'payload.customer.name': 'Ada', 'payload.total': { $gt: 5, $lt: 9 }, 'payload.kind': { $in: ['a', 'b'] }, 'source.userId': 'x', $or: [{ a: 1 }] };

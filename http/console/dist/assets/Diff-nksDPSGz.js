@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$n as e,C as t,D as n,En as r,Fn as i,Gn as a,Hn as o,In as s,Jt as c,Kt as l,Lt as u,Nn as d,Pn as f,Sn as p,Vn as m,Wn as h,Xn as g,Zn as _,d as v,nn as y,qn as b,wn as x,yn as S,zn as C,zt as w}from"./base-IhdYnifl.js";import{t as T}from"./phrases-Dm47Y8N0.js";var E=r(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=r(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=r(`<p class="muted same s5e3xg"> </p>`),k=r(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(r,A){_(A,!0);let j=l(A,`language`,3,`yaml`),M=l(A,`unified`,3,!1),N=v(`(max-width: 899px)`),P=b(()=>M()||N.matches),F=a(void 0),I=a(void 0);s(()=>{let e=d(F),t={left:A.left,right:f(()=>A.right),labels:A.labels,language:j(),unified:d(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return w(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),o=document.createElement(`div`),s=new CSSStyleSheet;s.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[s],a.replaceChildren(o),r=new i({root:a,parent:o,...t,phrases:T(),take:u.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),h(I,r)}),()=>{n=!0,r?.destroy(),h(I,void 0)}}),t({nextProblem:()=>d(I)?.next(),previousProblem:()=>d(I)?.previous()});var L=k(),R=C(L),z=t=>{var n=E(),r=C(n),a=m(r),s=o(r),c=m(s);e(n),i(()=>{p(a,`− ${A.labels[0]??``}`),p(c,`+ ${A.labels[1]??``}`)}),x(t,n)},B=t=>{var n=D(),r=C(n),a=m(r,!0),s=o(r),c=m(s,!0);e(n),i(()=>{p(a,A.labels[0]),p(c,A.labels[1])}),x(t,n)};S(R,e=>{d(P)?e(z):e(B,-1)});var V=o(R,2),H=e=>{var t=O(),n=m(t,!0);i(()=>p(n,u.editor.same)),x(e,t)};S(V,e=>{A.left===A.right&&e(H)});var U=o(V,2);c(U,e=>h(F,e),()=>d(F));var W=o(U,2),G=e=>{n(e,{kind:`text`,rows:6})};S(W,e=>{!d(I)&&A.left!==A.right&&e(G)}),e(L),i(()=>y(U,`hidden`,A.left===A.right&&!A.onchange)),x(r,L),g()}export{A as t};

@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-I_w3_Tqq.js";

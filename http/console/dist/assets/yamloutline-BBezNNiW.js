@@ -1,0 +1,1 @@
+export{r as lineOfPath,a as pathAtLine}from"./yamloutline-BHfZFb7k.js";
