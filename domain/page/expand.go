@@ -55,10 +55,10 @@ type Block struct {
 	Kind     string // the built-in kind that shows it
 	Instance string // path of the app instance whose events and automations it names; "" for the workspace
 	Config   *value.Object
-	CSS      []StyleSheet
-	Call     *Call // of its automation
-	Hidden   bool  // its condition does not hold: nothing of it is shown
-	Repeats  bool  // it has Copies instead of a configuration
+	CSS      []string // of the stored block, then of its definitions
+	Call     *Call    // of its automation
+	Hidden   bool     // its condition does not hold: nothing of it is shown
+	Repeats  bool     // it has Copies instead of a configuration
 	Copies   []*Block
 	LeftOut  int   // entries without a copy
 	Err      error // it cannot be shown
@@ -66,9 +66,6 @@ type Block struct {
 	raw     *value.Object // configuration before it is evaluated
 	payload any           // of Call, before it is evaluated
 }
-
-// StyleSheet is CSS of a stored block.
-type StyleSheet struct{ Scope, Text string }
 
 // Call is the call of an automation by a page or a block.
 type Call struct {
@@ -416,7 +413,7 @@ func (e *expansion) resolveKind(b *Block, n *Node, kinds []string) (*value.Objec
 		call = nil
 	}
 	if css, ok := n.Config.At("css").(string); ok && !n.fromData {
-		b.CSS = append(b.CSS, StyleSheet{b.Path, css})
+		b.CSS = append(b.CSS, css)
 	}
 	owner := instance
 	for range maxDepth {
@@ -446,7 +443,7 @@ func (e *expansion) resolveKind(b *Block, n *Node, kinds []string) (*value.Objec
 		kinds = append(slices.Clip(kinds), id)
 		raw = withDefaults(raw, def)
 		if def.CSS != "" {
-			b.CSS = append(b.CSS, StyleSheet{id, def.CSS})
+			b.CSS = append(b.CSS, def.CSS)
 		}
 		if call == nil && def.Automation != nil {
 			call, owner = def.Automation, def.Instance

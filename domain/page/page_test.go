@@ -175,7 +175,7 @@ func TestKinds(t *testing.T) {
 	tree := v.Expand()
 	require.Equal(t, `"Chair small"`, at(t, tree, "0.0", "content"))
 	require.Equal(t, &page.Call{Slug: "price"}, tree.ByPath["0"].Call)
-	require.Equal(t, ":block{color:red}", tree.ByPath["0"].CSS[0].Text)
+	require.Equal(t, ":block{color:red}", tree.ByPath["0"].CSS[0])
 	require.ErrorContains(t, tree.ByPath["1"].Err, "NoSuch")
 	require.Equal(t, "crm", tree.ByPath["2"].Instance)
 	require.Equal(t, "crm", tree.ByPath["3"].Instance)

@@ -19,8 +19,8 @@ func cssClass(b *page.Block) string { return "svc-css-" + cssHash(blockCSS(b)) }
 func blockCSS(b *page.Block) string {
 	text := ""
 	for _, sheet := range b.CSS {
-		text = sheet.Text + "\n" + text
-		if !importsDefault(sheet.Text) {
+		text = sheet + "\n" + text
+		if !importsDefault(sheet) {
 			break
 		}
 	}
