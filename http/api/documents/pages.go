@@ -113,8 +113,8 @@ func blockKit(slug string, blocks any) *document.Map {
 	return document.MapOf(document.Pair{Key: "slug", Value: slug}, document.Pair{Key: "blocks", Value: blocks})
 }
 
-// listInstalledApps lists the app instances of a workspace that are in use, and whose
-// app is published in the version they ask for.
+// listInstalledApps lists the app instances of a workspace that are in use, in the version
+// that they run: also of an app that is published no more, whose blocks pages still show.
 func listInstalledApps(rd projections.Reader, id string) (found []installedApp, err error) {
 	err = projections.Content{}.List(rd, id, "imports/", func(item projections.Item) (bool, error) {
 		meta, err := projections.Content{}.Meta(rd, id, item.Hash)
@@ -124,7 +124,7 @@ func listInstalledApps(rd projections.Reader, id string) (found []installedApp, 
 		if off, _ := meta.About.Get("disabled"); off == true {
 			return true, nil
 		}
-		app, revision, err := projections.Apps{}.FindVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
+		app, revision, err := projections.Apps{}.RunningVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
 		if err != nil {
 			return false, err
 		}

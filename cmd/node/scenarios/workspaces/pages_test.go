@@ -144,6 +144,8 @@ func TestPages(t *testing.T) {
 		kits := p.Does(t, 200, "GET", all+"/start", "").JSON(t)["appInstances"].([]any)
 		require.Len(t, kits, 2)
 		require.Equal(t, map[string]any{"slug": "mine", "blocks": map[string]any{"Contacts": map[string]any{"name": "Contacts"}}}, kits[1])
+		p.Does(t, 200, "DELETE", "/v2/apps/crm", "")
+		require.Equal(t, kits, p.Does(t, 200, "GET", all+"/start", "").JSON(t)["appInstances"], "an instance keeps the blocks of an app that is published no more")
 		p.Does(t, 200, "PATCH", p.Path+"/apps/mine", `{"appSlug":"crm","slug":"mine","disabled":true}`)
 		require.Len(t, p.Does(t, 200, "GET", all+"/start", "").JSON(t)["appInstances"], 1)
 	})
