@@ -152,6 +152,12 @@ func (p *Scope) program(slug string) *Program {
 	return p.programs[slug]
 }
 
+// Blocks returns the definitions of blocks in the content of the scope, by name.
+func (p *Scope) Blocks() *value.Object {
+	blocks, _ := p.compiled.index.At("blocks").(*value.Object)
+	return blocks
+}
+
 // child returns the scope of an instance in the scope, nil when there is none.
 func (p *Scope) child(slug string) *Scope {
 	return p.ProgramSet.Scope(p.namePrefix() + slug)

@@ -33,7 +33,7 @@ import (
 type Options struct {
 	ReadModel ReadModel
 	Library   content.Library // documents of workspaces
-	Shelf     *apps.Shelf     // blocks of apps
+	Shelf     *apps.Shelf     // what apps consist of
 	Access    Access
 	Programs  Programs
 	Runtime   Runtime
@@ -568,47 +568,23 @@ func (l *blockLibrary) Find(instance, name string) *page.Definition {
 	return def
 }
 
-// blocksOf returns the blocks of the app of an instance; nil when there is none in use.
+// blocksOf returns the blocks of the app of an instance; nil when there is none in use. They are found where its
+// automations are: also those of an instance inside of an app, or of an app that is published no more.
 func (l *blockLibrary) blocksOf(instance string) *value.Object {
 	if blocks, ok := l.instances[instance]; ok {
 		return blocks
 	}
-	blocks, err := l.pages.appBlocks(l.ctx, l.workspaceID, instance)
+	var blocks *value.Object
+	set, err := l.pages.Programs.ProgramSet(l.ctx, l.workspaceID)
 	if err != nil {
 		l.pages.Log.WarnContext(l.ctx, "the blocks of an app could not be read", "workspace", l.workspaceID, "instance", instance, "err", err)
+	} else if set != nil {
+		if scope := set.Scope(instance); scope != nil {
+			blocks = scope.Blocks()
+		}
 	}
 	l.instances[instance] = blocks
 	return blocks
-}
-
-// appBlocks reads the blocks of the app of an instance.
-func (p *Pages) appBlocks(ctx context.Context, workspaceID, instance string) (*value.Object, error) {
-	var appWorkspace string
-	var revision uint64
-	err := p.ReadModel.View(func(rd projections.Reader) error {
-		item, ok, err := projections.Content{}.Get(rd, workspaceID, "imports/"+instance)
-		if err != nil || !ok {
-			return err
-		}
-		meta, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
-		if err != nil {
-			return err
-		}
-		if off, _ := meta.About.Get("disabled"); off == true {
-			return nil
-		}
-		app, found, err := projections.Apps{}.RunningVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
-		appWorkspace, revision = app.WorkspaceID, found
-		return err
-	})
-	if err != nil || revision == 0 {
-		return nil, err
-	}
-	detail, err := p.Shelf.Read(ctx, appWorkspace, revision)
-	if err != nil {
-		return nil, err
-	}
-	return objectOf(detail.Index.At("blocks")), nil
 }
 
 // usesAutomations reports whether a page or one of its blocks calls an automation.

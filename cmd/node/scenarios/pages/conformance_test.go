@@ -141,6 +141,37 @@ func TestBlocksOfApps(t *testing.T) {
 	require.Equal(t, 4, strings.Count(v.shown("/").html, `role="alert"`), "blocks of an instance that is not in use are unknown")
 }
 
+func TestBlocksOfAppsInApps(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	newApp := func(slug string) shop {
+		app := shop{Place: s.Place}
+		app.ID = s.Does(t, http.StatusCreated, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":%q,"slug":%q}`, slug, slug)).JSON(t)["id"].(string)
+		app.Path = "/v2/workspaces/" + app.ID
+		return app
+	}
+	inner := newApp("mail-app")
+	inner.Does(t, http.StatusCreated, "PUT", inner.Path+"/blocks/Inbox", `{"name":"Inbox","css":":block{color:red}","automation":"load","blocks":[
+		{"slug":"RichText","content":"{{text}}"},{"slug":"Button","text":"Fetch","type":"event","value":"fetch"}]}`)
+	inner.automation(t, `{"slug":"load","name":"load","do":[],"output":{"text":"Two letters"}}`)
+	inner.Publishes(t, "mail-app")
+	outer := newApp("crm-app")
+	outer.Installs(t, "mail-app", "mail", "")
+	outer.Does(t, http.StatusCreated, "PUT", outer.Path+"/blocks/Desk", `{"name":"Desk","blocks":[{"slug":"Header","title":"Desk"},{"slug":"mail.Inbox"}]}`)
+	outer.Publishes(t, "crm-app")
+	s.Installs(t, "crm-app", "crm", "")
+	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"crm.Desk"},{"slug":"crm.mail.Inbox"},{"slug":"Inbox","appInstance":"crm.mail"},{"slug":"crm.none.Inbox"}]}`)
+	v := s.visitor(t, "")
+	page := v.shown("/")
+	require.Contains(t, page.html, "<h1>Desk</h1>")
+	require.Equal(t, 3, strings.Count(page.html, "Two letters"), page.html)
+	require.Equal(t, 1, strings.Count(page.html, `role="alert"`))
+	for i, block := range []string{"0.1.1", "1.1", "2.1"} {
+		v.does(page.view(t), block, "action", nil)
+		s.awaitEvents(t, "crm.mail.fetch", i+1)
+	}
+}
+
 func TestTopicsAndSockets(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
