@@ -108,6 +108,9 @@ type Content struct {
 // any case the context of the handler ends when the stream has ended.
 type Stream struct {
 	Serve func(http.ResponseWriter, *http.Request) (last any, err error)
+	// Session is one that the handler has opened for a caller without: live connections
+	// are counted by it then, and not by the address of the caller.
+	Session string
 	// Later, when set, waits for the answer to a repeated request, also after the client
 	// has disconnected: for work that then continues. Its context ends when the gateway
 	// stops; then it returns ErrGoesOn.

@@ -262,6 +262,7 @@ type Settings struct {
 	DisableRateLimit bool                // DISABLE_RATE_LIMIT
 	MaxConcurrent    int                 // MAX_CONCURRENT_REQUESTS per caller; default 200
 	MaxLive          int                 // live connections per caller; default 50
+	MaxLiveVisitors  int                 // live connections of all visitors without an account at an address; default 1000
 
 	// Origins may call with credentials: patterns such as https://example.com
 	// and https://*.example.com. The slice must not change once returned.
@@ -281,5 +282,6 @@ func (s Settings) withDefaults() Settings {
 	s.ImportMaxSize = cmp.Or(s.ImportMaxSize, 50*megabyte)
 	s.MaxConcurrent = cmp.Or(s.MaxConcurrent, 200)
 	s.MaxLive = cmp.Or(s.MaxLive, 50)
+	s.MaxLiveVisitors = cmp.Or(s.MaxLiveVisitors, 1000)
 	return s
 }

@@ -394,20 +394,52 @@ func (g *Gateway) occupy(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		slots, most := &g.inFlight, ex.settings.MaxConcurrent
+		acquire := g.acquireInFlight
 		if ex.route.Streaming {
-			slots, most = &g.live, ex.settings.MaxLive
+			acquire = func(ex *exchange) (func(), error) { return g.acquireLive(ex, "") }
 		}
-		key := ex.callerKey()
-		if !slots.acquire(key, most) {
-			g.refuse(w, r, tooManyError(most))
+		release, err := acquire(ex)
+		if err != nil {
+			g.refuse(w, r, err)
 			return
 		}
-		ex.slot = &slot{free: func() { slots.release(key) }}
+		ex.slot = &slot{free: release}
 		ex.slot.retain()
 		defer ex.slot.release()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// acquireInFlight acquires the slot of a request.
+func (g *Gateway) acquireInFlight(ex *exchange) (release func(), err error) {
+	key := ex.callerKey()
+	if !g.inFlight.acquire(key, ex.settings.MaxConcurrent) {
+		return nil, tooManyError(ex.settings.MaxConcurrent)
+	}
+	return func() { g.inFlight.release(key) }, nil
+}
+
+// acquireLive acquires the slots of a live connection. A visitor without an account is counted by
+// session, opened by the handler or before: an address may be that of a whole office. All of them at
+// an address are counted together as well, because whoever opens many connections can open many
+// sessions.
+func (g *Gateway) acquireLive(ex *exchange, session string) (release func(), err error) {
+	key := ex.callerKey()
+	if session != "" {
+		key = "session:" + session
+	}
+	if !g.live.acquire(key, ex.settings.MaxLive) {
+		return nil, tooManyError(ex.settings.MaxLive)
+	}
+	if session == "" && !ex.caller.Anonymous {
+		return func() { g.live.release(key) }, nil
+	}
+	all := "visitors at " + addressKey(ex.ip)
+	if !g.live.acquire(all, ex.settings.MaxLiveVisitors) {
+		g.live.release(key)
+		return nil, tooManyError(ex.settings.MaxLiveVisitors)
+	}
+	return func() { g.live.release(key); g.live.release(all) }, nil
 }
 
 func tooManyError(most int) error {

@@ -289,3 +289,40 @@ func TestLiveConnectionsAreBounded(t *testing.T) {
 	w.gateway.EndStreams()
 	wg.Wait()
 }
+
+// Behind one address there may be a whole office, or one client that opens thousands.
+func TestVisitorsAreCountedBySession(t *testing.T) {
+	entered := make(chan struct{})
+	serve := func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		entered <- struct{}{}
+		<-r.Context().Done()
+		return nil, nil
+	}
+	visit := gateway.Route{Method: "GET", Path: "/visit", Permission: gateway.Public, Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) {
+		return gateway.Stream{Serve: serve, Session: r.URL.Query().Get("session")}, nil
+	})}
+	w := start(t, gateway.Options{Routes: []gateway.Route{visit, get("/plain", 1)}, Settings: proxied(gateway.Settings{MaxConcurrent: 1, MaxLive: 2, MaxLiveVisitors: 4})})
+	const office = "203.0.113.7"
+	var wg sync.WaitGroup
+	open := func(path, from string, headers ...string) {
+		wg.Go(func() { w.do("GET", path, "", append(headers, "X-Forwarded-For", from)...) })
+		<-entered
+	}
+	refuse := func(limit float64, path string, headers ...string) {
+		t.Helper()
+		refused := w.do("GET", path, "", append(headers, "X-Forwarded-For", office)...).failed(t, 429, domain.CodeConcurrency)
+		require.Equal(t, limit, refused.Details["limit"])
+	}
+	for _, session := range []string{"a", "a", "b"} {
+		open("/visit?session="+session, office)
+	}
+	require.Equal(t, 200, w.do("GET", "/plain", "", "X-Forwarded-For", office).status, "a live connection is no request in flight")
+	refuse(2, "/visit?session=a")
+	open("/visit", office, "Authorization", "Bearer guest") // whose session came with the request
+	refuse(4, "/visit?session=c")
+	refuse(4, "/visit", "Authorization", "Bearer guest")
+	open("/visit", office, "Authorization", "Bearer ann")
+	open("/visit?session=c", "203.0.113.8")
+	w.gateway.EndStreams()
+	wg.Wait()
+}

@@ -142,6 +142,7 @@ var people = map[string]gateway.Caller{
 	"scoped":  {Kind: gateway.KindUser, UserID: "u2", SessionID: "s2", Scopes: []string{"events:read"}},
 	"halfway": {Kind: gateway.KindUser, UserID: "u3", SessionID: "s3", MFAPending: true},
 	"eve":     {Kind: gateway.KindUser, UserID: "u5", SessionID: "s5"},
+	"guest":   {Kind: gateway.KindUser, UserID: "u6", SessionID: "s6", Anonymous: true},
 	"runtime": {Kind: gateway.KindUser, UserID: "u4", SessionID: "s4", WorkspaceID: "w9", AuthData: `{"a":1}`},
 }
 

@@ -89,14 +89,14 @@ func (g *Gateway) serveRaw(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 	ex := exchangeOf(r)
 	if rp.stream != nil && !ex.route.Streaming {
-		key := ex.callerKey()
-		if !g.live.acquire(key, ex.settings.MaxLive) {
-			err := tooManyError(ex.settings.MaxLive)
+		leave, err := g.acquireLive(ex, rp.stream.Session)
+		if err != nil {
 			rp.end(nil, err)
 			g.refuse(w, r, err)
 			return
 		}
-		defer g.live.release(key)
+		defer leave()
+		ex.slot.release() // it is a live connection now, and no request in flight
 		ctx, release := g.streamContext(r.Context())
 		defer release()
 		r = r.WithContext(ctx)

@@ -71,10 +71,14 @@ func (p *Pages) follow(r *http.Request) (any, error) {
 			}
 		}
 	}
-	return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) {
+	stream := gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) {
 		defer leave()
 		return nil, f.serve(w, r)
-	}}, nil
+	}}
+	if v.cookie != nil {
+		stream.Session = v.caller.SessionID
+	}
+	return stream, nil
 }
 
 // begin stores the record of a view that follows from its address, when its feed opens for the first time.

@@ -208,6 +208,24 @@ func TestTopicsAndSockets(t *testing.T) {
 	require.Equal(t, "n=here", text(bobLive.next()), "nothing of the others came before")
 }
 
+// Visitors without a cookie are counted by the session that they get, and not by the address that they share.
+func TestManyVisitorsAtOneAddress(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"KPI","title":"n","n":1,"value":"{{n}}","updateOn":"counted"}]}`)
+	var last *visitor
+	var view string
+	for range 60 {
+		last = s.visitor(t, "")
+		view = last.shown("/").view(t)
+		last.follow(view, "")
+	}
+	for range 19 {
+		last.follow(view, "")
+	}
+	require.Equal(t, http.StatusTooManyRequests, last.as("Accept", "application/json").get("/_svc/feed?view="+view).StatusCode, "a session may have 20 feeds")
+}
+
 func TestDocumentationOfApps(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
