@@ -53,30 +53,31 @@ func (v *visit) documentData(f found, view *page.View, tree *page.Tree, shared b
 	if styles, ok := view.Document.Config.At("styles").(string); ok && strings.TrimSpace(styles) != "" {
 		d.StyleSheets = append(d.StyleSheets, v.styleURL(scopeCSS(styles, "#svc-page")))
 	}
-	for _, css := range blockStyles(tree) {
-		d.StyleSheets = append(d.StyleSheets, v.styleURL(css))
-	}
+	d.StyleSheets = append(d.StyleSheets, v.blockStyles(styledBlocks(tree))...)
 	return d
 }
 
-// blockStyles returns the CSS of the blocks of a page, each once, in one style sheet.
-func blockStyles(tree *page.Tree) []string {
-	seen := map[string]bool{}
+// styledBlocks returns a block of a page for each CSS that its blocks have, by the class that this is limited to.
+func styledBlocks(tree *page.Tree) map[string]*page.Block {
+	styled := map[string]*page.Block{}
+	for _, b := range tree.ByPath {
+		if len(b.CSS) > 0 && b.Err == nil {
+			styled[cssClass(b)] = b
+		}
+	}
+	return styled
+}
+
+// blockStyles returns the address of the CSS of blocks, each once, in one style sheet. There is none when they have none.
+func (v *visit) blockStyles(styled map[string]*page.Block) []string {
 	var all strings.Builder
-	for _, path := range sortedKeys(tree.ByPath) {
-		b := tree.ByPath[path]
-		if len(b.CSS) == 0 || b.Err != nil {
-			continue
-		}
-		if class := cssClass(b); !seen[class] {
-			seen[class] = true
-			all.WriteString(scopeCSS(strings.ReplaceAll(blockCSS(b), "@import default;", ""), "."+class))
-		}
+	for _, class := range sortedKeys(styled) {
+		all.WriteString(scopeCSS(strings.ReplaceAll(blockCSS(styled[class]), "@import default;", ""), "."+class))
 	}
 	if all.Len() == 0 {
 		return nil
 	}
-	return []string{all.String()}
+	return []string{v.styleURL(all.String())}
 }
 
 // canonical returns the address that search engines should show: on the first domain of the workspace, else on its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -398,22 +399,34 @@ func (f *pageFeed) deliver(d feed.Delivery) error {
 // isAfter reports whether a position is after another one.
 func isAfter(at, other domain.Position) bool { return at.Max(other) != other }
 
+// patchData is the HTML of what has changed, with the style sheets of blocks that the page was not shown with.
+type patchData struct {
+	Block  string   `json:"block"`
+	HTML   string   `json:"html"`
+	Styles []string `json:"styles,omitempty"`
+}
+
 // patches returns the HTML of what has changed: of the page when that has, else of each block.
 func (l *liveView) patches(out *rendering, changed []string) (frames []frame) {
-	type patch struct {
-		Block string `json:"block"`
-		HTML  string `json:"html"`
-	}
+	styles := l.newStyles()
 	if slices.Contains(changed, "") {
-		return []frame{{"patch", patch{"", string(l.render().main(l.record.PageID, ""))}}}
+		return []frame{{"patch", patchData{"", string(l.render().main(l.record.PageID, "")), styles}}}
 	}
 	slices.Sort(changed)
 	for _, path := range slices.Compact(changed) {
 		if b := l.tree.ByPath[path]; b != nil {
-			frames = append(frames, frame{"patch", patch{path, string(out.block(b))}})
+			frames = append(frames, frame{"patch", patchData{path, string(out.block(b)), styles}})
 		}
 	}
 	return frames
+}
+
+// newStyles returns the style sheet of the blocks that have appeared since the page was shown: they were hidden, or are
+// of an event. There is none when those that the page was shown with have the same CSS.
+func (l *liveView) newStyles() []string {
+	added := styledBlocks(l.tree)
+	maps.DeleteFunc(added, func(class string, _ *page.Block) bool { return l.styled[class] != nil })
+	return l.blockStyles(added)
 }
 
 // send writes the frames of an event. The last one has its position: a browser that has missed one gets all again.

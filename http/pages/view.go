@@ -171,6 +171,7 @@ type liveView struct {
 	at     domain.Position // events up to it are folded in
 	view   *page.View
 	tree   *page.Tree
+	styled map[string]*page.Block // what the style sheet of the page has, as styledBlocks returns it
 }
 
 // openView returns a view as it is stored, with the outputs of its automations folded in. It is nil when there is none
@@ -222,6 +223,7 @@ func (v *visit) openView(ctx context.Context, id, socket string) (*liveView, err
 	if len(paths) > 0 {
 		l.tree = l.view.Expand()
 	}
+	l.styled = styledBlocks(l.tree)
 	return l, nil
 }
 

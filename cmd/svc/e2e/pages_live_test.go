@@ -64,6 +64,8 @@ blocks:
   - {slug: Modal, title: Details, button: {text: Show details}, openOn: details.wanted, closeOn: details.over, onClose: details.closed, blocks: [{slug: RichText, content: Inside}]}
   - {slug: Button, text: Open by event, type: event, value: details.wanted}
   - {slug: Button, text: Delete, type: event, value: deleted, confirm: {label: 'Delete it?', yesLabel: Do it, noLabel: Keep it}}
+  - {slug: BlocksList, open: false, if: '{{open}}', updateOn: help.wanted, blocks: [{slug: RichText, content: Some help, css: ':block{color:rgb(1, 2, 3)}'}]}
+  - {slug: Button, text: Help, type: event, value: help.wanted, payload: {open: true}}
 `
 
 // Rows 27-31, 35, 36, 40 and 42 of the contract, and that everything works by keyboard and keeps its focus.
@@ -107,6 +109,15 @@ func TestPagesAreLive(t *testing.T) {
 	b.click("button", "Count one")
 	b.shows("1", "Count 43")
 	other.shows("1", "Count 42")
+
+	// A block that was hidden has its style as soon as it is there.
+	eval[bool](b, `(window.svcColors = [], new MutationObserver(() => {
+		const p = document.querySelector('[data-block="20.0"]')
+		if (p) svcColors.push(getComputedStyle(p).color)
+	}).observe(document.getElementById('svc-page'), {subtree: true, childList: true}), true)`)
+	b.click("button", "Help")
+	b.shows("20", "Some help")
+	require.Equal(t, "rgb(1, 2, 3)", eval[[]string](b, `svcColors`)[0])
 
 	// A tab of its own: what is sent to the socket of a tab stays in it, what comes from the session reaches both.
 	second := b.another()

@@ -386,6 +386,20 @@ function patch(block: string, html: string): void {
   enhance(old)
 }
 
+// loadStyles loads the style sheets that the page does not have yet: what they are for is shown when they are there.
+async function loadStyles(sheets: string[] = []): Promise<void> {
+  const missing = sheets.filter((href) => !document.querySelector(`link[href="${CSS.escape(href)}"]`))
+  const loading = missing.map((href) => new Promise<void>((resolve) => {
+    const link = document.createElement('link')
+    link.rel = 'stylesheet'
+    link.href = href
+    link.onload = link.onerror = () => resolve()
+    setTimeout(resolve, 2000) // better without its style than not at all
+    document.head.append(link)
+  }))
+  await Promise.all(loading)
+}
+
 // The feed
 
 interface Redirect {
@@ -428,9 +442,7 @@ async function reload(): Promise<boolean> {
     retry()
     return false
   }
-  page.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]').forEach((sheet) => {
-    if (!document.querySelector(`link[href="${CSS.escape(sheet.getAttribute('href') ?? '')}"]`)) document.head.append(document.importNode(sheet))
-  })
+  await loadStyles([...page.querySelectorAll('link[rel=stylesheet]')].map((sheet) => sheet.getAttribute('href') ?? ''))
   morph(main, next)
   enhance(main)
   begun = false
@@ -464,12 +476,20 @@ function follow(): void {
   if (!view || main.dataset.live === undefined) return
   const query = new URLSearchParams({ view, socket })
   if (seq) query.set('fromSeq', seq)
-  source = new EventSource(`${base}/_svc/feed?${query}`)
+  const feed = (source = new EventSource(`${base}/_svc/feed?${query}`))
+  let applied = Promise.resolve() // frames are applied one after the other
   const on = (name: string, take: (frame: never) => void): void =>
-    source!.addEventListener(name, (event) => {
+    feed.addEventListener(name, (event) => {
       if (!(event instanceof MessageEvent)) return // that the feed is open is called open as well
-      take(JSON.parse(event.data as string) as never)
-      if (event.lastEventId) main.dataset.seq = event.lastEventId
+      const frame = JSON.parse(event.data as string) as { styles?: string[] }
+      applied = applied
+        .then(() => loadStyles(frame.styles))
+        .then(() => {
+          if (source !== feed) return // the page has another view by now
+          take(frame as never)
+          if (event.lastEventId) main.dataset.seq = event.lastEventId
+        })
+        .catch(reportError)
     })
   on('patch', (f: { block: string; html: string }) => patch(f.block, f.html))
   on('toast', toast)

@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"html"
 	"io"
 	"mime/multipart"
@@ -245,6 +246,46 @@ func TestStylesAreLimitedToTheirPlace(t *testing.T) {
 	require.Regexp(t, `\.svc-css-[0-9a-f]{12} p\{color:red;\}`, css) // Row 43
 	require.Regexp(t, `@keyframes spin-[0-9a-f]+\{to\{opacity:0;\}\}`, css)
 	require.Regexp(t, `class="svc-rich-text svc-css-[0-9a-f]{12}"`, got.html)
+}
+
+// What was hidden, or is of an event, has its style when it appears.
+func TestStylesOfBlocksThatAppear(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Does(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","css":":block{color:blue}","blocks":[{"slug":"RichText","content":"{{text}}"}]}`)
+	s.page(t, true, `{"slug":"index","name":"Home","blocks":[
+		{"slug":"BlocksList","on":false,"if":"{{on}}","updateOn":"shown","blocks":[{"slug":"RichText","content":"x","css":":block{color:red}"}]},
+		{"slug":"BlocksList","updateOn":"noted","blocks":[]},
+		{"slug":"RichText","content":"y","css":":block{color:green}"},
+		{"slug":"Button","text":"Show","type":"event","value":"shown","payload":{"on":true}},
+		{"slug":"Button","text":"Note","type":"event","value":"noted","payload":{"blocks":[{"slug":"Note","text":"n"}]}},
+		{"slug":"Button","text":"Hide","type":"event","value":"shown","payload":{"on":false}}]}`)
+	v := s.visitor(t, "")
+	page := v.shown("/")
+	view := page.view(t)
+	live := v.follow(view, "")
+	load := func(f frame) (css string) {
+		t.Helper()
+		var patch struct{ Styles []string }
+		require.NoError(t, json.Unmarshal([]byte(f.data), &patch))
+		for _, path := range patch.Styles {
+			file := v.send("GET", path, nil, "")
+			require.Equal(t, http.StatusOK, file.StatusCode)
+			css += file.html
+		}
+		return css
+	}
+	require.Equal(t, 1, strings.Count(page.html, "svc-css-"), "nothing of what is hidden")
+	v.does(view, "3", "action", nil)
+	shown := live.next()
+	require.Contains(t, shown.html(t), `class="svc-rich-text svc-css-`)
+	require.Regexp(t, `^\.svc-css-[0-9a-f]{12}\{color:red;\}$`, load(shown), "only what the page was not shown with")
+	v.does(view, "4", "action", nil)
+	require.Contains(t, load(live.next()), "color:blue", "the style of a kind is that of the workspace, also when an event adds a block of it")
+	v.does(view, "5", "action", nil)
+	hidden := live.next()
+	require.Contains(t, hidden.html(t), "hidden")
+	require.NotContains(t, load(hidden), "color:red")
 }
 
 func TestEventsOfAPage(t *testing.T) {
