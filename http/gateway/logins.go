@@ -68,6 +68,16 @@ func LimitLogin(r *http.Request, email string) (known bool, err error) {
 	return false, g.limits.useTimes(ctx, ex, RateLogin, email, allLogins)
 }
 
+// LimitSignup counts one more account that is made by a client, for a route with another limit. It
+// refuses with 429.
+func LimitSignup(r *http.Request) error {
+	ex := exchangeFrom(r.Context())
+	if ex == nil || ex.gateway == nil {
+		return nil
+	}
+	return ex.gateway.limits.use(r.Context(), ex, RateSignup, addressKey(ex.ip))
+}
+
 // LimitAccount counts one more attempt at the second factor of an account, or at its password by a
 // caller who is signed in. Such a caller has a valid credential already, so it is counted by
 // account only.

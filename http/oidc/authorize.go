@@ -53,6 +53,9 @@ func (s *Service) authorize(r *http.Request) (any, error) {
 	if f != nil {
 		return s.redirectWithFault(a, *f), nil
 	}
+	if a.Create = a.Create && s.offersSignUp(); a.Create {
+		return s.startInteraction(r, a)
+	}
 	return s.answer(r, client, a)
 }
 
@@ -127,6 +130,12 @@ func (s *Service) satisfies(session sessions.Session, a authRequest) bool {
 	return a.MaxAge == nil || s.o.Now().Sub(session.CreatedAt) < time.Duration(*a.MaxAge)*time.Second
 }
 
+// promptCreate asks for the page on which an account is made (OpenID Connect, Initiating User Registration 1.0).
+const promptCreate = "create"
+
+// offersSignUp reports whether accounts can be made on the page.
+func (s *Service) offersSignUp() bool { return !s.o.DisableSignin && !s.o.DisableSignup }
+
 // maxMaxAge is the largest max_age, in seconds: it must fit into a time.Duration.
 const maxMaxAge = 10 * 365 * 24 * 3600
 
@@ -159,6 +168,7 @@ func parseAuthRequest(client Client, query url.Values) (a authRequest, f *fault)
 		a.MaxAge = protocol.NewMaxAge(0)
 	}
 	a.silent = slices.Contains(prompts, protocol.PromptNone)
+	a.Create = slices.Contains(prompts, promptCreate)
 	a.Consent = slices.Contains(prompts, protocol.PromptConsent) && !client.Trusted
 	return a, nil
 }
@@ -277,6 +287,8 @@ func (s *Service) interact(r *http.Request) (any, error) {
 	v.Problem = problems[query.Get("problem")]
 	switch {
 	case query.Get("step") == stepPassword:
+	case query.Get("step") == stepCreate && s.offersSignUp():
+		v.Step = stepCreate
 	case it.SessionID != "":
 		session, ok, err := s.o.Sessions.Get(r.Context(), it.UserID, it.SessionID)
 		if err != nil {
@@ -287,6 +299,8 @@ func (s *Service) interact(r *http.Request) (any, error) {
 		}
 	case it.Sealed != nil:
 		v.Step, v.Email = stepCode, it.Email
+	case it.Create:
+		v.Step = stepCreate
 	default:
 		return s.offerConsent(r, it, client, v)
 	}
@@ -404,6 +418,8 @@ func (s *Service) signIn(r *http.Request) (any, error) {
 	switch {
 	case form.Get("consent") != "":
 		return a.consent()
+	case form.Get("create") != "":
+		return a.create()
 	case it.SessionID != "" && form.Get("password") == "":
 		return a.confirmMFA()
 	}
@@ -429,6 +445,7 @@ func readForm(r *http.Request) (url.Values, error) {
 func (a signInForm) showForm(status int, step, problem string) (any, error) {
 	v := a.s.view(a.r, a.it, a.client, step)
 	v.Email, v.Problem = strings.TrimSpace(a.form.Get("login")), problems[problem]
+	v.FirstName, v.LastName = strings.TrimSpace(a.form.Get("firstName")), strings.TrimSpace(a.form.Get("lastName"))
 	return a.s.renderPage(status, v), nil
 }
 
@@ -473,6 +490,44 @@ func (a signInForm) password() (any, error) {
 		return a.showForm(http.StatusUnauthorized, stepCode, "code")
 	}
 	return a.showForm(http.StatusUnauthorized, stepPassword, "credentials")
+}
+
+// create makes an account with the values of the form. One that is valid at once is signed in; else the page says what
+// it waits for.
+func (a signInForm) create() (any, error) {
+	in := accounts.SignUp{
+		Email: strings.TrimSpace(a.form.Get("login")), Password: a.form.Get("password"),
+		FirstName: strings.TrimSpace(a.form.Get("firstName")), LastName: strings.TrimSpace(a.form.Get("lastName")), IP: gateway.ClientIP(a.r).String(),
+	}
+	if !a.s.offersSignUp() {
+		return a.showForm(http.StatusForbidden, stepPassword, "signup_disabled")
+	}
+	if in.Email == "" || in.Password == "" || in.FirstName == "" || in.LastName == "" {
+		return a.showForm(http.StatusBadRequest, stepCreate, "incomplete")
+	}
+	if err := gateway.LimitSignup(a.r); err != nil {
+		return a.showLimited(stepCreate, err)
+	}
+	_, validation, err := a.s.o.Accounts.SignUp(a.r.Context(), in)
+	switch domain.CodeOf(err) {
+	case domain.CodeNone:
+	case domain.CodeAlreadyExists:
+		return a.showForm(http.StatusConflict, stepCreate, "email_used")
+	case domain.CodePermissionDenied:
+		return a.showForm(http.StatusForbidden, stepPassword, "signup_disabled")
+	case domain.CodeValidation:
+		v := a.s.view(a.r, a.it, a.client, stepCreate)
+		v.Email, v.FirstName, v.LastName, v.Problem = in.Email, in.FirstName, in.LastName, describeFaults(err)
+		return a.s.renderPage(http.StatusUnprocessableEntity, v), nil
+	default:
+		return a.showLimited(stepCreate, err)
+	}
+	if validation == accounts.ValidationAuto {
+		return a.password()
+	}
+	v := a.s.view(a.r, a.it, a.client, stepPassword)
+	v.Email, v.Done = in.Email, created[validation]
+	return a.s.renderPage(http.StatusOK, v), nil
 }
 
 // askCode stores the sealed password for the next step and redirects there.

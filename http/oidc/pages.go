@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // of the page
 	"encoding/base64"
@@ -10,7 +11,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"svc/commands/accounts"
 	"svc/domain"
 	"svc/http/gateway"
 )
@@ -40,6 +43,7 @@ func newPages() *pages {
 // The steps of the page.
 const (
 	stepPassword = "password"
+	stepCreate   = "create"
 	stepCode     = "code"
 	stepConsent  = "consent"
 	stepNotice   = "notice"
@@ -52,6 +56,7 @@ type view struct {
 	Title   string
 	Text    string // of a notice
 	Problem string // what was wrong; empty: nothing
+	Done    string // what has just happened; empty: nothing
 	Request string // id of the request, for the support
 
 	Action  string // where the form goes
@@ -60,6 +65,8 @@ type view struct {
 	Scopes  []string
 	Account string // who is signed in already
 	Email   string
+
+	FirstName, LastName string // of an account that is being made
 
 	Local     bool // there is a form for passwords
 	Signup    string
@@ -80,11 +87,33 @@ var problems = map[string]string{
 	"limit":                "Too many tries. Wait a minute, then try again.",
 	"email_not_validated":  "Your e-mail address is not confirmed yet. Open the link in the mail we sent you, then sign in.",
 	"manual_validation":    "Your account is waiting for an administrator to approve it.",
+	"email_used":           "There is an account with this e-mail address already. Sign in instead, or use another address.",
+	"signup_disabled":      "Making an account is switched off here. Ask an administrator.",
 	"local_disabled":       "Signing in with a password is switched off here.",
 	"provider_unavailable": "The sign-in service did not answer. Try again in a moment, or choose another way.",
 	"provider_denied":      "The sign-in service did not let you in. Try again, or choose another way.",
 	"provider_failed":      "The answer of the sign-in service could not be trusted. Try again, or choose another way.",
 	"account_refused":      "You are known there, but you may not sign in here. Ask an administrator.",
+}
+
+// created says what a new account waits for, by how it becomes valid.
+var created = map[string]string{
+	accounts.ValidationEmail:  "Your account is made. Open the link in the mail we sent you, then sign in here.",
+	accounts.ValidationManual: "Your account is made. You can sign in as soon as an administrator has approved it.",
+}
+
+// fieldNames are the fields of a new account as the page calls them.
+var fieldNames = map[string]string{"email": "The e-mail address", "password": "The password", "firstName": "The first name", "lastName": "The last name"}
+
+// describeFaults says what is wrong with the fields of a new account.
+func describeFaults(err error) string {
+	refusal, _ := errors.AsType[*domain.Error](err)
+	faults, _ := refusal.Details["errors"].([]domain.FieldError)
+	var texts []string
+	for _, f := range faults {
+		texts = append(texts, cmp.Or(fieldNames[f.Field], f.Field)+" "+f.Message+".")
+	}
+	return strings.Join(texts, " ")
 }
 
 // notice is a page without a form.
@@ -124,8 +153,11 @@ func (s *Service) view(r *http.Request, it interaction, client Client, step stri
 	if v.Local {
 		v.Reset = s.o.Consoles[0] + "reset"
 	}
-	if v.Local && !s.o.DisableSignup {
-		v.Signup = s.o.Consoles[0] + "sign-up"
+	if s.offersSignUp() {
+		v.Signup = it.page(s) + "?step=" + stepCreate
+		if client.ID == ConsoleClient {
+			v.Signup = s.o.Consoles[0] + "sign-up"
+		}
 	}
 	for _, p := range s.rps {
 		query := url.Values{"provider": {p.Slug}, "interaction": {it.ID}}
@@ -150,7 +182,7 @@ func formTarget(redirect string) string {
 // renderPage renders v.
 func (s *Service) renderPage(status int, v view) *gateway.Content {
 	v.Style = template.CSS(styleText)
-	titles := map[string]string{stepPassword: "Sign in", stepCode: "Enter your code", stepConsent: "Continue to " + v.Client}
+	titles := map[string]string{stepPassword: "Sign in", stepCreate: "Create an account", stepCode: "Enter your code", stepConsent: "Continue to " + v.Client}
 	if v.Title == "" {
 		v.Title = titles[v.Step]
 	}

@@ -62,6 +62,8 @@ type Sessions interface {
 // those of the contract.
 type Accounts interface {
 	SignIn(ctx context.Context, in accounts.Login) (sessions.Session, error)
+	// SignUp makes an account, and says how it becomes valid.
+	SignUp(ctx context.Context, in accounts.SignUp) (made accounts.Account, validation string, err error)
 	SignInWith(ctx context.Context, who accounts.Identity, from accounts.Client) (sessions.Session, error)
 	// ShowCode checks the code of the second factor for a session that lacks it.
 	ShowCode(ctx context.Context, by sessions.Session, code, ip string) error
@@ -363,7 +365,8 @@ const cacheControl = "public, max-age=300"
 // metadata is the discovery document with the fields that the library lacks.
 type metadata struct {
 	protocol.DiscoveryConfiguration
-	IssuerInAnswers bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+	IssuerInAnswers bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+	Prompts         []string `json:"prompt_values_supported"`                        // Initiating User Registration 1.0
 }
 
 // discover handles GET /.well-known/openid-configuration.
@@ -393,7 +396,10 @@ func (s *Service) discover(r *http.Request) (any, error) {
 			"email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
 			"firstName", "lastName", "photo", "language", "mfa", "meta",
 		},
-	}, true}
+	}, true, []string{protocol.PromptNone, protocol.PromptLogin, protocol.PromptConsent, protocol.PromptSelectAccount}}
+	if s.offersSignUp() {
+		doc.Prompts = append(doc.Prompts, promptCreate)
+	}
 	return gateway.OK(doc).With("Cache-Control", cacheControl), nil
 }
 

@@ -227,3 +227,70 @@ func TestOtherClientsNeedConsent(t *testing.T) {
 	require.Contains(t, stranger.get(at).body, "When you sign in, shop can:")
 	require.Regexp(t, `step=password`, stranger.post(at+"/login", url.Values{"consent": {"yes"}}).header.Get("Location"))
 }
+
+// signUp fills in the form of a new account.
+func (b *browser) signUp(at, email, password string) page {
+	b.t.Helper()
+	return b.post(at+"/login", url.Values{"create": {"yes"}, "login": {email}, "password": {password}, "firstName": {"Grace"}, "lastName": {"Hopper"}})
+}
+
+func TestAnAccountIsMadeOnThePage(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	b := h.browser()
+	h.nextMinute()
+	a := bySPA("prompt", "create")
+	at := b.begin(a)
+	p := b.get(at)
+	require.Contains(t, p.body, "<h1>Create an account</h1>")
+	require.Contains(t, p.body, `autocomplete="new-password"`)
+	require.Contains(t, p.body, at+"?step=password")
+	require.Contains(t, b.get(at+"?step=password").body, at+"?step=create", "one way to the other")
+	require.Contains(t, b.get("/.well-known/openid-configuration").body, `"create"`)
+
+	const email, password = "grace@example.org", "amazing grace 1906"
+	require.Equal(t, http.StatusBadRequest, b.post(at+"/login", url.Values{"create": {"yes"}, "login": {email}, "password": {password}}).status)
+	p = b.signUp(at, adaMail, password)
+	require.Equal(t, http.StatusConflict, p.status)
+	require.Contains(t, p.body, "already")
+	p = b.signUp(at, "grace", "short")
+	require.Equal(t, http.StatusUnprocessableEntity, p.status)
+	require.Contains(t, p.body, "The password is not one that may be chosen here")
+	require.Contains(t, p.body, "The e-mail address ")
+	require.Contains(t, p.body, `value="Grace"`)
+	require.NotContains(t, p.body, `"short"`)
+	require.Equal(t, http.StatusForbidden, b.post(at+"/login", url.Values{"create": {"yes"}}, "Sec-Fetch-Site", "cross-site").status)
+	p = b.signUp(at, email, password)
+	require.Equal(t, http.StatusFound, p.status, p.body)
+	_, claims := h.hintOf(b.tokens(a.redeem(b.resume(p, a)))["id_token"].(string))
+	require.Equal(t, email, claims["email"])
+	require.Contains(t, b.get(b.begin(a)).body, "<h1>Create an account</h1>", "whoever is signed in")
+	h.requireAbsent(password)
+
+	at = b.begin(a)
+	for range 7 { // three were counted before
+		b.signUp(at, adaMail, password)
+	}
+	p = b.signUp(at, "hopper@example.org", password)
+	require.Equal(t, http.StatusTooManyRequests, p.status)
+	require.Contains(t, p.body, "<h1>Create an account</h1>")
+}
+
+func TestAnAccountThatIsMadeOnThePageMayWait(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, func(_ *oidc.Options, s *accounts.Settings) { s.Validation = accounts.ValidationManual })
+	b := h.browser()
+	p := b.signUp(b.begin(bySPA("prompt", "create")), "grace@example.org", "amazing grace 1906")
+	require.Equal(t, http.StatusOK, p.status)
+	require.Contains(t, p.body, "as soon as an administrator has approved it")
+	require.Contains(t, p.body, `role="status"`)
+	require.Empty(t, b.cookie("access-token"))
+
+	none := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) { o.DisableSignup = true })
+	b = none.browser()
+	at := b.begin(bySPA("prompt", "create"))
+	require.Contains(t, b.get(at).body, "<h1>Sign in</h1>")
+	require.Contains(t, b.get(at+"?step=create").body, "<h1>Sign in</h1>")
+	require.Equal(t, http.StatusForbidden, b.signUp(at, "grace@example.org", "amazing grace 1906").status)
+	require.NotContains(t, b.get("/.well-known/openid-configuration").body, `"create"`)
+}

@@ -544,6 +544,7 @@ type authRequest struct {
 	Subject     string   `json:"subject,omitempty"` // who must sign in, by the id_token_hint
 	MaxAge      *uint    `json:"maxAge,omitempty"`  // seconds since the sign-in; zero: sign in now
 	Consent     bool     `json:"consent,omitempty"` // must be asked for
+	Create      bool     `json:"create,omitempty"`  // an account is to be made first
 	silent      bool     // no page may be shown
 }
 
