@@ -146,8 +146,7 @@ func (p *Pages) ErrorPage(r *http.Request, status int) *gateway.Content {
 
 // builtInError is the page of the platform for an error, with a way to sign in where that may help.
 func (p *Pages) builtInError(r *http.Request, v *visit, status int) gateway.Content {
-	language := page.ChooseLanguage(r.Header.Get("Accept-Language"), []string{"en", "fr"})
-	t := textsOf(language)
+	t := textsOf(builtInLanguage(r))
 	title, text := t.Failed, t.FailedText
 	switch status {
 	case http.StatusNotFound:
@@ -156,37 +155,49 @@ func (p *Pages) builtInError(r *http.Request, v *visit, status int) gateway.Cont
 		title, text = t.Signin, t.SigninText
 	case http.StatusForbidden:
 		title, text = t.Forbidden, t.ForbiddenText
+	case http.StatusRequestEntityTooLarge:
+		title, text = t.TooLarge, t.TooLargeText
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		title, text = t.Busy, t.BusyText
 	}
-	blocks := []any{value.NewObject("slug", "Hero", "title", title, "lead", text)}
-	base, own := "", false
+	var more []any
+	switch {
+	case v == nil:
+	case status == http.StatusUnauthorized:
+		more = append(more, value.NewObject("slug", "Signin", "redirect", r.URL.RequestURI()))
+	case status == http.StatusNotFound:
+		more = append(more, value.NewObject("slug", "Button", "type", "internal", "value", "index", "text", t.Home))
+	}
+	return p.builtInPage(r, v, status, title, text, more...)
+}
+
+// builtInLanguage is the language of the pages of the platform itself.
+func builtInLanguage(r *http.Request) page.Language {
+	return page.ChooseLanguage(r.Header.Get("Accept-Language"), []string{"en", "fr"})
+}
+
+// builtInPage is a page of the platform itself: a title, a text, and blocks. Without a visit nobody knows the workspace.
+func (p *Pages) builtInPage(r *http.Request, v *visit, status int, title, text string, more ...any) gateway.Content {
+	language := builtInLanguage(r)
+	t := textsOf(language)
+	blocks := append([]any{value.NewObject("slug", "Hero", "title", title, "lead", text)}, more...)
+	base, prefix := "", ""
 	h := http.Header{}
 	if v != nil {
-		base, own = v.place.site.base, v.place.ownHost
+		base = v.place.site.base
+		prefix = base
 		h = v.pageHeader()
-		switch status {
-		case http.StatusUnauthorized:
-			blocks = append(blocks, value.NewObject("slug", "Signin", "redirect", r.URL.RequestURI()))
-		case http.StatusNotFound:
-			blocks = append(blocks, value.NewObject("slug", "Button", "type", "internal", "value", "index", "text", t.Home))
-		}
 	} else {
+		if !p.OnOwnHost(r) {
+			prefix = "/pages/-" // assets are the same below every workspace
+		}
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "strict-origin-when-cross-origin")
 	}
 	doc := page.Compile("", "", value.NewObject("name", title, "blocks", blocks))
 	view := &page.View{Document: doc, Language: language, Query: value.NewObject(), Now: p.Now()}
-	tree := view.Expand()
-	out := &rendering{site: site{base: base}, view: view, tree: tree, texts: t, hooks: map[string]map[string]hook{}}
-	prefix := base
-	if v == nil && !own { // nobody knows the workspace: assets are the same below every one
-		prefix = "/pages/-"
-		if p.OnOwnHost(r) {
-			prefix = ""
-		}
-	}
+	out := &rendering{site: site{base: base}, view: view, tree: view.Expand(), texts: t, hooks: map[string]map[string]hook{}}
 	html := out.document(documentData{
 		Lang: language.Tag, ColorScheme: "light dark", Title: title, Texts: t, BaseCSS: prefix + "/_svc/assets/" + p.assets.css, Base: base,
 	})

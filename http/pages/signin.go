@@ -13,6 +13,7 @@ import (
 
 	"svc/commands/accounts"
 	"svc/domain"
+	"svc/domain/value"
 	"svc/domain/workspace"
 	"svc/http/gateway"
 )
@@ -110,7 +111,7 @@ func (p *Pages) callback(r *http.Request) (any, error) {
 	if err != nil {
 		return p.errorAnswer(r, nil, err)
 	}
-	expired := domain.Refuse(domain.CodeInvalidRequest, "the sign-in has expired: go back to the page and sign in again")
+	v := &visit{Pages: p, request: r, place: at}
 	state := r.URL.Query().Get("state")
 	text, ok, err := p.Views.Get(r.Context(), "signin-"+state)
 	if err != nil {
@@ -118,10 +119,10 @@ func (p *Pages) callback(r *http.Request) (any, error) {
 	}
 	var pending pendingSignIn
 	if !ok || len(state) < 40 || json.Unmarshal(text, &pending) != nil || pending.WorkspaceID != at.workspaceID {
-		return nil, expired
+		return v.expiredSignIn("")
 	}
 	if cookie, err := r.Cookie(signInCookie); err != nil || !gateway.SameSecret(cookie.Value, pending.Cookie) {
-		return nil, expired
+		return v.expiredSignIn(pending.Redirect)
 	}
 	if r.URL.Query().Get("error") != "" { // the visitor did not want to
 		return redirectTo(http.StatusFound, at.site.base+"/").With("Cache-Control", "no-store"), nil
@@ -133,11 +134,23 @@ func (p *Pages) callback(r *http.Request) (any, error) {
 	in, err := p.SignIn.Redeem(r.Context(), Redemption{
 		ClientID: workspace.ClientID(at.workspaceID), Code: r.URL.Query().Get("code"), RedirectURI: pending.Callback, Verifier: pending.Verifier, From: from,
 	})
+	if domain.CodeOf(err) == domain.CodeInvalidRequest { // the code was spent, or the account signed out meanwhile
+		return v.expiredSignIn(pending.Redirect)
+	}
 	if err != nil {
 		return nil, err
 	}
 	over := &http.Cookie{Name: signInCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r), MaxAge: -1}
 	return redirectTo(http.StatusFound, pending.Redirect).With("Cache-Control", "no-store").WithCookie(gateway.SessionCookie(r, in.Token, in.Expires.Sub(p.Now()))).WithCookie(over), nil
+}
+
+// expiredSignIn says that a sign-in cannot be finished, and offers to sign in again.
+func (v *visit) expiredSignIn(redirect string) (any, error) {
+	if prefersJSON(v.request) {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "the sign-in has expired: go back to the page and sign in again")
+	}
+	t := textsOf(builtInLanguage(v.request))
+	return v.builtInPage(v.request, v, http.StatusBadRequest, t.SigninExpired, t.SigninExpiredText, value.NewObject("slug", "Signin", "redirect", redirect)), nil
 }
 
 // signOut handles POST …/_svc/signout.

@@ -10,6 +10,7 @@ import (
 type texts struct {
 	Skip, MainMenu, Breadcrumbs, Pages, Close, Send, Submit, Signin, Signup, Loading, Select, NoRows, FormFaults, Menu, Yes, No, Sure string
 	LeftOut, BlockError, NotFound, NotFoundText, Forbidden, ForbiddenText, SigninText, Busy, BusyText, Failed, FailedText             string
+	TooLarge, TooLargeText, SigninExpired, SigninExpiredText                                                                          string
 	SelectRow, Chart, Table, Home, Offline                                                                                            string
 	rules                                                                                                                             map[string]string
 }
@@ -24,6 +25,8 @@ var textsByLanguage = map[string]*texts{
 		NotFoundText: "There is no page at this address. It may have moved, or the address has a typing error.", Forbidden: "No access",
 		ForbiddenText: "Your account may not see this page. Ask its owner to share it with you.", SigninText: "Please sign in to see this page.",
 		Busy: "Please try again in a moment", BusyText: "The service has too much to do just now.", Failed: "Something went wrong",
+		TooLarge: "That is too large", TooLargeText: "What you sent is larger than the page takes. Go back and choose fewer or smaller files.",
+		SigninExpired: "This sign-in has expired", SigninExpiredText: "It took too long, was begun in another browser, or is finished already. Please sign in again.",
 		FailedText: "The page could not be shown. Please try again later.", SelectRow: "Select row #", Chart: "Chart", Table: "Table", Home: "Home page", Offline: "The page cannot reach its server. What you entered is kept: please try again.",
 		rules: map[string]string{
 			"required": "This field is required.", "type": "This is no #.", "min": "The smallest value is #.", "max": "The largest value is #.",
@@ -40,6 +43,8 @@ var textsByLanguage = map[string]*texts{
 		NotFoundText: "Il n’y a pas de page à cette adresse. Elle a peut-être été déplacée, ou l’adresse contient une faute de frappe.", Forbidden: "Accès refusé",
 		ForbiddenText: "Votre compte n’a pas accès à cette page. Demandez à son propriétaire de la partager avec vous.", SigninText: "Connectez-vous pour voir cette page.",
 		Busy: "Veuillez réessayer dans un instant", BusyText: "Le service est surchargé pour le moment.", Failed: "Une erreur est survenue",
+		TooLarge: "C’est trop volumineux", TooLargeText: "Votre envoi dépasse ce que la page accepte. Revenez en arrière et choisissez des fichiers moins nombreux ou plus petits.",
+		SigninExpired: "Cette connexion a expiré", SigninExpiredText: "Elle a pris trop de temps, a commencé dans un autre navigateur ou est déjà terminée. Veuillez vous reconnecter.",
 		FailedText: "La page n’a pas pu être affichée. Veuillez réessayer plus tard.", SelectRow: "Sélectionner la ligne #", Chart: "Graphique", Table: "Tableau", Home: "Page d’accueil", Offline: "La page ne peut pas joindre son serveur. Votre saisie est conservée : veuillez réessayer.",
 		rules: map[string]string{
 			"required": "Ce champ est obligatoire.", "type": "Ceci n’est pas un #.", "min": "La valeur minimale est #.", "max": "La valeur maximale est #.",

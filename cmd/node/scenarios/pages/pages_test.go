@@ -525,7 +525,12 @@ func TestSigningIn(t *testing.T) {
 	target, err := form.Request.URL.Parse(html.UnescapeString(action[1]))
 	require.NoError(t, err)
 	signedIn := v.as("Origin", v.origin).send("POST", target.RequestURI(), strings.NewReader(url.Values{"login": {"ada@example.org"}, "password": {"long enough"}}.Encode()), "application/x-www-form-urlencoded")
-	back := v.redirected(signedIn)
+	var finished *url.URL // where the provider sent the visitor back to
+	back := v.redirected(signedIn, func(to *url.URL) {
+		if strings.HasSuffix(to.Path, "/_svc/callback") {
+			finished = to
+		}
+	})
 	require.Equal(t, http.StatusOK, back.StatusCode, back.html)
 	require.Equal(t, "/pages/shop/", back.Request.URL.Path) // Row 44
 
@@ -535,7 +540,16 @@ func TestSigningIn(t *testing.T) {
 	require.Equal(t, ada, after["userId"])
 	require.NotEqual(t, before["sessionId"], after["sessionId"]) // Row 44
 
-	require.Equal(t, http.StatusBadRequest, v.get("/_svc/callback?state="+strings.Repeat("x", 43)+"&code=y").StatusCode)
+	again := v.send("GET", finished.RequestURI(), nil, "")
+	require.Equal(t, http.StatusBadRequest, again.StatusCode)
+	require.Contains(t, again.html, "<h1>This sign-in has expired</h1>")
+	require.Contains(t, again.html, `href="/pages/shop/_svc/signin?redirect=%2Fpages%2Fshop%2F"`, "the way to sign in again")
+	lost := "/_svc/callback?state=" + strings.Repeat("x", 43) + "&code=y"
+	expired := v.as("Accept-Language", "fr").get(lost)
+	require.Equal(t, http.StatusBadRequest, expired.StatusCode)
+	require.Contains(t, expired.html, "<h1>Cette connexion a expiré</h1>")
+	require.Contains(t, expired.html, `href="/pages/shop/_svc/signin"`)
+	require.Contains(t, v.as("Accept", "application/json").get(lost).html, `"error":"invalid_request"`)
 	out := v.as("Origin", v.origin).send("POST", v.base+"/_svc/signout", nil, "")
 	require.Equal(t, http.StatusSeeOther, out.StatusCode)
 	require.Equal(t, "/pages/shop/", out.Header.Get("Location"))
@@ -543,7 +557,7 @@ func TestSigningIn(t *testing.T) {
 }
 
 // redirected follows the redirects of an answer.
-func (v *visitor) redirected(got answer) answer {
+func (v *visitor) redirected(got answer, visit ...func(to *url.URL)) answer {
 	v.t.Helper()
 	for range 10 {
 		location := got.Header.Get("Location")
@@ -552,6 +566,9 @@ func (v *visitor) redirected(got answer) answer {
 		}
 		to, err := got.Request.URL.Parse(location)
 		require.NoError(v.t, err)
+		for _, see := range visit {
+			see(to)
+		}
 		got = v.send(http.MethodGet, to.RequestURI(), nil, "")
 	}
 	require.Fail(v.t, "it redirects for ever", got.Request.URL)
