@@ -47,7 +47,7 @@ type Option struct {
 // Fault is what is wrong with the value of a field.
 type Fault struct {
 	Field   string
-	Rule    string // required, type, min, max, minLength, maxLength, pattern, email, tel, date, enum
+	Rule    string // required, type, min, max, minLength, maxLength, pattern, email, tel, date, enum, size
 	Message string // of the author; "" for the usual one of the rule
 	Limit   string // of the rule, for its message
 }
@@ -326,17 +326,18 @@ func (d *decoding) decodeLocalized(f *Field, name string, v any) any {
 }
 
 func (d *decoding) decodeScalar(f *Field, name string, v any) any {
-	if f.IsUpload() { // the files were stored before
-		if list, ok := v.([]any); ok && !f.Multiple && len(list) > 0 {
-			v = list[0]
-		}
-		if value.IsNothing(v) || v == "" {
+	if f.IsUpload() {
+		files := StoredFiles(v)
+		switch {
+		case len(files) == 0:
 			if f.Required {
 				d.fault(f, name, "required", "")
 			}
 			return value.Undefined
+		case len(files) == 1 || !f.Multiple:
+			return files[0]
 		}
-		return v
+		return files
 	}
 	if list, ok := v.([]any); ok && len(list) > 0 {
 		v = list[len(list)-1] // a form has sent the field twice, as with a check box
@@ -459,6 +460,24 @@ func Nest(values []NamedValue) *value.Object {
 type NamedValue struct {
 	Name  string
 	Value any
+}
+
+// StoredFile is a file that came with a form and was stored. No other value that a visitor sends can be one.
+type StoredFile struct{ *value.Object }
+
+// StoredFiles returns the files in what was entered in a field.
+func StoredFiles(entered any) []any {
+	files := []any{}
+	list, ok := entered.([]any)
+	if !ok {
+		list = []any{entered}
+	}
+	for _, one := range list {
+		if file, ok := one.(StoredFile); ok {
+			files = append(files, file.Object)
+		}
+	}
+	return files
 }
 
 // splitName splits a.b[0].c[] into its steps; nil when the name is too deep or empty.

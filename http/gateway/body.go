@@ -27,8 +27,10 @@ import (
 
 // The shape of multipart bodies.
 const (
-	maxParts    = 50
-	maxTextPart = megabyte
+	maxParts      = 50
+	maxFieldParts = 1000 // of a FilesBody: who reads it limits its files
+	maxTextPart   = megabyte
+	maxFullFiles  = 10 // of the largest size in a FilesBody
 )
 
 // limitBody is the step that limits the body: by its announced length, and again while it is read.
@@ -62,6 +64,8 @@ func (ex *exchange) bodyLimit(r *http.Request) int64 {
 		return ex.settings.UploadsMaxSize
 	case ex.route.Body == FormBody && multipart:
 		return ex.settings.UploadsMaxSize + megabyte
+	case ex.route.Body == FilesBody && multipart:
+		return maxFullFiles*ex.settings.UploadsMaxSize + megabyte
 	case ex.route.Body == ArchiveBody && multipart:
 		return ex.settings.ImportMaxSize + megabyte
 	case ex.route.Body == ArchiveBody:
@@ -538,7 +542,7 @@ type Part struct {
 
 // Parts calls handle for each part of a multipart body, in order. Files may have
 // maxFile bytes each (zero: UPLOADS_MAX_SIZE), text fields 1 MB, and there may
-// be 50 parts.
+// be 50 parts, or 1000 of a FilesBody.
 func Parts(r *http.Request, maxFile int64, handle func(Part) error) error {
 	end := newBoundaryReader(r)
 	r.Body = end
@@ -549,6 +553,10 @@ func Parts(r *http.Request, maxFile int64, handle func(Part) error) error {
 	if maxFile <= 0 {
 		maxFile = exchangeOf(r).settings.UploadsMaxSize
 	}
+	most := maxParts
+	if exchangeOf(r).route.Body == FilesBody {
+		most = maxFieldParts
+	}
 	for n := 0; ; n++ {
 		raw, err := reader.NextPart()
 		if err == io.EOF && end.seen { //nolint:errorlint // a wrapped EOF is a body cut short
@@ -557,7 +565,7 @@ func Parts(r *http.Request, maxFile int64, handle func(Part) error) error {
 		if err != nil {
 			return badPart(err)
 		}
-		if n == maxParts {
+		if n == most {
 			return badBody("the body has too many parts")
 		}
 		part, err := readPart(raw, maxFile)

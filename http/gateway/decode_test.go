@@ -188,24 +188,30 @@ func TestBodyLimits(t *testing.T) {
 	}
 	w := start(t, gateway.Options{
 		Routes: []gateway.Route{decoding(), route("/upload", gateway.UploadBody, 0), route("/archive", gateway.ArchiveBody, 0),
-			route("/none", gateway.NoBody, 0), route("/photo", gateway.UploadBody, 50)},
+			route("/none", gateway.NoBody, 0), route("/photo", gateway.UploadBody, 50), route("/files", gateway.FilesBody, 0)},
 		Settings: func() gateway.Settings {
 			return gateway.Settings{RequestMaxSize: 100, UploadsMaxSize: 200, ImportMaxSize: 300}
 		},
 	})
+	const parts = "multipart/form-data; boundary=b"
 	tests := []struct {
 		path   string
 		size   int
 		status int
 		limit  float64
+		kind   string // Content-Type
 	}{
-		{"/decode", 101, 413, 100}, {"/upload", 200, 200, 0}, {"/upload", 201, 413, 200},
-		{"/archive", 300, 200, 0}, {"/archive", 301, 413, 300}, {"/none", 5000, 200, 0}, {"/photo", 51, 413, 50},
+		{"/decode", 101, 413, 100, ""}, {"/upload", 200, 200, 0, ""}, {"/upload", 201, 413, 200, ""},
+		{"/archive", 300, 200, 0, ""}, {"/archive", 301, 413, 300, ""}, {"/none", 5000, 200, 0, ""}, {"/photo", 51, 413, 50, ""},
+		{"/files", 101, 413, 100, ""}, {"/files", 1<<20 + 2000, 200, 0, parts}, {"/files", 1<<20 + 2001, 413, 1<<20 + 2000, parts},
 	}
 	for _, tt := range tests {
 		for _, chunked := range []bool{false, true} {
 			t.Run(fmt.Sprint(tt.path, tt.size, chunked), func(t *testing.T) {
 				r := w.request("POST", tt.path, strings.Repeat(" ", tt.size))
+				if tt.kind != "" {
+					r.Header.Set("Content-Type", tt.kind)
+				}
 				if chunked {
 					r.ContentLength, r.Body = -1, io.NopCloser(strings.NewReader(strings.Repeat(" ", tt.size)))
 				}

@@ -107,6 +107,7 @@ const (
 	UploadBody              // UPLOADS_MAX_SIZE for each file
 	ArchiveBody             // IMPORT_MAX_SIZE
 	FormBody                // REQUEST_MAX_SIZE; UPLOADS_MAX_SIZE in all for one of several parts
+	FilesBody               // REQUEST_MAX_SIZE; for one of several parts UPLOADS_MAX_SIZE for each file, and ten times that in all
 	NoBody                  // not read at all
 )
 

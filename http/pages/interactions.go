@@ -3,10 +3,12 @@ package pages
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,8 +42,9 @@ type Uploads interface {
 type interaction struct {
 	view, block, on, socket string
 	values                  *value.Object
-	asked                   bool // the question of the action is still to be asked
-	isForm                  bool // no script sent it: it is answered with a page
+	faults                  []page.Fault // of its files
+	asked                   bool         // the question of the action is still to be asked
+	isForm                  bool         // no script sent it: it is answered with a page
 }
 
 // maxEventLength is how many characters the payload of an event of a page may have.
@@ -207,13 +210,23 @@ func (in *interaction) take(named []page.NamedValue) {
 	in.values = page.Nest(values)
 }
 
-// readParts reads a form with files. A file is stored only when the page asks for one in its field: what names the
-// form comes before its files, as in the HTML.
+// Limits of a form with files.
+const (
+	maxFiles     = 50
+	maxFormTexts = 1 << 20 // bytes of all its fields that are no files
+)
+
+// readParts reads a form with files, each of which is stored as it arrives. A file is stored only when the page asks for
+// one in its field: what names the form comes before its files, as in the HTML.
 func (v *visit) readParts(in *interaction) error {
 	var named []page.NamedValue
 	var asked *target
+	files, texts := 0, 0
 	err := gateway.Parts(v.request, 0, func(part gateway.Part) error {
 		if part.Filename == "" {
+			if texts += len(part.Text); texts > maxFormTexts {
+				return gateway.RefuseStatus(http.StatusRequestEntityTooLarge, "the fields of the form have more than %d bytes", maxFormTexts)
+			}
 			if part.File == nil {
 				named = append(named, page.NamedValue{Name: part.Name, Value: part.Text})
 			}
@@ -229,16 +242,41 @@ func (v *visit) readParts(in *interaction) error {
 		if !asked.hook.takesFile(part.Name) {
 			return nil
 		}
+		if files++; files > maxFiles {
+			return gateway.RefuseStatus(http.StatusRequestEntityTooLarge, "the form has more than %d files", maxFiles)
+		}
 		stored, err := v.Uploads.Store(v.request.Context(), v.place.workspaceID, Upload{Name: part.Filename, Type: part.Type, Content: part.File})
+		if large := fileLimit(err); large > 0 && asked.hook.form != nil { // the rest of the form is read, and shown again
+			in.faults = append(in.faults, page.Fault{Field: part.Name, Rule: "size", Limit: formatBytes(large, asked.out.view.Language.Tag)})
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		file := value.NewObject("id", stored.ID, "url", stored.URL, "name", stored.Name, "mimetype", stored.MimeType, "size", float64(stored.Size))
+		file := page.StoredFile{Object: value.NewObject("id", stored.ID, "url", stored.URL, "name", stored.Name, "mimetype", stored.MimeType, "size", float64(stored.Size))}
 		named = append(named, page.NamedValue{Name: part.Name, Value: file})
 		return nil
 	})
 	in.take(named)
 	return err
+}
+
+// fileLimit returns how many bytes a file may have that was refused for having more; 0 for any other error.
+func fileLimit(err error) int64 {
+	refusal, ok := errors.AsType[*gateway.Refusal](err)
+	if !ok || refusal.Status != http.StatusRequestEntityTooLarge {
+		return 0
+	}
+	limit, _ := refusal.Err.Details["limit"].(int64)
+	return limit
+}
+
+// formatBytes returns a size as people read it.
+func formatBytes(n int64, lang string) string {
+	if n < 1<<20 {
+		return page.FormatNumber(float64(n)/(1<<10), lang, 0) + " kB"
+	}
+	return page.FormatNumber(float64(n)/(1<<20), lang, 0) + " MB"
 }
 
 // takesFile reports whether files may be sent in a field.
@@ -328,15 +366,14 @@ func (h hook) payloadOf(in interaction, live *liveView) (*value.Object, []page.F
 	switch {
 	case h.form != nil:
 		payload, faults = h.form.Decode(in.values)
-		if in.on == "onChange" {
+		faults = slices.DeleteFunc(faults, func(f page.Fault) bool { // it has no file because that is too large
+			return slices.ContainsFunc(in.faults, func(known page.Fault) bool { return known.Field == f.Field })
+		})
+		if faults = append(slices.Clone(in.faults), faults...); in.on == "onChange" {
 			faults = nil
 		}
 	case h.uploads:
-		files, _ := in.values.At("files").([]any)
-		if one := objectOf(in.values.At("files")); one != nil {
-			files = []any{one}
-		}
-		payload.Set("files", append([]any{}, files...))
+		payload.Set("files", page.StoredFiles(in.values.At("files")))
 	case in.on == "onInit":
 		payload = live.initPayload(in)
 	case h.extra != nil:

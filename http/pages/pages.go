@@ -125,7 +125,7 @@ func (p *Pages) Routes() []gateway.Route {
 			return gateway.Route{Method: method, Path: prefix + path, Permission: gateway.Public, NoScope: true, NoCSRF: true, AnySite: true, BeforeMFA: true, When: when, Handler: handler, Summary: summary}
 		}
 		events := row(http.MethodPost, "/_svc/events", p.receiveEvent, "Emit an event of a page")
-		events.Body = gateway.FormBody
+		events.Body = gateway.FilesBody
 		callback := row(http.MethodGet, "/_svc/callback", p.callback, "Return from signing in")
 		callback.OwnAuth = true // the cookie of the sign-in is no credential of the platform
 		rows = append(rows, events,

@@ -460,23 +460,28 @@ func TestUploads(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[
-		{"slug":"Form","onSubmit":"sent","schema":{"type":"object","properties":{"note":{"type":"string"},"photo":{"type":"string","ui:widget":"upload"}}}},
+		{"slug":"Form","onSubmit":"sent","schema":{"type":"object","properties":{"note":{"type":"string"},"photo":{"type":"string","ui:widget":"upload"},"second":{"type":"string","ui:widget":"upload"}}}},
 		{"slug":"Button","text":"Add","type":"upload","value":"added"}]}`)
 	v := s.visitor(t, "")
 	view := v.shown("/").view(t)
-	send := func(block, on, field, content string) answer {
+	send := func(block, on string, files ...string) answer { // field and content of each
+		t.Helper()
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
 		for name, text := range map[string]string{"svc:view": view, "svc:block": block, "svc:on": on, "note": "n"} {
 			require.NoError(t, form.WriteField(name, text))
 		}
-		part, err := form.CreateFormFile(field, "a.txt")
-		require.NoError(t, err)
-		_, err = io.WriteString(part, content)
-		require.NoError(t, err)
+		for i := 0; i < len(files); i += 2 {
+			part, err := form.CreateFormFile(files[i], "a.txt")
+			require.NoError(t, err)
+			_, err = io.WriteString(part, files[i+1])
+			require.NoError(t, err)
+		}
 		require.NoError(t, form.Close())
-		return v.as("Accept", "application/json", "Origin", v.origin).send("POST", v.base+"/_svc/events", &body, form.FormDataContentType())
+		return v.as("Origin", v.origin).send("POST", v.base+"/_svc/events", &body, form.FormDataContentType())
 	}
+	plain := v
+	v = v.as("Accept", "application/json")
 	got := send("0", "onSubmit", "photo", "some text")
 	require.Equal(t, http.StatusCreated, got.StatusCode, got.html)
 	sent := s.awaitEvents(t, "sent", 1)[0]["payload"].(map[string]any)
@@ -492,6 +497,34 @@ func TestUploads(t *testing.T) {
 	require.Equal(t, http.StatusCreated, send("0", "onSubmit", "note2", "nowhere to put it").StatusCode)
 	require.Len(t, s.awaitEvents(t, "workspaces.files.uploaded", 2), 2, "a file that no field asks for is not stored")
 	require.Equal(t, http.StatusNotFound, send("7", "onSubmit", "photo", "x").StatusCode)
+
+	const megabyte = 1 << 20
+	got = send("0", "onSubmit", "photo", strings.Repeat("a", 10*megabyte), "second", strings.Repeat("b", 6*megabyte))
+	require.Equal(t, http.StatusCreated, got.StatusCode, "the limit is one of each file: %s", got.html)
+	large := strings.Repeat("a", 10*megabyte+1)
+	got = send("0", "onSubmit", "photo", large, "second", "small")
+	require.Equal(t, http.StatusUnprocessableEntity, got.StatusCode, got.html)
+	require.Contains(t, got.html, `{"field":"photo","message":"The file is too large: at most 10 MB."}`)
+	require.Equal(t, http.StatusRequestEntityTooLarge, send("1", "action", "files", large).StatusCode)
+	var many []string
+	for range 51 {
+		many = append(many, "files", "x")
+	}
+	require.Equal(t, http.StatusRequestEntityTooLarge, send("1", "action", many...).StatusCode)
+	v = plain
+	got = send("0", "onSubmit", "photo", large, "second", "small")
+	require.Equal(t, http.StatusUnprocessableEntity, got.StatusCode)
+	require.Contains(t, got.html, "The file is too large: at most 10 MB.")
+	require.Contains(t, got.html, `value="n"`, "what was entered is kept")
+	got = send("1", "action", "files", large)
+	require.Equal(t, http.StatusRequestEntityTooLarge, got.StatusCode)
+	require.Contains(t, got.html, "<h1>That is too large</h1>")
+
+	v.does(view, "0", "onSubmit", map[string]any{"note": "forged", "photo": map[string]any{"id": "x", "url": "https://evil.example"}})
+	v.does(view, "1", "action", map[string]any{"files": []any{map[string]any{"url": "https://evil.example"}}})
+	all := s.awaitEvents(t, "sent", 4)
+	require.Equal(t, map[string]any{"note": "forged"}, all[3]["payload"], "only what was stored is a file")
+	require.Empty(t, s.awaitEvents(t, "added", 2)[1]["payload"].(map[string]any)["files"])
 }
 
 func TestSigningIn(t *testing.T) {
