@@ -126,12 +126,13 @@ func (p *Pages) Routes() []gateway.Route {
 		}
 		events := row(http.MethodPost, "/_svc/events", p.receiveEvent, "Emit an event of a page")
 		events.Body = gateway.FilesBody
+		signIn := row(http.MethodGet, "/_svc/signin", p.signIn, "Sign in to the pages of a workspace")
 		callback := row(http.MethodGet, "/_svc/callback", p.callback, "Return from signing in")
-		callback.OwnAuth = true // the cookie of the sign-in is no credential of the platform
+		signIn.OwnAuth, callback.OwnAuth = true, true // the cookie of the sign-in is no credential of the platform
 		rows = append(rows, events,
 			row(http.MethodGet, "/_svc/feed", p.follow, "Follow what changes in a page"),
 			row(http.MethodGet, "/_svc/assets/{asset}", p.asset, "Load a script or a style sheet of pages"),
-			row(http.MethodGet, "/_svc/signin", p.signIn, "Sign in to the pages of a workspace"),
+			signIn,
 			callback,
 			row(http.MethodPost, "/_svc/signout", p.signOut, "Sign out of the pages of a workspace"),
 			row(http.MethodGet, "/{path:.*}", p.get, "Show a page"),

@@ -56,6 +56,15 @@ func randomText() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
+// browserSecret returns what the browser shows when it comes back: what it has already, because it may have begun to
+// sign in in another tab, else something new.
+func browserSecret(r *http.Request) string {
+	if cookie, err := r.Cookie(signInCookie); err == nil && len(cookie.Value) == len(randomText()) {
+		return cookie.Value
+	}
+	return randomText()
+}
+
 // signIn handles GET …/_svc/signin: it sends the visitor to the OpenID provider.
 func (p *Pages) signIn(r *http.Request) (any, error) {
 	at, err := p.place(r)
@@ -70,7 +79,7 @@ func (p *Pages) signIn(r *http.Request) (any, error) {
 	state := randomText()
 	pending := pendingSignIn{
 		WorkspaceID: at.workspaceID, Verifier: randomText(), Redirect: ownPath(at, target), Callback: scheme(r) + "://" + r.Host + at.site.base + "/_svc/callback",
-		Cookie: randomText(),
+		Cookie: browserSecret(r),
 	}
 	text, err := json.Marshal(pending)
 	if err != nil {
@@ -140,8 +149,7 @@ func (p *Pages) callback(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := &http.Cookie{Name: signInCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: gateway.Secure(r), MaxAge: -1}
-	return redirectTo(http.StatusFound, pending.Redirect).With("Cache-Control", "no-store").WithCookie(gateway.SessionCookie(r, in.Token, in.Expires.Sub(p.Now()))).WithCookie(over), nil
+	return redirectTo(http.StatusFound, pending.Redirect).With("Cache-Control", "no-store").WithCookie(gateway.SessionCookie(r, in.Token, in.Expires.Sub(p.Now()))), nil
 }
 
 // expiredSignIn says that a sign-in cannot be finished, and offers to sign in again.

@@ -550,7 +550,7 @@ func TestSigningIn(t *testing.T) {
 	require.Equal(t, "workspace-"+s.ID, to.Query().Get("client_id"))
 	require.Equal(t, "S256", to.Query().Get("code_challenge_method"))
 	require.True(t, strings.HasSuffix(to.Query().Get("redirect_uri"), "/pages/shop/_svc/callback"))
-	require.Contains(t, v.redirected(v.get("/_svc/signin?up=1")).html, "<h1>Create an account</h1>")
+	require.Contains(t, v.redirected(v.get("/_svc/signin?up=1")).html, "<h1>Create an account</h1>", "in another tab")
 	form := v.redirected(asked)
 	require.Equal(t, http.StatusOK, form.StatusCode, form.html)
 	action := regexp.MustCompile(`<form[^>]* action="([^"]+/login)"`).FindStringSubmatch(form.html)
