@@ -95,14 +95,14 @@ func TestARefusedBatchRecordsNothing(t *testing.T) {
 		if test.may != nil {
 			may = append(may, test.may)
 		}
-		_, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("fine", `{}`), unkept("live"), test.last}, may...)
+		_, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("fine", `{}`), transientEmission("live"), test.last}, may...)
 		require.Error(t, err, name)
 	}
 	require.Empty(t, livetest.Activity(t, store.Log))
 	require.Empty(t, live)
 }
 
-func unkept(eventType string) commands.Emission {
+func transientEmission(eventType string) commands.Emission {
 	return commands.Emission{Type: eventType, Options: domain.EventOptions{Persist: new(false)}}
 }
 
@@ -111,7 +111,7 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	var live []domain.Recorded
 	store := openStore(t)
 	events := emitter(t, store.Log, &live)
-	got, err := events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing"), emission("kept", `{}`), unkept("moving")})
+	got, err := events.Emit(t.Context(), "w1", []commands.Emission{transientEmission("typing"), emission("kept", `{}`), transientEmission("moving")})
 	require.NoError(t, err)
 	require.Len(t, livetest.Activity(t, store.Log), 1)
 	require.Equal(t, []uint64{0, livetest.Activity(t, store.Log)[0].Seq, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
@@ -122,7 +122,7 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	require.NotEqual(t, live[0].ID, got[1].ID)
 
 	events.Live = nil
-	_, err = events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing")})
+	_, err = events.Emit(t.Context(), "w1", []commands.Emission{transientEmission("typing")})
 	require.NoError(t, err, "nobody listens")
 	require.Len(t, livetest.Activity(t, store.Log), 1)
 }
@@ -147,17 +147,17 @@ func TestARepeatedEmissionMeetsItsOwnEvents(t *testing.T) {
 	require.Len(t, livetest.Activity(t, store.Log), 5)
 }
 
-// blind is a log that takes events and cannot read them back.
-type blind struct{ eventstore.Store }
+// unreadableLog is a log that takes events and cannot read them back.
+type unreadableLog struct{ eventstore.Store }
 
-func (b blind) Reread(_ context.Context, _ domain.Log, _ []uint64) ([]domain.Recorded, error) {
+func (b unreadableLog) Reread(_ context.Context, _ domain.Log, _ []uint64) ([]domain.Recorded, error) {
 	return nil, eventstore.ErrUnavailable
 }
 
 func TestWhatWasRecordedIsAnsweredEvenIfItCannotBeReadBack(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	events := emitter(t, blind{store.Log}, new([]domain.Recorded))
+	events := emitter(t, unreadableLog{store.Log}, new([]domain.Recorded))
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("a", `{}`), emission("b", `{}`)})
 	require.NoError(t, err)
 	kept := livetest.Activity(t, store.Log)
@@ -234,13 +234,13 @@ func TestAnErrorWithHugeDetailsIsRecordedCut(t *testing.T) {
 	require.Equal(t, activity.Failure{Error: "e", Message: "small"}, events[1].Data)
 }
 
-// scorched is a log in which a crash left half of the first batch that came.
-type scorched struct {
+// partialBatchLog is a log in which a crash left half of the first batch that came.
+type partialBatchLog struct {
 	*jetstream.Log
 	burned string
 }
 
-func (s *scorched) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+func (s *partialBatchLog) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	if s.burned == "" || s.burned == commits[0].Facts[0].ID {
 		s.burned = commits[0].Facts[0].ID
 		return eventstore.Receipt{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrVoidIDs)
@@ -252,7 +252,7 @@ func (s *scorched) Append(ctx context.Context, commits ...eventstore.Commit) (ev
 // are lost, the events are not.
 func TestABatchThatACrashCutOffIsRecordedUnderOtherIDs(t *testing.T) {
 	t.Parallel()
-	store := &scorched{Log: openStore(t).Log}
+	store := &partialBatchLog{Log: openStore(t).Log}
 	events := emitter(t, store, &[]domain.Recorded{})
 	emit := func() []domain.Recorded {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "key"})

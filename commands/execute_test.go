@@ -212,21 +212,21 @@ func TestThePlatformWorkspaceIsMadeOnce(t *testing.T) {
 	require.Len(t, events, 1)
 }
 
-// kept is a map of snapshots.
-type kept struct {
+// snapshotMap is a map of snapshots.
+type snapshotMap struct {
 	mu    sync.Mutex
 	seq   uint64
 	state []byte
 	puts  int
 }
 
-func (k *kept) Get(domain.StreamID, int) (uint64, []byte, bool) {
+func (k *snapshotMap) Get(domain.StreamID, int) (uint64, []byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seq, k.state, k.puts > 0
 }
 
-func (k *kept) Put(_ domain.StreamID, _ int, seq uint64, state []byte) error {
+func (k *snapshotMap) Put(_ domain.StreamID, _ int, seq uint64, state []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.seq, k.state, k.puts = seq, state, k.puts+1
@@ -234,7 +234,7 @@ func (k *kept) Put(_ domain.StreamID, _ int, seq uint64, state []byte) error {
 }
 
 func TestALongHistoryIsSnapshotted(t *testing.T) {
-	store, snapshots := openStore(t), &kept{}
+	store, snapshots := openStore(t), &snapshotMap{}
 	ws := newWorkspaces(t, store.Log, snapshots)
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
@@ -256,14 +256,14 @@ func TestALongHistoryIsSnapshotted(t *testing.T) {
 	require.False(t, got.Changed)
 }
 
-// half is a store that a power cut left with the first half of a commit.
-type half struct {
+// partialCommitStore is a store that a power cut left with the first half of a commit.
+type partialCommitStore struct {
 	eventstore.Store
 	ids  []string
 	void bool
 }
 
-func (h *half) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+func (h *partialCommitStore) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	h.ids = append(h.ids, commits[0].Facts[0].ID)
 	if !h.void {
 		return eventstore.Receipt{}, eventstore.ErrUnavailable
@@ -271,7 +271,7 @@ func (h *half) Append(ctx context.Context, commits ...eventstore.Commit) (events
 	return eventstore.Receipt{Seqs: []uint64{2}, Position: domain.Position{State: 2}}, nil
 }
 
-func (h *half) Load(_ context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
+func (h *partialCommitStore) Load(_ context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
 	if !h.void || after >= 1 {
 		return nil, nil
 	}
@@ -279,7 +279,7 @@ func (h *half) Load(_ context.Context, id domain.StreamID, after uint64) ([]doma
 }
 
 func TestAVoidEventIsNotTakenForSuccess(t *testing.T) {
-	store := &half{}
+	store := &partialCommitStore{}
 	create := func() (commands.Workspace, error) {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "key"})
 		return newWorkspaces(t, store, nil).Create(ctx, workspace.Settings{Name: "n"})

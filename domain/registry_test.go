@@ -15,12 +15,12 @@ type opened struct {
 
 func (opened) EventType() string { return "doors.opened" }
 
-func doors() domain.Registry {
+func newTestRegistry() domain.Registry {
 	return domain.NewRegistry(domain.Describe[opened](domain.State, "A door was opened."))
 }
 
 func TestARowIsNamedByItsType(t *testing.T) {
-	row := doors()["doors.opened"]
+	row := newTestRegistry()["doors.opened"]
 	require.Equal(t, "doors.opened", row.Name)
 	require.Equal(t, domain.State, row.Log)
 	require.Equal(t, 1, row.Schema)
@@ -28,21 +28,21 @@ func TestARowIsNamedByItsType(t *testing.T) {
 }
 
 func TestAStoredEventOpensAsItsType(t *testing.T) {
-	ev, err := doors().Decode("doors.opened", []byte(`{"door":"front","added":"by a newer version"}`))
+	ev, err := newTestRegistry().Decode("doors.opened", []byte(`{"door":"front","added":"by a newer version"}`))
 	require.NoError(t, err)
 	require.Equal(t, opened{Door: "front"}, ev)
 }
 
 func TestABodyThatDoesNotOpenNamesItsType(t *testing.T) {
 	for _, body := range []string{"", "{", `{"door":1}`, `[]`} {
-		_, err := doors().Decode("doors.opened", []byte(body))
+		_, err := newTestRegistry().Decode("doors.opened", []byte(body))
 		require.ErrorContains(t, err, "decode doors.opened")
 	}
 }
 
 func TestATypeOutsideTheTableIsKeptAsItIs(t *testing.T) {
 	body := []byte(`{"any":["thing",1]}`)
-	ev, err := doors().Decode("order.placed", body)
+	ev, err := newTestRegistry().Decode("order.placed", body)
 	require.NoError(t, err)
 	require.Equal(t, "order.placed", ev.EventType())
 

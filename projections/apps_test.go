@@ -15,25 +15,25 @@ import (
 	"svc/projections"
 )
 
-// shelf is a log with the read model of apps.
-type shelf struct {
+// appsFixture is a log with the read model of apps.
+type appsFixture struct {
 	t      *testing.T
 	log    *jetstream.Store
 	models *projections.Models
 	last   map[domain.StreamID]uint64
 }
 
-func newShelf(t *testing.T) *shelf {
+func newAppsFixture(t *testing.T) *appsFixture {
 	t.Helper()
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
 	models, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{projections.Apps{}}, Known: log.Log.Known})
-	return &shelf{t: t, log: log, models: models, last: map[domain.StreamID]uint64{}}
+	return &appsFixture{t: t, log: log, models: models, last: map[domain.StreamID]uint64{}}
 }
 
 // do decides cmd on the app with this slug, records what it causes and waits
 // until that can be read.
-func (s *shelf) do(slug string, cmd app.Command) {
+func (s *appsFixture) do(slug string, cmd app.Command) {
 	s.t.Helper()
 	history, err := s.log.Log.Load(s.t.Context(), app.Stream(slug), 0)
 	require.NoError(s.t, err)
@@ -50,7 +50,7 @@ func (s *shelf) do(slug string, cmd app.Command) {
 	}
 }
 
-func (s *shelf) publish(slug, workspaceID string, revision uint64, change ...func(*app.Publish)) {
+func (s *appsFixture) publish(slug, workspaceID string, revision uint64, change ...func(*app.Publish)) {
 	s.t.Helper()
 	c := app.Publish{
 		Slug: slug, WorkspaceID: workspaceID, Revision: revision, Name: document.InEveryLanguage(slug + " app"),
@@ -63,12 +63,12 @@ func (s *shelf) publish(slug, workspaceID string, revision uint64, change ...fun
 	s.do(slug, c)
 }
 
-func (s *shelf) view(read func(projections.Reader) error) {
+func (s *appsFixture) view(read func(projections.Reader) error) {
 	s.t.Helper()
 	require.NoError(s.t, s.models.View(read))
 }
 
-func (s *shelf) get(slug string) (a projections.App, ok bool) {
+func (s *appsFixture) get(slug string) (a projections.App, ok bool) {
 	s.t.Helper()
 	s.view(func(r projections.Reader) (err error) {
 		a, ok, err = projections.Apps{}.Get(r, slug)
@@ -77,7 +77,7 @@ func (s *shelf) get(slug string) (a projections.App, ok bool) {
 	return a, ok
 }
 
-func (s *shelf) of(workspaceID string) (slug string) {
+func (s *appsFixture) of(workspaceID string) (slug string) {
 	s.t.Helper()
 	s.view(func(r projections.Reader) error {
 		a, _, err := projections.Apps{}.Of(r, workspaceID)
@@ -87,7 +87,7 @@ func (s *shelf) of(workspaceID string) (slug string) {
 	return slug
 }
 
-func (s *shelf) list(q projections.AppQuery) (slugs []string) {
+func (s *appsFixture) list(q projections.AppQuery) (slugs []string) {
 	s.t.Helper()
 	s.view(func(r projections.Reader) error {
 		return projections.Apps{}.List(r, q, func(a projections.App) bool {
@@ -99,7 +99,7 @@ func (s *shelf) list(q projections.AppQuery) (slugs []string) {
 }
 
 func TestAnAppIsServedAsTheContractShowsIt(t *testing.T) {
-	s := newShelf(t)
+	s := newAppsFixture(t)
 	s.publish("Mail", "w1", 7, func(c *app.Publish) {
 		c.Version, c.Labels = "v1", []string{"core"}
 		c.Documentation = &app.Documentation{WorkspaceSlug: "docs", Slug: "mail"}
@@ -130,7 +130,7 @@ func TestAnAppIsServedAsTheContractShowsIt(t *testing.T) {
 }
 
 func TestAppsAreFound(t *testing.T) {
-	s := newShelf(t)
+	s := newAppsFixture(t)
 	s.publish("Mail", "w1", 1, func(c *app.Publish) { c.Labels = []string{"core", "mail"} })
 	s.publish("Billing", "w2", 2, func(c *app.Publish) {
 		c.Labels = []string{"money"}
@@ -174,7 +174,7 @@ func TestAppsAreFound(t *testing.T) {
 }
 
 func TestADeletedAppVanishesAndItsSlugIsFree(t *testing.T) {
-	s := newShelf(t)
+	s := newAppsFixture(t)
 	s.publish("Mail", "w1", 1)
 	s.publish("Mail", "w1", 2)
 	s.do("Mail", app.Delete{})
@@ -193,13 +193,13 @@ func TestADeletedAppVanishesAndItsSlugIsFree(t *testing.T) {
 }
 
 func TestAnAppThatWasNeverPublishedStopsTheLog(t *testing.T) {
-	s := newShelf(t)
+	s := newAppsFixture(t)
 	r := add(t, s.log.Log, app.Stream("Mail"), 0, app.Deleted{AppSlug: "Mail"})
 	require.ErrorContains(t, s.models.Reach(bounded(t), r.Position), "app Mail was never published")
 }
 
 func TestRebuiltAppsAreTheSame(t *testing.T) {
-	s := newShelf(t)
+	s := newAppsFixture(t)
 	s.publish("Mail", "w1", 1)
 	s.publish("Chat", "w2", 2)
 	s.publish("Mail", "w1", 3)

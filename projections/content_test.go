@@ -42,11 +42,11 @@ func (h *contentFixture) append(t testing.TB, ev domain.Event) uint64 {
 
 func newContentFixture(t testing.TB) *contentFixture {
 	t.Helper()
-	return tellOf(t, newFixture(t), "w1")
+	return newContentOf(t, newFixture(t), "w1")
 }
 
-// tellOf begins the history of another workspace.
-func tellOf(t testing.TB, in *fixture, id string) *contentFixture {
+// newContentOf begins the history of another workspace.
+func newContentOf(t testing.TB, in *fixture, id string) *contentFixture {
 	t.Helper()
 	h := &contentFixture{fixture: in, id: id}
 	h.append(t, workspace.Created{Workspace: snapshot(id, "Shop"), Security: access.Default(id)})
@@ -138,7 +138,7 @@ func TestTheManifestIsTheFold(t *testing.T) {
 	shared, n := newFixture(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
-		h := tellOf(t, shared, fmt.Sprintf("w%d", n))
+		h := newContentOf(t, shared, fmt.Sprintf("w%d", n))
 		states := map[uint64]workspace.State{h.last: {}}
 		s := states[h.last]
 		for i := range rapid.IntRange(1, 150).Draw(rt, "changes") {
@@ -273,7 +273,7 @@ func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
 // A page of another workspace with the same id takes nothing from this one.
 func TestPagesOfTwoWorkspacesWithOneID(t *testing.T) {
 	shared := newFixture(t)
-	victim, thief := tellOf(t, shared, "victim"), tellOf(t, shared, "thief")
+	victim, thief := newContentOf(t, shared, "victim"), newContentOf(t, shared, "thief")
 	home, copied := page("pages/home", "one"), page("pages/mine", "two")
 	home.ID, copied.ID = "page001", "page001"
 	victim.append(t, workspace.PageCreated{Entry: home})

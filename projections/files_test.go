@@ -14,17 +14,17 @@ import (
 	"svc/projections"
 )
 
-// library is a log and the read model of files.
-type library struct {
+// filesFixture is a log and the read model of files.
+type filesFixture struct {
 	*projections.Models
 	t   *testing.T
 	log *jetstream.Store
 	now time.Time
 }
 
-func newLibrary(t *testing.T) *library {
+func newFilesFixture(t *testing.T) *filesFixture {
 	t.Helper()
-	l := &library{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
+	l := &filesFixture{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	l.log, _ = openLog(t, t.TempDir())
 	db, _ := openDB(t, filepath.Join(t.TempDir(), "models"))
 	l.Models, _ = start(t, projections.Options{DB: db, Store: l.log.Log, Projections: []projections.Projection{projections.Files{}}, Known: l.log.Log.Known})
@@ -33,7 +33,7 @@ func newLibrary(t *testing.T) *library {
 
 func sum(char string) string { return strings.Repeat(char, 64) }
 
-func (l *library) facts(workspace, id, content string, expires time.Time) file.Facts {
+func (l *filesFixture) facts(workspace, id, content string, expires time.Time) file.Facts {
 	return file.Facts{
 		ID: id, WorkspaceID: workspace, Terms: file.Terms{Name: id + ".txt", ExpiresAt: expires},
 		Content: file.Content{Mimetype: "text/plain", Size: 1, Checksum: sum(content)},
@@ -41,19 +41,19 @@ func (l *library) facts(workspace, id, content string, expires time.Time) file.F
 }
 
 // put uploads a file and returns the sequence of its event.
-func (l *library) put(workspace, id, content string, expires time.Time) uint64 {
+func (l *filesFixture) put(workspace, id, content string, expires time.Time) uint64 {
 	l.t.Helper()
 	return add(l.t, l.log.Log, file.Stream(workspace, id), 0, file.Uploaded{File: l.facts(workspace, id, content, expires)}).Seqs[0]
 }
 
-func (l *library) view(read func(projections.Reader) error) {
+func (l *filesFixture) view(read func(projections.Reader) error) {
 	l.t.Helper()
 	require.NoError(l.t, l.Fresh(bounded(l.t)))
 	require.NoError(l.t, l.View(read))
 }
 
 // listed returns the ids of a workspace as the list has them.
-func (l *library) listed(workspace string, at time.Time) (ids []string) {
+func (l *filesFixture) listed(workspace string, at time.Time) (ids []string) {
 	l.t.Helper()
 	l.view(func(r projections.Reader) error {
 		return projections.Files{}.List(r, workspace, at, func(f projections.File) bool { ids = append(ids, f.ID); return true })
@@ -61,7 +61,7 @@ func (l *library) listed(workspace string, at time.Time) (ids []string) {
 	return ids
 }
 
-func (l *library) get(workspace, id string, at time.Time) (f projections.File, ok bool) {
+func (l *filesFixture) get(workspace, id string, at time.Time) (f projections.File, ok bool) {
 	l.t.Helper()
 	l.view(func(r projections.Reader) (err error) {
 		f, ok, err = projections.Files{}.Get(r, workspace, id, at)
@@ -70,7 +70,7 @@ func (l *library) get(workspace, id string, at time.Time) (f projections.File, o
 	return f, ok
 }
 
-func (l *library) due(at time.Time, limit int) (found []projections.FileRef) {
+func (l *filesFixture) due(at time.Time, limit int) (found []projections.FileRef) {
 	l.t.Helper()
 	l.view(func(r projections.Reader) (err error) {
 		found, err = projections.Files{}.Due(r, at, limit)
@@ -80,7 +80,7 @@ func (l *library) due(at time.Time, limit int) (found []projections.FileRef) {
 }
 
 func TestFilesAreListedByWorkspaceTheNewestFirst(t *testing.T) {
-	l := newLibrary(t)
+	l := newFilesFixture(t)
 	for i := range 3 {
 		l.put("w1", fmt.Sprintf("f%d", 9-i), "a", time.Time{})
 	}
@@ -106,7 +106,7 @@ func TestFilesAreListedByWorkspaceTheNewestFirst(t *testing.T) {
 }
 
 func TestChangesOfFilesMoveWhatTheyAreFoundBy(t *testing.T) {
-	l := newLibrary(t)
+	l := newFilesFixture(t)
 	soon, later := l.now.Add(time.Minute), l.now.Add(time.Hour)
 	seq := l.put("w1", "f1", "a", soon)
 	l.put("w2", "f2", "a", later)
@@ -127,7 +127,7 @@ func TestChangesOfFilesMoveWhatTheyAreFoundBy(t *testing.T) {
 }
 
 func TestAnExpiredFileIsGoneAtOnce(t *testing.T) {
-	l := newLibrary(t)
+	l := newFilesFixture(t)
 	ends := l.now.Add(time.Minute)
 	l.put("w1", "old", "a", ends)
 	l.put("w1", "new", "a", time.Time{})
@@ -140,7 +140,7 @@ func TestAnExpiredFileIsGoneAtOnce(t *testing.T) {
 }
 
 func TestTheReadModelOfFilesIsRebuiltAsItWas(t *testing.T) {
-	l := newLibrary(t)
+	l := newFilesFixture(t)
 	seq := l.put("w1", "f1", "a", l.now)
 	add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", l.now.Add(time.Hour)), Share: file.Share{Generation: 1, Sealed: []byte("x")}})
 	l.put("w1", "f2", "a", l.now)

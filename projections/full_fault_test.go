@@ -86,7 +86,7 @@ func fullRound(t *testing.T, name string, megabytes int) (tail string, err error
 
 // fullDiskRound is the process of one round.
 func fullDiskRound(t *testing.T, disk string) {
-	h := openHouse(t, filepath.Join(disk, "log"), filepath.Join(disk, "models"))
+	h := openFixture(t, filepath.Join(disk, "log"), filepath.Join(disk, "models"))
 	create(t, h.log.Log, "first", "first")
 	require.NoError(t, h.Fresh(bounded(t)))
 	var slowest atomic.Int64
@@ -237,12 +237,12 @@ func fullDiskStress(t *testing.T, disk string) {
 		stopWriters()
 		stop()
 	}
-	requireTaken(t, db, &taken)
+	requireWritten(t, db, &taken)
 	require.NoError(t, db.Close())
 	db, err = projections.OpenDB(projections.DBOptions{Dir: filepath.Join(disk, "models"), Log: quiet})
 	require.NoError(t, err)
 	require.Empty(t, db.Moved())
-	requireTaken(t, db, &taken)
+	requireWritten(t, db, &taken)
 	require.NoError(t, db.Close())
 	require.Less(t, time.Duration(slowest.Load()), 5*time.Second, "the slowest read")
 	t.Logf("refused %d writes, waited %d times for room, slowest read %s", refused.Load(), waits.n.Load(), time.Duration(slowest.Load()))
@@ -262,7 +262,7 @@ func replaceOne(db *projections.DB, w int, taken *[60]uint64) bool {
 	return true
 }
 
-func requireTaken(t *testing.T, db *projections.DB, taken *[6][60]uint64) {
+func requireWritten(t *testing.T, db *projections.DB, taken *[6][60]uint64) {
 	t.Helper()
 	for w := range taken {
 		for i, want := range taken[w] {

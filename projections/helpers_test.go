@@ -102,16 +102,16 @@ type fixture struct {
 	stop, closeLog, closeStore func()
 }
 
-// shut closes everything, in order, keeping the files.
-func (h *fixture) shut() { h.stop(); h.closeStore(); h.closeLog() }
+// closeAll closes everything, in order, keeping the files.
+func (h *fixture) closeAll() { h.stop(); h.closeStore(); h.closeLog() }
 
 func newFixture(tb testing.TB, ps ...projections.Projection) *fixture {
 	tb.Helper()
 	dir := tb.TempDir()
-	return openHouse(tb, filepath.Join(dir, "log"), filepath.Join(dir, "models"), ps...)
+	return openFixture(tb, filepath.Join(dir, "log"), filepath.Join(dir, "models"), ps...)
 }
 
-func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection) *fixture {
+func openFixture(tb testing.TB, logDir, dbDir string, ps ...projections.Projection) *fixture {
 	tb.Helper()
 	h := &fixture{logDir: logDir, dbDir: dbDir, told: make(watch, 1)}
 	h.log, h.closeLog = openLog(tb, logDir)
@@ -143,8 +143,8 @@ func update(tb testing.TB, s eventstore.Store, id, name string, expected uint64)
 	return add(tb, s, workspace.Stream(id), expected, workspace.Updated{Workspace: snapshot(id, name)})
 }
 
-// happen records an event on ACTIVITY.
-func happen(tb testing.TB, s eventstore.Store) eventstore.Receipt {
+// appendActivity records an event on ACTIVITY.
+func appendActivity(tb testing.TB, s eventstore.Store) eventstore.Receipt {
 	return add(tb, s, domain.StreamID{Scope: "w1"}, 0, activity.Failure{Error: "internal_error", Message: "oops"})
 }
 

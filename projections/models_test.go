@@ -132,7 +132,7 @@ func TestAnEventDeliveredTwiceCountsOnce(t *testing.T) {
 		return b
 	}}
 	m, _ := start(t, projections.Options{DB: db, Store: twice, Projections: []projections.Projection{states, activities}})
-	at := allocateBlocks(t, log.Log, 20).Max(happen(t, log.Log).Position)
+	at := allocateBlocks(t, log.Log, 20).Max(appendActivity(t, log.Log).Position)
 	require.NoError(t, m.Reach(bounded(t), at))
 	require.Equal(t, uint64(20), states.count(t, m))
 	require.Equal(t, uint64(1), activities.count(t, m))
@@ -205,7 +205,7 @@ func TestAProjectionThatFailsStopsItsLogOnly(t *testing.T) {
 			require.Equal(t, []uint64{4, 4}, []uint64{fault.From, fault.To})
 			require.Equal(t, uint64(3), bad.count(t, m), "everything before it counts")
 
-			require.NoError(t, m.Reach(bounded(t), happen(t, log.Log).Position))
+			require.NoError(t, m.Reach(bounded(t), appendActivity(t, log.Log).Position))
 			require.Equal(t, uint64(1), activities.count(t, m))
 			health := m.Health()
 			require.False(t, health.OK())
@@ -331,7 +331,7 @@ func TestWhatActivityPurgedIsNoGap(t *testing.T) {
 	db, _ := openDB(t, t.TempDir())
 	var at []uint64
 	for range 5 {
-		at = append(at, happen(t, log.Log).Position.Activity)
+		at = append(at, appendActivity(t, log.Log).Position.Activity)
 	}
 	purged := faulty{Store: log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq != at[1] })}
 	m, _ := start(t, projections.Options{DB: db, Store: purged, Projections: []projections.Projection{activities}})
@@ -361,7 +361,7 @@ func TestAStoreThatFailsIsTriedAgain(t *testing.T) {
 func TestACrashLosesAndRepeatsNothing(t *testing.T) {
 	h := newFixture(t, states, activities)
 	for happened := uint64(1); happened <= 5; happened++ {
-		at := allocateBlocks(t, h.log.Log, 30).Max(happen(t, h.log.Log).Position)
+		at := allocateBlocks(t, h.log.Log, 30).Max(appendActivity(t, h.log.Log).Position)
 		require.NoError(t, h.Reach(bounded(t), at))
 		crashed := copyDir(t, h.dbDir) // as a kill would leave it: open, not flushed
 		allocateBlocks(t, h.log.Log, 10)
@@ -382,8 +382,8 @@ func TestACleanStartGoesOn(t *testing.T) {
 	h := newFixture(t)
 	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
-	h.shut()
-	again := openHouse(t, h.logDir, h.dbDir)
+	h.closeAll()
+	again := openFixture(t, h.logDir, h.dbDir)
 	require.Equal(t, "one", nameOf(t, again.Models, "a"), "served before the log is read")
 	require.NoError(t, again.CaughtUp(bounded(t)))
 	require.Equal(t, uint32(1), again.Health().Generation)
@@ -393,12 +393,12 @@ func TestAnotherLogMeansARebuild(t *testing.T) {
 	h := newFixture(t)
 	create(t, h.log.Log, "old", "old")
 	require.NoError(t, h.Fresh(bounded(t)))
-	h.shut()
+	h.closeAll()
 	require.NoError(t, os.RemoveAll(h.logDir))
 	log, closeLog := openLog(t, h.logDir)
 	create(t, log.Log, "new", "new")
 	closeLog()
-	again := openHouse(t, h.logDir, h.dbDir)
+	again := openFixture(t, h.logDir, h.dbDir)
 	requireRebuilt(t, again)
 	require.Empty(t, nameOf(t, again.Models, "old"))
 	require.Equal(t, "new", nameOf(t, again.Models, "new"))
@@ -413,17 +413,17 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 			h := newFixture(t)
 			create(t, h.log.Log, "a", "kept")
 			require.NoError(t, h.Fresh(bounded(t)))
-			h.shut()
+			h.closeAll()
 			backup := copyDir(t, h.logDir)
 
-			h = openHouse(t, h.logDir, h.dbDir)
+			h = openFixture(t, h.logDir, h.dbDir)
 			require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 3)))
-			h.shut()
+			h.closeAll()
 
 			log, closeLog := openLog(t, backup)
 			allocateBlocks(t, log.Log, added)
 			closeLog()
-			restored := openHouse(t, backup, h.dbDir)
+			restored := openFixture(t, backup, h.dbDir)
 			requireRebuilt(t, restored)
 			require.Equal(t, "kept", nameOf(t, restored.Models, "a"))
 			require.Equal(t, 1+added, listKey(t, restored.Models))
@@ -434,9 +434,9 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 func TestAChangedShapeMeansARebuild(t *testing.T) {
 	h := newFixture(t, states)
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 4)))
-	h.shut()
+	h.closeAll()
 	next := counter{name: "states.2", log: domain.State}
-	again := openHouse(t, h.logDir, h.dbDir, next)
+	again := openFixture(t, h.logDir, h.dbDir, next)
 	requireRebuilt(t, again)
 	require.Equal(t, uint64(4), next.count(t, again.Models))
 }
@@ -456,9 +456,9 @@ func TestADeletedStoreIsRebuilt(t *testing.T) {
 	h := newFixture(t)
 	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
-	h.shut()
+	h.closeAll()
 	require.NoError(t, os.RemoveAll(h.dbDir))
-	again := openHouse(t, h.logDir, h.dbDir)
+	again := openFixture(t, h.logDir, h.dbDir)
 	require.NoError(t, again.Fresh(bounded(t)))
 	require.Equal(t, "one", nameOf(t, again.Models, "a"))
 	require.NoFileExists(t, h.dbDir+".corrupt")

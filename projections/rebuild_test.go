@@ -165,7 +165,7 @@ func act(t *testing.T, rt *rapid.T, h *fixture, round int, seqs map[string]uint6
 	id := fmt.Sprint(rapid.StringMatching(`[a-e]`).Draw(rt, "id"), round)
 	switch {
 	case rapid.IntRange(0, 4).Draw(rt, "what") == 0:
-		happen(t, h.log.Log)
+		appendActivity(t, h.log.Log)
 	case seqs[id] == 0:
 		seqs[id] = create(t, h.log.Log, id, "new").Seqs[0]
 	default:
@@ -190,7 +190,7 @@ func hashes(rt *rapid.T, m *projections.Models) (sums []string) {
 
 func TestVerifyingWhatIsRight(t *testing.T) {
 	h := newFixture(t, projections.Workspaces{}, states, activities)
-	at := allocateBlocks(t, h.log.Log, 600).Max(happen(t, h.log.Log).Position)
+	at := allocateBlocks(t, h.log.Log, 600).Max(appendActivity(t, h.log.Log).Position)
 	require.NoError(t, h.Reach(bounded(t), at))
 	var last uint64
 	v, err := h.Verify(bounded(t), func(done, total uint64) { last = done; require.LessOrEqual(t, done, total) })
@@ -276,14 +276,14 @@ func TestSnapshotsBelongToOneLog(t *testing.T) {
 	require.NoError(t, h.Snapshots().Put(id, 1, 3, []byte("state")))
 	requireSnapshot(t, h.Snapshots(), id, 1, 3, "state")
 	requireNoSnapshot(t, h.Snapshots(), id, 2)
-	h.shut()
+	h.closeAll()
 
-	again := openHouse(t, h.logDir, h.dbDir)
+	again := openFixture(t, h.logDir, h.dbDir)
 	require.NoError(t, again.CaughtUp(bounded(t)))
 	requireSnapshot(t, again.Snapshots(), id, 1, 3, "state")
-	again.shut()
+	again.closeAll()
 
-	elsewhere := openHouse(t, t.TempDir(), h.dbDir)
+	elsewhere := openFixture(t, t.TempDir(), h.dbDir)
 	require.NoError(t, elsewhere.CaughtUp(bounded(t)))
 	requireNoSnapshot(t, elsewhere.Snapshots(), id, 1)
 }
@@ -294,8 +294,8 @@ func TestSnapshotsAheadOfTheCheckpointAreDiscarded(t *testing.T) {
 	allocateBlocks(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 6, []byte("of an event that was lost")))
-	h.shut()
-	again := openHouse(t, h.logDir, h.dbDir)
+	h.closeAll()
+	again := openFixture(t, h.logDir, h.dbDir)
 	require.NoError(t, again.Reach(bounded(t), allocateBlocks(t, again.log.Log, 5)))
 	requireNoSnapshot(t, again.Snapshots(), id, 1)
 }
@@ -323,14 +323,14 @@ func requireNoSnapshot(t *testing.T, s *projections.Snapshots, id domain.StreamI
 	require.False(t, ok)
 }
 
-// drawer puts things in, takes some out, and now and then looks at all of them
+// keysProjection puts things in, takes some out, and now and then looks at all of them
 // and empties itself: everything that a projection can do.
-type drawer struct{}
+type keysProjection struct{}
 
-func (drawer) Name() string    { return "drawer.1" }
-func (drawer) Log() domain.Log { return domain.State }
+func (keysProjection) Name() string    { return "drawer.1" }
+func (keysProjection) Log() domain.Log { return domain.State }
 
-func (drawer) Apply(tx projections.Tx, ev domain.Recorded) error {
+func (keysProjection) Apply(tx projections.Tx, ev domain.Recorded) error {
 	put, take := fmt.Appendf(nil, "k%d", ev.Seq%7), fmt.Appendf(nil, "k%d", ev.Seq%5)
 	old, _, err := tx.Get(put)
 	if err != nil {
@@ -364,20 +364,20 @@ func empty(tx projections.Tx, seq uint64) error {
 
 func TestWhatIsBuiltInBulkIsWhatWasFollowed(t *testing.T) {
 	large := counter{name: "large.1", log: domain.State, pad: 400 << 10} // more than is held at once
-	h := newFixture(t, projections.Workspaces{}, drawer{}, large)
+	h := newFixture(t, projections.Workspaces{}, keysProjection{}, large)
 	first := create(t, h.log.Log, "a", "one")
 	at := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 100).Max(at.Position)))
 	requireTrue(t, h.Models)
 	want := map[string]string{}
-	for _, p := range []projections.Projection{projections.Workspaces{}, drawer{}, large} {
+	for _, p := range []projections.Projection{projections.Workspaces{}, keysProjection{}, large} {
 		sum, err := h.Hash(p)
 		require.NoError(t, err)
 		want[p.Name()] = sum
 	}
 	_, err := h.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
-	for _, p := range []projections.Projection{projections.Workspaces{}, drawer{}, large} {
+	for _, p := range []projections.Projection{projections.Workspaces{}, keysProjection{}, large} {
 		sum, err := h.Hash(p)
 		require.NoError(t, err)
 		require.Equal(t, want[p.Name()], sum, p.Name())

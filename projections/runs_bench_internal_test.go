@@ -41,8 +41,8 @@ func (b *runsBench) area() []byte { return b.gen.areas[Runs{}.Name()] }
 // begins is when everything of a bench begins; an event takes a second.
 var begins = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// happens applies events of a run of w1, and returns the sequence of the last.
-func (b *runsBench) happens(run string, events ...domain.Event) uint64 {
+// record applies events of a run of w1, and returns the sequence of the last.
+func (b *runsBench) record(run string, events ...domain.Event) uint64 {
 	b.t.Helper()
 	for _, ev := range events {
 		b.seq++
@@ -64,7 +64,7 @@ func (b *runsBench) apply(ev domain.Recorded) {
 
 func (b *runsBench) drops(to uint64) {
 	b.t.Helper()
-	b.happens("", activity.Dropped{WorkspaceID: "w1", To: to})
+	b.record("", activity.Dropped{WorkspaceID: "w1", To: to})
 }
 
 func (b *runsBench) view(fn func(Reader) error) {

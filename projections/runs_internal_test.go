@@ -50,7 +50,7 @@ func TestARunIsWhatItsTreesAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newRunsBench(t)
-			b.happens("r1", c.events...)
+			b.record("r1", c.events...)
 			run := b.run("r1")
 			require.Equal(t, c.status, run.Status)
 			require.Equal(t, c.executed, run.Executions)
@@ -75,11 +75,11 @@ func TestARunIsWhatItsTreesAre(t *testing.T) {
 func TestRunsAreListedAsTheyBegan(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("late", done("x1", "pay", endpoint, 20))
-	b.happens("early", done("x2", "pay", endpoint, 10), done("x3", "mail", byEvent("e1"), 90))
-	b.happens("last", failing(done("x4", "mail", endpoint, 30), "FetchError"))
-	b.happens("", done("x5", "pay", endpoint, 1))
-	b.happens("called only", within(done("x6", "pay", endpoint, 1), "x7"))
+	b.record("late", done("x1", "pay", endpoint, 20))
+	b.record("early", done("x2", "pay", endpoint, 10), done("x3", "mail", byEvent("e1"), 90))
+	b.record("last", failing(done("x4", "mail", endpoint, 30), "FetchError"))
+	b.record("", done("x5", "pay", endpoint, 1))
+	b.record("called only", within(done("x6", "pay", endpoint, 1), "x7"))
 	other := b.log[0]
 	other.Stream.Scope, other.Seq = "w2", 100
 	b.apply(other)
@@ -114,8 +114,8 @@ func TestRunsAreListedAsTheyBegan(t *testing.T) {
 func TestUnfinishedTreesAreKnown(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1), pendingWait("p1", "x2", `{}`))
-	b.happens("r2", started("x3", "pay", endpoint, 2), done("x3", "pay", endpoint, 2), done("x4", "mail", byEvent("e2"), 3))
+	b.record("r1", started("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1), pendingWait("p1", "x2", `{}`))
+	b.record("r2", started("x3", "pay", endpoint, 2), done("x3", "pay", endpoint, 2), done("x4", "mail", byEvent("e2"), 3))
 	tree := UnfinishedTree{
 		WorkspaceID: "w1", CorrelationID: "r1", ExecutionID: "x2", Automation: "mail", Trigger: byEvent("e1"), Attempt: 1, Replica: "n1",
 		StartedAt: begins.Add(time.Second),
@@ -129,7 +129,7 @@ func TestUnfinishedTreesAreKnown(t *testing.T) {
 		require.Equal(t, "x1", open[0].ExecutionID, "the first that began")
 		return err
 	})
-	b.happens("r1", done("x1", "pay", endpoint, 0), activity.WaitExpired{ID: "p1"}, done("x2", "mail", byEvent("e1"), 1))
+	b.record("r1", done("x1", "pay", endpoint, 0), activity.WaitExpired{ID: "p1"}, done("x2", "mail", byEvent("e1"), 1))
 	require.Empty(t, b.unfinished())
 }
 
@@ -141,11 +141,11 @@ func TestATreeThatIsBegunAgainIsTheSame(t *testing.T) {
 	attempts, ended := b.ended("e1", "mail")
 	require.Zero(t, attempts)
 	require.False(t, ended)
-	b.happens("r1", done("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1))
-	b.happens("r1", started("x3", "log", byEvent("e1"), 1))
+	b.record("r1", done("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1))
+	b.record("r1", started("x3", "log", byEvent("e1"), 1))
 	again := started("x4", "mail", byEvent("e1"), 9)
 	again.Attempt, again.Replica = 2, "n2"
-	b.happens("r1", again)
+	b.record("r1", again)
 	attempts, ended = b.ended("e1", "mail")
 	require.Equal(t, 2, attempts)
 	require.False(t, ended)
@@ -156,7 +156,7 @@ func TestATreeThatIsBegunAgainIsTheSame(t *testing.T) {
 	require.Equal(t, 2, trees[1].Attempt)
 	require.Equal(t, "n2", trees[1].Replica)
 
-	b.happens("r1", done("x4", "mail", byEvent("e1"), 9), done("x3", "log", byEvent("e1"), 1))
+	b.record("r1", done("x4", "mail", byEvent("e1"), 9), done("x3", "log", byEvent("e1"), 1))
 	attempts, ended = b.ended("e1", "mail")
 	require.Equal(t, 2, attempts)
 	require.True(t, ended)
@@ -165,7 +165,7 @@ func TestATreeThatIsBegunAgainIsTheSame(t *testing.T) {
 	attempts, ended = b.ended("e2", "mail")
 	require.Zero(t, attempts)
 	require.False(t, ended)
-	b.happens("r1", done("x5", "mail", activity.Trigger{Type: activity.BySchedule, Value: "@daily", ID: "e2"}, 9))
+	b.record("r1", done("x5", "mail", activity.Trigger{Type: activity.BySchedule, Value: "@daily", ID: "e2"}, 9))
 	attempts, ended = b.ended("e2", "mail")
 	require.Equal(t, 1, attempts, "it was over at once")
 	require.True(t, ended)
@@ -176,14 +176,14 @@ func TestATreeThatIsBegunAgainIsTheSame(t *testing.T) {
 func TestATreeThatIsBegunAgainMayBeOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "mail", byEvent("e1"), 0))
-	b.happens("r2", started("x2", "mail", byEvent("e1"), 9))
+	b.record("r1", started("x1", "mail", byEvent("e1"), 0))
+	b.record("r2", started("x2", "mail", byEvent("e1"), 9))
 	require.Equal(t, []ListedRun{{"r2", RunRunning}}, b.listed(RunsQuery{}))
 	require.Equal(t, map[RunStatus]int{RunRunning: 1, "": 1}, b.counts(""))
 	b.isWhole()
 	b.drops(1)
 	b.isWhole()
-	b.happens("r2", done("x2", "mail", byEvent("e1"), 9))
+	b.record("r2", done("x2", "mail", byEvent("e1"), 9))
 	require.Equal(t, RunSucceeded, b.run("r2").Status)
 	b.isWhole()
 }
@@ -191,22 +191,22 @@ func TestATreeThatIsBegunAgainMayBeOfAnotherRun(t *testing.T) {
 func TestWaitsThatKeepEventsFromStartingAnything(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "pay", endpoint, 0), pendingWait("plain", "x1", `{"oneOf":[{"event":"a","cancelTriggers":false}]}`))
-	begun := b.happens("r1", pendingWait("p1", "x1", cancels))
-	b.happens("r1", pendingWait("p2", "x1", cancels), pendingWait("odd", "x1", `{"oneOf":7}`), pendingWait("none", "x1", ``))
+	b.record("r1", started("x1", "pay", endpoint, 0), pendingWait("plain", "x1", `{"oneOf":[{"event":"a","cancelTriggers":false}]}`))
+	begun := b.record("r1", pendingWait("p1", "x1", cancels))
+	b.record("r1", pendingWait("p2", "x1", cancels), pendingWait("odd", "x1", `{"oneOf":7}`), pendingWait("none", "x1", ``))
 	found := b.cancelling(b.seq)
 	require.Len(t, found, 2)
 	require.Equal(t, CancellingWait{
 		ID: "p1", CorrelationID: "r1", ExecutionID: "x1", Seq: begun, At: begins.Add(3 * time.Second), ExpiresAt: begins.Add(600 * time.Second),
 		Wait: json.RawMessage(cancels),
 	}, found["p1"])
-	over := b.happens("r1", activity.WaitFulfilled{ID: "p1"})
-	b.happens("r1", activity.WaitExpired{ID: "p1"}, activity.WaitExpired{ID: "nobody's"})
+	over := b.record("r1", activity.WaitFulfilled{ID: "p1"})
+	b.record("r1", activity.WaitExpired{ID: "p1"}, activity.WaitExpired{ID: "nobody's"})
 	require.Equal(t, over, b.cancelling(over)["p1"].EndSeq)
 	require.Equal(t, begins.Add(time.Duration(over)*time.Second), b.cancelling(over)["p1"].EndAt)
 	require.NotContains(t, b.cancelling(over+1), "p1")
 	require.Contains(t, b.cancelling(over+1), "p2")
-	stopped := b.happens("r1", done("x1", "pay", endpoint, 0))
+	stopped := b.record("r1", done("x1", "pay", endpoint, 0))
 	require.Equal(t, stopped, b.cancelling(stopped)["p2"].EndSeq, "with the execution that stood in it")
 	require.Empty(t, b.cancelling(stopped+1))
 	b.isWhole()
@@ -220,9 +220,9 @@ func TestWaitsThatKeepEventsFromStartingAnything(t *testing.T) {
 func TestWhatIsErasedOfARunIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	first := b.happens("r1", done("x1", "pay", endpoint, 0))
-	called := b.happens("r1", within(recordedAs(done("x3", "sub", endpoint, 40), true), "x2"))
-	b.happens("r1", done("x2", "mail", byEvent("e1"), 50))
+	first := b.record("r1", done("x1", "pay", endpoint, 0))
+	called := b.record("r1", within(recordedAs(done("x3", "sub", endpoint, 40), true), "x2"))
+	b.record("r1", done("x2", "mail", byEvent("e1"), 50))
 	b.drops(first)
 	run := b.run("r1")
 	require.Equal(t, "mail", run.Automation)
@@ -267,7 +267,7 @@ func TestRunsFollowFromWhatIsLeftOfTheLog(t *testing.T) {
 			default:
 				ev = activity.Dropped{WorkspaceID: "w1", To: rapid.Uint64Range(0, b.seq).Draw(rt, "to")}
 			}
-			b.happens(name("r"), ev)
+			b.record(name("r"), ev)
 		}
 		b.isWhole()
 		b.drops(b.seq)
@@ -285,7 +285,7 @@ func FuzzRunsTakeWhatEventsSay(f *testing.F) {
 			*text = strings.ToValidUTF8(*text, "") // the log holds JSON
 		}
 		b := bench.fresh(t)
-		b.happens(run,
+		b.record(run,
 			activity.TreeStarted{ExecutionID: id, Automation: wait, Trigger: activity.Trigger{Type: activity.ByEvent, ID: trigger}, StartedAt: wait},
 			activity.WaitPending{ID: id, ExecutionID: id, ExpiresAt: trigger, Wait: rawOr(wait)},
 			activity.Executed{ExecutionID: id, Slug: id, Trigger: json.RawMessage(trigger), StartedAt: trigger, Recorded: trigger},
@@ -305,8 +305,8 @@ func rawOr(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// standsIn reports whether something stands in a wait.
-func (b *runsBench) standsIn(wait string) (stands bool) {
+// isPending reports whether something stands in a wait.
+func (b *runsBench) isPending(wait string) (stands bool) {
 	b.t.Helper()
 	b.view(func(r Reader) (err error) {
 		stands, err = Runs{}.Pending(r, "w1", wait)
@@ -321,7 +321,7 @@ func TestATreeIsFoundWithoutLookingAtTheOthersOfItsRun(t *testing.T) { // alloca
 		b := newRunsBench(t)
 		for i := range n {
 			id := fmt.Sprintf("x%05d", i)
-			b.happens("r1", started(id, "pay", byEvent(id), 0), pendingWait("p"+id, id, `{}`))
+			b.record("r1", started(id, "pay", byEvent(id), 0), pendingWait("p"+id, id, `{}`))
 		}
 		return testing.AllocsPerRun(3, func() { find(b) })
 	}
@@ -341,7 +341,7 @@ func TestATreeIsFoundWithoutLookingAtTheOthersOfItsRun(t *testing.T) { // alloca
 func TestOnlyTreesOfWorkspacesThatAreWantedAreRead(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "pay", endpoint, 0))
+	b.record("r1", started("x1", "pay", endpoint, 0))
 	for workspace, found := range map[string]int{"w1": 1, "w2": 0} {
 		b.view(func(r Reader) error {
 			n := 0
@@ -354,7 +354,7 @@ func TestOnlyTreesOfWorkspacesThatAreWantedAreRead(t *testing.T) {
 func TestATreeIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1))
+	b.record("r1", started("x1", "pay", endpoint, 0), started("x2", "mail", byEvent("e1"), 1))
 	var trees []UnfinishedTree
 	b.view(func(r Reader) error {
 		return Runs{}.Unfinished(r, func(tree UnfinishedTree) bool { trees = append(trees, tree); return true })
@@ -362,7 +362,7 @@ func TestATreeIsLookedAtAgain(t *testing.T) {
 	require.Len(t, trees, 2)
 	again := started("x3", "mail", byEvent("e1"), 9)
 	again.Attempt, again.Replica = 2, "n2"
-	b.happens("r1", again, done("x1", "pay", endpoint, 0))
+	b.record("r1", again, done("x1", "pay", endpoint, 0))
 	b.view(func(r Reader) error {
 		mail, open, err := Runs{}.Refresh(r, trees[0])
 		require.NoError(t, err)
@@ -378,11 +378,11 @@ func TestATreeIsLookedAtAgain(t *testing.T) {
 func TestAWaitIsPendingUntilItIsOver(t *testing.T) {
 	t.Parallel()
 	b := newRunsBench(t)
-	b.happens("r1", started("x1", "pay", endpoint, 0), pendingWait("p1", "x1", `{}`), pendingWait("p2", "x1", cancels))
-	b.happens("r1", started("x2", "mail", byEvent("e1"), 1), pendingWait("p3", "x2", cancels))
-	require.Equal(t, []bool{true, true, true, false}, []bool{b.standsIn("p1"), b.standsIn("p2"), b.standsIn("p3"), b.standsIn("p4")})
-	b.happens("r1", activity.WaitFulfilled{ID: "p1"}, activity.WaitExpired{ID: "p2"})
-	require.Equal(t, []bool{false, false, true}, []bool{b.standsIn("p1"), b.standsIn("p2"), b.standsIn("p3")})
-	b.happens("r1", done("x2", "mail", byEvent("e1"), 1))
-	require.False(t, b.standsIn("p3"), "with the execution that stood in it")
+	b.record("r1", started("x1", "pay", endpoint, 0), pendingWait("p1", "x1", `{}`), pendingWait("p2", "x1", cancels))
+	b.record("r1", started("x2", "mail", byEvent("e1"), 1), pendingWait("p3", "x2", cancels))
+	require.Equal(t, []bool{true, true, true, false}, []bool{b.isPending("p1"), b.isPending("p2"), b.isPending("p3"), b.isPending("p4")})
+	b.record("r1", activity.WaitFulfilled{ID: "p1"}, activity.WaitExpired{ID: "p2"})
+	require.Equal(t, []bool{false, false, true}, []bool{b.isPending("p1"), b.isPending("p2"), b.isPending("p3")})
+	b.record("r1", done("x2", "mail", byEvent("e1"), 1))
+	require.False(t, b.isPending("p3"), "with the execution that stood in it")
 }

@@ -253,25 +253,25 @@ func TestOneDropStaysSmall(t *testing.T) {
 	}
 	size := 0
 	require.NoError(t, b.db.Update(func(txn *badger.Txn) error {
-		keys := &weighed{keys: txnKeys{txn}, size: &size}
+		keys := &writeMeter{keys: txnKeys{txn}, size: &size}
 		return Usage{}.Apply(Tx{keys, b.gen.areas[Usage{}.Name()]}, domain.Recorded{Data: activity.Dropped{WorkspaceID: "w1", From: 1, To: 1000}})
 	}))
 	require.Less(t, size, 1<<20)
 	require.Empty(t, b.rows())
 }
 
-// weighed adds up what is written.
-type weighed struct {
+// writeMeter adds up what is written.
+type writeMeter struct {
 	keys
 	size *int
 }
 
-func (w *weighed) set(key, value []byte) error {
+func (w *writeMeter) set(key, value []byte) error {
 	*w.size += len(key) + len(value)
 	return w.keys.set(bytes.Clone(key), value)
 }
 
-func (w *weighed) delete(key []byte) error {
+func (w *writeMeter) delete(key []byte) error {
 	*w.size += len(key)
 	return w.keys.delete(key)
 }

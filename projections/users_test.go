@@ -16,22 +16,22 @@ import (
 	"svc/projections"
 )
 
-// people is a log with the read models of accounts.
-type people struct {
+// usersFixture is a log with the read models of accounts.
+type usersFixture struct {
 	t      *testing.T
 	log    *jetstream.Store
 	models *projections.Models
 	last   map[domain.StreamID]uint64
 }
 
-func newPeople(t *testing.T) *people {
+func newUsersFixture(t *testing.T) *usersFixture {
 	t.Helper()
 	h := newFixture(t, projections.Users{}, projections.AccessTokens{})
-	return &people{t: t, log: h.log, models: h.Models, last: map[domain.StreamID]uint64{}}
+	return &usersFixture{t: t, log: h.log, models: h.Models, last: map[domain.StreamID]uint64{}}
 }
 
 // record appends an event and waits until it can be read.
-func (p *people) record(stream domain.StreamID, ev domain.Event) eventstore.Receipt {
+func (p *usersFixture) record(stream domain.StreamID, ev domain.Event) eventstore.Receipt {
 	p.t.Helper()
 	r := add(p.t, p.log.Log, stream, p.last[stream], ev)
 	p.last[stream] = r.Position.State
@@ -39,7 +39,7 @@ func (p *people) record(stream domain.StreamID, ev domain.Event) eventstore.Rece
 	return r
 }
 
-func (p *people) signUp(id, email, first, last string, change ...func(*user.User)) user.User {
+func (p *usersFixture) signUp(id, email, first, last string, change ...func(*user.User)) user.User {
 	p.t.Helper()
 	u := user.User{
 		ID: id, Email: email, FirstName: first, LastName: last, Status: user.Validated, MFA: user.MFANone,
@@ -53,7 +53,7 @@ func (p *people) signUp(id, email, first, last string, change ...func(*user.User
 	return u
 }
 
-func (p *people) view(read func(projections.Reader)) {
+func (p *usersFixture) view(read func(projections.Reader)) {
 	p.t.Helper()
 	require.NoError(p.t, p.models.View(func(r projections.Reader) error {
 		read(r)
@@ -61,7 +61,7 @@ func (p *people) view(read func(projections.Reader)) {
 	}))
 }
 
-func (p *people) find(q projections.UserQuery) (ids []string, total int) {
+func (p *usersFixture) find(q projections.UserQuery) (ids []string, total int) {
 	p.t.Helper()
 	p.view(func(r projections.Reader) {
 		page, n, err := projections.Users{}.Search(r, q)
@@ -74,7 +74,7 @@ func (p *people) find(q projections.UserQuery) (ids []string, total int) {
 	return ids, total
 }
 
-func (p *people) byEmail(email string) string {
+func (p *usersFixture) byEmail(email string) string {
 	var id string
 	p.view(func(r projections.Reader) {
 		u, _, err := projections.Users{}.ByEmail(r, email)
@@ -85,7 +85,7 @@ func (p *people) byEmail(email string) string {
 }
 
 func TestAUserIsFoundByEveryName(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	ada := p.signUp("u1", "ada@example.org", "Ada", "Byron")
 	require.Equal(t, "u1", p.byEmail(" ADA@example.org"))
 	p.view(func(r projections.Reader) {
@@ -121,7 +121,7 @@ func TestAUserIsFoundByEveryName(t *testing.T) {
 }
 
 func TestADeletedUserVanishes(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	p.signUp("u1", "ada@example.org", "Ada", "Byron")
 	p.record(user.Stream("u1"), user.CodeAccepted{UserID: "u1", Step: 7})
 	p.record(user.Stream("u1"), user.Deleted{UserID: "u1"})
@@ -137,7 +137,7 @@ func TestADeletedUserVanishes(t *testing.T) {
 }
 
 func TestSearchingUsers(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	p.signUp("u1", "ada@example.org", "Ada", "Byron")
 	p.signUp("u2", "bob@example.org", "Bob", "Stone", func(u *user.User) { u.Groups = []string{"staff", "north"} })
 	p.signUp("u3", "cleo@other.net", "Cleo", "Byron", func(u *user.User) {
@@ -179,7 +179,7 @@ func TestSearchingUsers(t *testing.T) {
 }
 
 func TestPagesOfASearchAreFull(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	for i := range 7 {
 		p.signUp(fmt.Sprint("u", i), fmt.Sprintf("u%d@example.org", i), "Ada", fmt.Sprint(i%2))
 	}
@@ -194,12 +194,12 @@ func TestPagesOfASearchAreFull(t *testing.T) {
 	require.Equal(t, 4, total)
 }
 
-func (p *people) token(id, userID string) {
+func (p *usersFixture) token(id, userID string) {
 	p.t.Helper()
 	p.record(accesstoken.Stream(id), accesstoken.Created{ID: id, UserID: userID, Name: "n-" + id, Hash: "hash-" + id, ExpiresAt: "2030-01-01T00:00:00.000Z"})
 }
 
-func (p *people) tokens(userID string) (ids []string) {
+func (p *usersFixture) tokens(userID string) (ids []string) {
 	p.t.Helper()
 	p.view(func(r projections.Reader) {
 		of, err := projections.AccessTokens{}.Of(r, userID)
@@ -211,7 +211,7 @@ func (p *people) tokens(userID string) (ids []string) {
 	return ids
 }
 
-func (p *people) opens(hash string) (t projections.AccessToken, ok bool) {
+func (p *usersFixture) findToken(hash string) (t projections.AccessToken, ok bool) {
 	p.t.Helper()
 	p.view(func(r projections.Reader) {
 		var err error
@@ -222,26 +222,26 @@ func (p *people) opens(hash string) (t projections.AccessToken, ok bool) {
 }
 
 func TestAccessTokensAreListedByUser(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	p.token("t1", "u1")
 	p.token("t2", "u1")
 	p.token("t3", "u10")
 	require.Equal(t, []string{"t2", "t1"}, p.tokens("u1"))
 	require.Equal(t, []string{"t3"}, p.tokens("u10"))
 	require.Empty(t, p.tokens("u"))
-	found, ok := p.opens("hash-t1")
+	found, ok := p.findToken("hash-t1")
 	require.True(t, ok)
 	require.Equal(t, "u1", found.UserID)
 	require.Equal(t, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), found.ExpiresAt)
 
 	p.record(accesstoken.Stream("t1"), accesstoken.Deleted{ID: "t1", UserID: "u1"})
 	require.Equal(t, []string{"t2"}, p.tokens("u1"))
-	_, ok = p.opens("hash-t1")
+	_, ok = p.findToken("hash-t1")
 	require.False(t, ok)
 }
 
 func TestAccessTokensGoWithTheirUser(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	ada := p.signUp("u1", "ada@example.org", "Ada", "Byron")
 	bob := p.signUp("u2", "bob@example.org", "Bob", "Stone")
 	cleo := p.signUp("u3", "cleo@example.org", "Cleo", "Stone")
@@ -254,7 +254,7 @@ func TestAccessTokensGoWithTheirUser(t *testing.T) {
 	require.Empty(t, p.tokens("u1"))
 	require.Empty(t, p.tokens("u2"), "the account changed hands")
 	require.Equal(t, []string{"t2"}, p.tokens("u3"))
-	_, ok := p.opens("hash-t1")
+	_, ok := p.findToken("hash-t1")
 	require.False(t, ok)
 
 	p.token("t9", "u2")
@@ -264,7 +264,7 @@ func TestAccessTokensGoWithTheirUser(t *testing.T) {
 }
 
 func TestRebuiltUsersAreTheSame(t *testing.T) {
-	p := newPeople(t)
+	p := newUsersFixture(t)
 	ada := p.signUp("u1", "ada@example.org", "Ada", "Byron")
 	p.token("t1", "u1")
 	ada.LastName = "Lovelace"

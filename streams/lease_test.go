@@ -18,8 +18,8 @@ import (
 	"svc/streams"
 )
 
-// crew counts who works, and complains when two do.
-type crew struct {
+// workerCount counts who works, and complains when two do.
+type workerCount struct {
 	mu      sync.Mutex
 	working string
 	turns   []string
@@ -27,7 +27,7 @@ type crew struct {
 }
 
 // work is what name does under the lease until it is told to stop.
-func (c *crew) work(name string) func(context.Context) error {
+func (c *workerCount) work(name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c.mu.Lock()
 		c.two = c.two || c.working != ""
@@ -41,7 +41,7 @@ func (c *crew) work(name string) func(context.Context) error {
 	}
 }
 
-func (c *crew) now() string {
+func (c *workerCount) now() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.working
@@ -73,7 +73,7 @@ func pass(t *testing.T, d time.Duration) {
 
 func TestOneWorksAndTheNextFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		b := &memory{}
 		stopA := hold(t, streams.Lease{Bucket: b}, c.work("a"))
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestOneWorksAndTheNextFollows(t *testing.T) {
 
 func TestADeadHolderIsReplacedAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		b := &memory{}
 		_, err := b.Create(t.Context(), "rotation", []byte(`{"holder":"dead"}`))
 		require.NoError(t, err)
@@ -109,9 +109,9 @@ func TestADeadHolderIsReplacedAfterItsTime(t *testing.T) {
 // and takes its turn again later.
 func TestAHolderThatIsCutOffStopsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		shared := &memory{}
-		cut := &cable{memory: shared}
+		cut := &cuttableBucket{memory: shared}
 		stopA := hold(t, streams.Lease{Bucket: cut}, c.work("a"))
 		synctest.Wait()
 		stopB := hold(t, streams.Lease{Bucket: shared}, c.work("b"))
@@ -132,14 +132,14 @@ func TestAHolderThatIsCutOffStopsInTime(t *testing.T) {
 	})
 }
 
-// cable is a way to the bucket that can be cut.
-type cable struct {
+// cuttableBucket is a way to the bucket that can be cut.
+type cuttableBucket struct {
 	*memory
 	mu  sync.Mutex
 	cut bool
 }
 
-func (c *cable) set(cut bool) {
+func (c *cuttableBucket) set(cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = cut
@@ -147,7 +147,7 @@ func (c *cable) set(cut bool) {
 
 var errCut = errors.New("cut")
 
-func (c *cable) fault() error {
+func (c *cuttableBucket) fault() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
@@ -156,14 +156,14 @@ func (c *cable) fault() error {
 	return nil
 }
 
-func (c *cable) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+func (c *cuttableBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if err := c.fault(); err != nil {
 		return nil, 0, err
 	}
 	return c.memory.Get(ctx, key)
 }
 
-func (c *cable) Update(ctx context.Context, key string, text []byte, revision uint64) (uint64, error) {
+func (c *cuttableBucket) Update(ctx context.Context, key string, text []byte, revision uint64) (uint64, error) {
 	if err := c.fault(); err != nil {
 		return 0, err
 	}
@@ -172,7 +172,7 @@ func (c *cable) Update(ctx context.Context, key string, text []byte, revision ui
 
 func TestAShortOutageAndALostAnswerCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		b := &memory{}
 		stop := hold(t, streams.Lease{Bucket: b}, c.work("a"))
 		pass(t, 30*time.Second)
@@ -199,7 +199,7 @@ func (s strict) Update(ctx context.Context, key string, text []byte, revision ui
 
 func TestWhoTakesLongToStopKeepsTheLeaseUntilThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		b := strict{&memory{}}
 		slow := func(ctx context.Context) error {
 			return c.work("a")(afterwards(ctx, 10*time.Minute))
@@ -241,7 +241,7 @@ func (s *silent) Update(ctx context.Context, key string, text []byte, revision u
 
 func TestAHolderStopsSoonAlthoughTheLogDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		b := &silent{memory: &memory{}}
 		stop := hold(t, streams.Lease{Bucket: b}, c.work("a"))
 		synctest.Wait()
@@ -266,7 +266,7 @@ func TestWorkThatEndsByItselfEndsTheHold(t *testing.T) {
 func TestOnlyOneOfManyHoldsARealLease(t *testing.T) {
 	t.Parallel()
 	b := openBucket(t, openStore(t), "LEASES")
-	var c crew
+	var c workerCount
 	var stops []func()
 	for range 5 {
 		stops = append(stops, hold(t, streams.Lease{Bucket: b, TTL: 3 * time.Second}, c.work("x")))
@@ -280,7 +280,7 @@ func TestOnlyOneOfManyHoldsARealLease(t *testing.T) {
 
 func TestWhoDoesNotWaitIsToldThatAnotherHasTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c workerCount
 		l := streams.Lease{Bucket: &memory{}, Name: "rotation", Log: quiet}
 		stop := hold(t, l, c.work("a"))
 		synctest.Wait()

@@ -111,13 +111,13 @@ func TestKeysAreRotatedAndExpireInTimeOnOneNode(t *testing.T) {
 	require.Empty(t, happened, "and nothing else")
 }
 
-// looks is a KeyMaintainer that notes when it is called.
-type looks struct {
+// callRecorder is a KeyMaintainer that notes when it is called.
+type callRecorder struct {
 	at   []time.Time
 	plan []time.Duration // until the next thing to do; then errors
 }
 
-func (l *looks) Maintain(context.Context) (time.Time, error) {
+func (l *callRecorder) Maintain(context.Context) (time.Time, error) {
 	l.at = append(l.at, time.Now())
 	if len(l.plan) < len(l.at) {
 		return time.Time{}, errors.New("not now")
@@ -127,7 +127,7 @@ func (l *looks) Maintain(context.Context) (time.Time, error) {
 
 func TestLooksAreNeitherHurriedNorRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &looks{plan: []time.Duration{-time.Hour, time.Second, 10 * time.Minute, 30 * 24 * time.Hour}}
+		l := &callRecorder{plan: []time.Duration{-time.Hour, time.Second, 10 * time.Minute, 30 * 24 * time.Hour}}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		begin := time.Now()

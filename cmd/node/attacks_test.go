@@ -82,7 +82,7 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 	const back = "https://app.example/cb"
 	port := livetest.Ports(1)[0]
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
-	s := nodetest.NewIdentified(t, `OIDC_EXTERNAL_CLIENTS=[{"client_id":"app","redirect_uris":["`+back+`"]}]`, fmt.Sprintf("PORT=%d", port), "API_URL="+base+"/v2")
+	s := nodetest.NewServiceWithAccounts(t, `OIDC_EXTERNAL_CLIENTS=[{"client_id":"app","redirect_uris":["`+back+`"]}]`, fmt.Sprintf("PORT=%d", port), "API_URL="+base+"/v2")
 	s.Base = base
 	s.Start(t)
 	b := newBrowser(t, base)
@@ -126,7 +126,7 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 // alone.
 func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t)
+	s := nodetest.NewServiceWithAccounts(t)
 	s.Start(t)
 	people, ids := map[string]http.Header{}, map[string]string{}
 	for _, name := range []string{"ada", "bob", "carol"} {
@@ -166,7 +166,7 @@ func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 
 func TestWhatOnlyTheHostMayAsk(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128")
+	s := nodetest.NewServiceWithAccounts(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128")
 	s.Start(t)
 	body := `{"email":"admin@localhost"}`
 	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
@@ -175,13 +175,13 @@ func TestWhatOnlyTheHostMayAsk(t *testing.T) {
 		require.Equal(t, "permission_denied", s.Call(t, "POST", "/sys/admins/claim", h, body).Code(t), header)
 	}
 	require.Equal(t, true, s.Must(t, "POST", "/sys/admins/claim", nodetest.AsInternal, body)["super"])
-	require.Equal(t, "permission_denied", s.Call(t, "POST", "/sys/admins/claim", nodetest.Bearer(s.Admin(t)), body).Code(t))
+	require.Equal(t, "permission_denied", s.Call(t, "POST", "/sys/admins/claim", nodetest.Bearer(s.SignInAdmin(t)), body).Code(t))
 }
 
 // Another site cannot have a browser sign in, or out.
 func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t)
+	s := nodetest.NewServiceWithAccounts(t)
 	s.Start(t)
 	foreign := http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}
 	for _, path := range []string{"/v2/login/anonymous", "/v2/login"} {
@@ -189,7 +189,7 @@ func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
 		require.Equal(t, "invalid_token", got.Code(t), path)
 		require.Empty(t, got.Header.Get("Set-Cookie"))
 	}
-	me := nodetest.Bearer(s.Admin(t))
+	me := nodetest.Bearer(s.SignInAdmin(t))
 	require.Equal(t, "validation_failed", s.Call(t, "PATCH", "/v2/user", me, `{"photo":"/oidc/session/end"}`).Code(t))
 	picture := http.Header{"Cookie": {"access-token=" + strings.TrimPrefix(me.Get("Authorization"), "Bearer ")}, "Sec-Fetch-Dest": {"image"}}
 	got, err := s.Request(t.Context(), "GET", "/oidc/session/end", picture, "")
@@ -201,9 +201,9 @@ func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
 // A query cannot make the service compile more than it should.
 func TestAQueryHasBounds(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t)
+	s := nodetest.NewServiceWithAccounts(t)
 	s.Start(t)
-	me := nodetest.Bearer(s.Admin(t))
+	me := nodetest.Bearer(s.SignInAdmin(t))
 	for _, pattern := range []string{strings.Repeat("(.{1,1000})", 200), "(.{1,1000}){1,500}", "("} {
 		got := s.Get(t, "/v2/workspaces?name="+url.QueryEscape(pattern), me)
 		require.Equal(t, "invalid_parameter", got.Code(t))

@@ -20,7 +20,7 @@ import (
 // What is revoked on one node is refused by the next request on the other.
 func TestWhatIsRevokedIsRefusedOnEveryNode(t *testing.T) {
 	one, other := nodetest.StartPair(t)
-	admin := nodetest.Bearer(one.Admin(t))
+	admin := nodetest.Bearer(one.SignInAdmin(t))
 	one.SignUp(t, "ada@example.org")
 	id := one.Must(t, "POST", "/v2/workspaces", admin, `{"name":"Shop"}`)["id"].(string)
 
@@ -70,7 +70,7 @@ func TestWhatIsRevokedIsRefusedOnEveryNode(t *testing.T) {
 	known("/v2/me", admin)
 	one.Must(t, "DELETE", "/sys/jwks/"+kid, nodetest.AsInternal, "")
 	refused("/v2/me", admin, "invalid_token")
-	known("/v2/me", nodetest.Bearer(other.Admin(t)))
+	known("/v2/me", nodetest.Bearer(other.SignInAdmin(t)))
 }
 
 func signingKey(t *testing.T, s *nodetest.Service) string {
@@ -96,7 +96,7 @@ func TestNobodyIsRefusedWhileKeysRotate(t *testing.T) {
 	}
 	one, other := nodetest.StartPair(t, "MAX_CONCURRENT_REQUESTS=1000")
 	nodes := []*nodetest.Service{one, other}
-	old := one.Admin(t)
+	old := one.SignInAdmin(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var sent, refused atomic.Int64
 	var asking sync.WaitGroup
@@ -153,7 +153,7 @@ func TestNobodyIsRefusedWhileKeysRotate(t *testing.T) {
 // The first start makes the super admins and tells their passwords once, to the
 // operator and not to the log.
 func TestTheFirstStartMakesTheSuperAdmins(t *testing.T) {
-	s := nodetest.NewIdentified(t, "SUPER_ADMIN_EMAILS=Root@Example.org,second@example.org", "MFA_FORCE_LOCAL=no")
+	s := nodetest.NewServiceWithAccounts(t, "SUPER_ADMIN_EMAILS=Root@Example.org,second@example.org", "MFA_FORCE_LOCAL=no")
 	s.Start(t)
 	require.Equal(t, "superAdmin", s.Get(t, "/v2/me", nodetest.Bearer(s.Login(t, "root@example.org", nodetest.AdminPassword)["token"].(string))).JSON(t)["role"])
 	require.Equal(t, "superAdmin", s.Get(t, "/v2/me", nodetest.Bearer(s.Login(t, "SECOND@example.org", nodetest.AdminPassword)["token"].(string))).JSON(t)["role"])
@@ -169,9 +169,9 @@ func TestTheFirstStartMakesTheSuperAdmins(t *testing.T) {
 }
 
 func TestReadinessKnowsTheKeys(t *testing.T) {
-	s := nodetest.NewIdentified(t, "READINESS_CACHE_TTL_MS=0")
+	s := nodetest.NewServiceWithAccounts(t, "READINESS_CACHE_TTL_MS=0")
 	s.Start(t)
-	token := s.Admin(t)
+	token := s.SignInAdmin(t)
 	report := s.Get(t, "/v2/readiness", nodetest.Bearer(token))
 	require.Equal(t, http.StatusOK, report.StatusCode, "%s", report.Body)
 	for _, module := range []string{`"module":"jwks","driver":"http"`, `"module":"permissions","driver":"badger"`, `"module":"keys","driver":"file"`} {
@@ -185,9 +185,9 @@ func TestReadinessKnowsTheKeys(t *testing.T) {
 func TestAMasterKeyIsReplaced(t *testing.T) {
 	const oldKey = `{"kid":"k1","key":"` + nodetest.MasterKey + `"%s}`
 	const newKey = `{"kid":"k2","key":"7d1b0f4a9c3e86d25f70ab94c1e83d6620f5b7493ae8d1c05b62f9470e8ca3d4","active":true}`
-	s := nodetest.NewIdentified(t, "SECRETS_MASTER_KEYS=["+fmt.Sprintf(oldKey, `,"active":true`)+"]")
+	s := nodetest.NewServiceWithAccounts(t, "SECRETS_MASTER_KEYS=["+fmt.Sprintf(oldKey, `,"active":true`)+"]")
 	s.Start(t)
-	me := nodetest.Bearer(s.Admin(t))
+	me := nodetest.Bearer(s.SignInAdmin(t))
 	setup := s.Must(t, "POST", "/v2/user/mfa", me, `{"method":"totp","currentPassword":"`+nodetest.AdminPassword+`"}`)
 	secret := setup["secret"].(string)
 	code, err := totp.GenerateCode(secret, time.Now())

@@ -45,9 +45,9 @@ type caller struct {
 // The places of a workspace route.
 var places = []string{"own", "other", "platform", "deleted", "unknown"}
 
-// isNowhere tells that there is no workspace in a place: one that was deleted can
+// isMissingWorkspace tells that there is no workspace in a place: one that was deleted can
 // be told from one that never was by its owners, who bring it back, and nobody else.
-func isNowhere(place string) bool { return place == "deleted" || place == "unknown" }
+func isMissingWorkspace(place string) bool { return place == "deleted" || place == "unknown" }
 
 // TestAuthorizationMatrix asks every route of the table as every kind of caller
 // in every place, holds each answer against a model of the contract, and the
@@ -56,7 +56,7 @@ func isNowhere(place string) bool { return place == "deleted" || place == "unkno
 func TestAuthorizationMatrix(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+nodetest.AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000", "PAGES_HOST=.pages.test")
-	s.Known = nil
+	s.Authenticator = nil
 	s.Start(t)
 	m := newMatrix(t, s)
 	page := m.page(t)
@@ -181,7 +181,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if strings.Contains(rt.Path, "{pageId}") && !c.super {
 		return domain.CodeWorkspaceDenied // nobody's page
 	}
-	if (strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet || strings.HasSuffix(rt.Path, "/pages/preview")) && !isNowhere(place) {
+	if (strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet || strings.HasSuffix(rt.Path, "/pages/preview")) && !isMissingWorkspace(place) {
 		return admitted // a page may be shared with whoever has no other right: TestPages asks as strangers
 	}
 	return inside(c, action, place)
@@ -227,7 +227,7 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 		held = append(held, c.actions...)
 	}
 	switch {
-	case isNowhere(place) && (c.super || len(held) > 0) && action.Action != "execute":
+	case isMissingWorkspace(place) && (c.super || len(held) > 0) && action.Action != "execute":
 		return domain.CodeNotFound
 	case c.super, place == "", holds(held, action), ofEveryone(action, place): // without a place the handler decides, once it knows one
 		return admitted
@@ -242,7 +242,7 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 // ofEveryone tells whether rules without a role give a right in a new workspace.
 func ofEveryone(a gateway.Action, place string) bool {
 	if place != "own" && place != "other" {
-		return isNowhere(place) && a.Action == "execute" // they find no endpoint there
+		return isMissingWorkspace(place) && a.Action == "execute" // they find no endpoint there
 	}
 	return a.Action == "create" && a.Subject == "events" || a.Action == "execute"
 }
@@ -303,7 +303,7 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 	code := domain.Code(got.Code(t))
 	details, _ := got.JSON(t)["details"].(map[string]any)
 	within := details["resource"] == "event" || details["resource"] == "run" || details["endpoint"] != nil
-	if code == domain.CodeNotFound && (!isNowhere(place) || rt.Permission == gateway.Public || within) {
+	if code == domain.CodeNotFound && (!isMissingWorkspace(place) || rt.Permission == gateway.Public || within) {
 		return admitted // what is not found had to be looked for
 	}
 	return code

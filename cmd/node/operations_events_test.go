@@ -35,7 +35,7 @@ func (s *shop) tune(t *testing.T, path string, h http.Header) io.ReadCloser {
 func later(stream io.ReadCloser) <-chan []nodetest.Frame {
 	all := make(chan []nodetest.Frame, 1)
 	go func() {
-		frames, _ := nodetest.Listen(stream, 0)
+		frames, _ := nodetest.ReadFrames(stream, 0)
 		all <- frames
 	}()
 	return all
@@ -57,7 +57,7 @@ func TestAnOperationIsFollowed(t *testing.T) {
 	<-begun
 	at := s.path + "/operations/" + h.ID() + "/events"
 
-	first, text := nodetest.Listen(s.tune(t, at, s.who["rita"]), 2)
+	first, text := nodetest.ReadFrames(s.tune(t, at, s.who["rita"]), 2)
 	require.True(t, strings.HasPrefix(text, "retry: 2000\n\n"), text)
 	require.Equal(t, []string{"workspaces.operations.started", "workspaces.versions.progress"}, types(first))
 	require.Contains(t, first[0].Data, `"kind":"pull"`)
@@ -78,10 +78,10 @@ func TestAnOperationIsFollowed(t *testing.T) {
 	require.Equal(t, whole[2:], <-resumed, "neither a gap nor a repetition")
 
 	wait(t, h)
-	replayed, _ := nodetest.Listen(s.tune(t, at, s.who["rita"]), 0)
+	replayed, _ := nodetest.ReadFrames(s.tune(t, at, s.who["rita"]), 0)
 	require.Equal(t, whole, replayed, "also when it has ended")
 	again.Set("Last-Event-ID", whole[len(whole)-1].ID)
-	nothing, _ := nodetest.Listen(s.tune(t, at, again), 0)
+	nothing, _ := nodetest.ReadFrames(s.tune(t, at, again), 0)
 	require.Empty(t, nothing)
 
 	again.Set("Last-Event-ID", "soon")

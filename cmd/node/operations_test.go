@@ -31,8 +31,8 @@ type shop struct {
 
 func newShop(t *testing.T, env ...string) *shop {
 	t.Helper()
-	s := &shop{Service: nodetest.NewIdentified(t, env...).Start(t)}
-	s.who, s.ids = s.Members(t, "ada", "eve", "rita", "stranger")
+	s := &shop{Service: nodetest.NewServiceWithAccounts(t, env...).Start(t)}
+	s.who, s.ids = s.NewUsers(t, "ada", "eve", "rita", "stranger")
 	s.id = s.Must(t, "POST", "/v2/workspaces", s.who["ada"], `{"name":"Shop"}`)["id"].(string)
 	s.path = "/v2/workspaces/" + s.id
 	s.Must(t, "POST", s.path+"/permissions", s.who["ada"], fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, s.ids["eve"]))
@@ -197,7 +197,7 @@ func TestWhatANodeLeavesBehindIsSettledByTheNext(t *testing.T) {
 	s.Start(t)
 	got := s.Must(t, "GET", s.path+"/operations/"+h.ID(), s.who["ada"], "")
 	require.Equal(t, "interrupted", got["error"].(map[string]any)["details"].(map[string]any)["reason"])
-	require.Equal(t, []string{"workspaces.locked", "workspaces.unlocked"}, s.Facts(t, s.id)[3:])
+	require.Equal(t, []string{"workspaces.locked", "workspaces.unlocked"}, s.EventTypes(t, s.id)[3:])
 
 	begun = make(chan struct{})
 	h = s.begin(t, "ada", unsettled, func(ctx context.Context, _ *operations.Run) (any, error) {
@@ -209,7 +209,7 @@ func TestWhatANodeLeavesBehindIsSettledByTheNext(t *testing.T) {
 	s.Stop(t)
 	require.NoError(t, s.Open(t))
 	require.Eventually(t, func() bool {
-		facts := s.Facts(t, s.id)
+		facts := s.EventTypes(t, s.id)
 		return facts[len(facts)-1] == "workspaces.unlocked"
 	}, time.Minute, 20*time.Millisecond)
 	op, err := s.Node.Operations().Get(t.Context(), s.id, h.ID())
@@ -227,11 +227,11 @@ func TestTheLockOfAKilledNodeIsGoneSoon(t *testing.T) {
 	begun, ready := make(chan struct{}), make(chan struct{})
 	h := s.begin(t, "ada", unsettled, held(begun, ready))
 	<-begun
-	heir := nodetest.NewIdentified(t, keys)
+	heir := nodetest.NewServiceWithAccounts(t, keys)
 	require.NoError(t, os.CopyFS(heir.Dir, os.DirFS(s.Dir)), "what a crash would leave")
 	heir.Start(t)
 	require.Eventually(t, func() bool {
-		facts := heir.Facts(t, s.id)
+		facts := heir.EventTypes(t, s.id)
 		return facts[len(facts)-1] == "workspaces.unlocked"
 	}, time.Minute, 50*time.Millisecond)
 	op, err := heir.Node.Operations().Get(t.Context(), s.id, h.ID())

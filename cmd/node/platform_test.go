@@ -31,13 +31,13 @@ func TestPlatformRepositories(t *testing.T) {
 	t.Parallel()
 	server, disk := gittest.New(t), t.TempDir()
 	repo := server.Repo("envs.git")
-	s := nodetest.NewIdentified(t, platformSettings(t, repo.URL, server.CA, disk)...).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	slug, _ := p.Does(t, 200, "GET", p.Path, "").JSON(t)["slug"].(string)
+	s := nodetest.NewServiceWithAccounts(t, platformSettings(t, repo.URL, server.CA, disk)...).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	slug, _ := p.Do(t, 200, "GET", p.Path, "").JSON(t)["slug"].(string)
 	var shown []byte
 	does := func(status int, method, path, body string) nodetest.Answer {
 		t.Helper()
-		got := p.Does(t, status, method, p.Path+path, body)
+		got := p.Do(t, status, method, p.Path+path, body)
 		shown = append(shown, got.Body...)
 		return got
 	}
@@ -56,15 +56,15 @@ func TestPlatformRepositories(t *testing.T) {
 		does(200, "GET", path, "")
 	}
 
-	editor := p.As(s.Person(t, "editor"))
-	p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
-	editor.Refuses(t, 403, "permission_denied", "POST", p.Path+"/repositories/main/test", "")
-	editor.Does(t, 201, "POST", p.Path+"/versions", `{"name":"e1","repository":{"id":"disk"}}`)
+	editor := p.As(s.NewUser(t, "editor"))
+	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+	editor.RequireRefusal(t, 403, "permission_denied", "POST", p.Path+"/repositories/main/test", "")
+	editor.Do(t, 201, "POST", p.Path+"/versions", `{"name":"e1","repository":{"id":"disk"}}`)
 	s.Stop(t)
 
 	types := map[string]int{}
 	for _, log := range domain.Logs() {
-		for _, ev := range nodetest.Stored(t, s.Dir, log) {
+		for _, ev := range nodetest.StoredEvents(t, s.Dir, log) {
 			whole, err := json.Marshal(ev)
 			require.NoError(t, err)
 			require.NotContains(t, string(whole), gittest.Password)

@@ -14,7 +14,7 @@ import (
 // Profiles are apart from the API, on this machine only, and for the holder of the internal
 // key.
 func TestProfilesAreForTheHolderOfTheInternalKey(t *testing.T) {
-	s := nodetest.NewIdentified(t, "PPROF_ADDR=127.0.0.1:0").Start(t)
+	s := nodetest.NewServiceWithAccounts(t, "PPROF_ADDR=127.0.0.1:0").Start(t)
 	base := "http://" + s.Node.Profiles().String()
 	get := func(path string, header ...string) (status int, body string) {
 		t.Helper()
@@ -37,7 +37,7 @@ func TestProfilesAreForTheHolderOfTheInternalKey(t *testing.T) {
 		status, body = get(path, "x-svc-api-key", "wrong")
 		require.Equal(t, 401, status, path)
 		require.JSONEq(t, `{"error":"invalid_credentials","message":"this is not the internal API key"}`, body)
-		status, _ = get(path, "Authorization", "Bearer "+s.Admin(t))
+		status, _ = get(path, "Authorization", "Bearer "+s.SignInAdmin(t))
 		require.Equal(t, 401, status, "a super admin is not enough")
 	}
 	status, body := get("/debug/pprof/", "x-svc-api-key", nodetest.InternalKey)

@@ -18,15 +18,15 @@ import (
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7f3a9c"
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	editor, admin, stranger := p.As(s.Person(t, "editor")), p.As(nodetest.Bearer(s.Admin(t))), p.As(s.Person(t, "stranger"))
-	p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	editor, admin, stranger := p.As(s.NewUser(t, "editor")), p.As(nodetest.Bearer(s.SignInAdmin(t))), p.As(s.NewUser(t, "stranger"))
+	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
 	all := p.Path + "/security/secrets"
 	var shown strings.Builder
-	does := func(who nodetest.Place, status int, method, path, body string, headers ...string) nodetest.Answer {
+	does := func(who nodetest.Workspace, status int, method, path, body string, headers ...string) nodetest.Answer {
 		t.Helper()
-		got := who.Does(t, status, method, path, body, headers...)
+		got := who.Do(t, status, method, path, body, headers...)
 		shown.Write(got.Body)
 		return got
 	}
@@ -82,19 +82,19 @@ func TestSecrets(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, canary+"-4", text)
 		require.JSONEq(t, `{"name":"third"}`, string(does(p, 200, "DELETE", all+"/third", "").Body))
-		require.Equal(t, "secret", p.Refuses(t, 404, "resource_not_found", "DELETE", all+"/third", "")["resource"])
+		require.Equal(t, "secret", p.RequireRefusal(t, 404, "resource_not_found", "DELETE", all+"/third", "")["resource"])
 	})
 	for _, path := range []string{p.Path, p.Path + "/config", p.Path + "/security", "/v2/workspaces", "/sys/config"} {
 		does(admin, 200, "GET", path, "")
 	}
-	shown.Write(s.SendAs(t, "GET", p.Path, "", http.Header{"Authorization": admin.Me["Authorization"], "Accept": {nodetest.YAMLType}}, "").Body)
-	nodetest.RequireUntold(t, "an answer", shown.String(), "CANARY")
+	shown.Write(s.SendAs(t, "GET", p.Path, "", http.Header{"Authorization": admin.Auth["Authorization"], "Accept": {nodetest.YAMLType}}, "").Body)
+	nodetest.RequireNoSecretIn(t, "an answer", shown.String(), "CANARY")
 	s.Stop(t)
 
 	var told []string
 	var events strings.Builder
 	for _, log := range domain.Logs() {
-		for _, ev := range nodetest.Stored(t, s.Dir, log) {
+		for _, ev := range nodetest.StoredEvents(t, s.Dir, log) {
 			whole, err := json.Marshal(ev)
 			require.NoError(t, err)
 			events.Write(whole)
@@ -109,8 +109,8 @@ func TestSecrets(t *testing.T) {
 		`{"created":["api","db.pass"],"updated":[],"deleted":[]}`, `{"created":["svc_limit"],"updated":[],"deleted":[]}`,
 		`{"created":["third"],"updated":["api"],"deleted":["db.pass"]}`, `{"created":[],"updated":[],"deleted":["third"]}`,
 	}, canonical(t, told))
-	nodetest.RequireUntold(t, "an event", events.String(), "CANARY")
-	nodetest.RequireUntold(t, "the log", s.Log.String(), "CANARY")
+	nodetest.RequireNoSecretIn(t, "an event", events.String(), "CANARY")
+	nodetest.RequireNoSecretIn(t, "the log", s.Log.String(), "CANARY")
 	nodetest.RequireNoSecret(t, s.Dir, canary)
 }
 

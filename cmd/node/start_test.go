@@ -48,7 +48,7 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.KnownLeak)
 			s := nodetest.NewService(t, test.env...)
 			err := s.TryOpen(t)
 			require.Error(t, err)
@@ -94,7 +94,7 @@ func TestHTTPSIsServedDirectly(t *testing.T) {
 	require.Equal(t, 2, got.ProtoMajor)
 	require.Equal(t, "max-age=31536000", got.Header.Get("Strict-Transport-Security"))
 	require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"))
-	s.Create(t, "over TLS")
+	s.CreateWorkspace(t, "over TLS")
 	report := s.Get(t, "/v2/readiness", nodetest.AsInternal)
 	require.Equal(t, http.StatusOK, report.StatusCode, "%s", report.Body)
 

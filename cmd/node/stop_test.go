@@ -36,10 +36,10 @@ func inFlight(t *testing.T, s *nodetest.Service, user string) <-chan error {
 }
 
 func TestAShutdownLetsRequestsFinish(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.KnownLeak)
 	s := nodetest.NewService(t).Start(t)
-	id, _ := s.Create(t, "kept")
-	ts := nodetest.Hold(t, "slow")
+	id, _ := s.CreateWorkspace(t, "kept")
+	ts := nodetest.HoldRequests(t, "slow")
 	outcome := inFlight(t, s, "slow")
 	<-ts.Entered
 
@@ -69,7 +69,7 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 	require.Equal(t, "kept", s.Get(t, "/v2/workspaces/"+id, nodetest.As("root")).JSON(t)["name"])
 	s.Stop(t)
 	var names []string
-	for _, ev := range nodetest.Stored(t, s.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(t, s.Dir, domain.State) {
 		if created, ok := ev.Data.(workspace.Created); ok {
 			names = append(names, created.Workspace.Settings.Name)
 		}
@@ -78,9 +78,9 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 }
 
 func TestARequestThatOutlivesTheGracePeriodIsCutOff(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.KnownLeak)
 	s := nodetest.NewService(t, "SHUTDOWN_GRACE_SECONDS=0").Start(t)
-	ts := nodetest.Hold(t, "stuck")
+	ts := nodetest.HoldRequests(t, "stuck")
 	outcome := inFlight(t, s, "stuck")
 	<-ts.Entered
 	s.Stop(t)
@@ -90,7 +90,7 @@ func TestARequestThatOutlivesTheGracePeriodIsCutOff(t *testing.T) {
 }
 
 func TestANodeThatNeverServedClosesToo(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.KnownLeak)
 	s := nodetest.NewService(t)
 	require.NoError(t, s.Open(t))
 	require.NoError(t, s.Node.Close(t.Context()))

@@ -19,7 +19,7 @@ import (
 
 func TestTheSystemEndpoints(t *testing.T) {
 	s := nodetest.NewService(t).Start(t)
-	id, _ := s.Create(t, "seen in metrics")
+	id, _ := s.CreateWorkspace(t, "seen in metrics")
 	s.Get(t, "/v2/workspaces/"+id, nodetest.As("root"))
 
 	t.Run("the index names the service", func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 // The disk is called low by asking for more than it can have.
 func TestALowDiskStopsWritesUntilThereIsSpace(t *testing.T) {
 	s := nodetest.NewService(t, "READINESS_CACHE_TTL_MS=0", "PUBLISH_TIMEOUT_MS=600000").Start(t) // longer than anybody here waits for an answer
-	id, _ := s.Create(t, "before")
+	id, _ := s.CreateWorkspace(t, "before")
 	s.Await(t, "/v2/readiness", http.StatusOK)
 
 	s.Reload(t, "DISK_MIN_FREE_MB=1048576")
@@ -228,7 +228,7 @@ func TestALowDiskStopsWritesUntilThereIsSpace(t *testing.T) {
 
 	s.Reload(t, "DISK_MIN_FREE_MB=1")
 	s.Await(t, "/readyz", http.StatusOK)
-	s.Create(t, "after")
+	s.CreateWorkspace(t, "after")
 	require.Equal(t, http.StatusOK, s.Get(t, "/v2/readiness", nodetest.AsInternal).StatusCode)
 }
 

@@ -54,7 +54,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	c := newCollector(t)
 	s := nodetest.NewService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_SERVICE_NAME=svc-under-test",
 		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment=testing").Start(t)
-	id, _ := s.Create(t, "traced")
+	id, _ := s.CreateWorkspace(t, "traced")
 	got := s.Call(t, http.MethodPatch, "/v2/workspaces/"+id, nodetest.As("root", "Traceparent", "00-"+traceID+"-"+spanID+"-01"), `{"name":"again"}`)
 	require.Equal(t, http.StatusOK, got.StatusCode)
 	answered := strings.Split(got.Header.Get("Traceparent"), "-")
@@ -73,7 +73,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	require.False(t, bytes.Contains(c.bodies, []byte("/v2/workspaces/"+id)), "spans are named by the template")
 	require.False(t, bytes.Contains(c.bodies, []byte(nodetest.TokenOf("root"))))
 
-	state := nodetest.Stored(t, s.Dir, domain.State)
+	state := nodetest.StoredEvents(t, s.Dir, domain.State)
 	require.Equal(t, traceID, state[len(state)-1].Meta.TraceID, "events belong to the trace too")
 }
 
@@ -91,7 +91,7 @@ func TestALostCollectorDisturbsNobody(t *testing.T) {
 	s := nodetest.NewService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_SAMPLER=always_on").Start(t)
 	require.Equal(t, http.StatusOK, s.Get(t, "/", nil).StatusCode)
 	c.Close()
-	s.Create(t, "untraced")
+	s.CreateWorkspace(t, "untraced")
 	s.Stop(t)
 }
 

@@ -125,7 +125,7 @@ func violations(sources map[string]string) []string {
 			all = append(all, err.Error())
 			continue
 		}
-		for _, rule := range []func(*source) []string{place, inits, imports, purity} {
+		for _, rule := range []func(*source) []string{checkPlacement, inits, imports, purity} {
 			all = append(all, rule(f)...)
 		}
 	}
@@ -157,21 +157,21 @@ func parseSource(name, text string) (*source, error) {
 	}, nil
 }
 
-func (s *source) complain(pos token.Pos, format string, args ...any) []string {
+func (s *source) violation(pos token.Pos, format string, args ...any) []string {
 	return []string{fmt.Sprintf("%s:%d: ", s.name, s.set.Position(pos).Line) + fmt.Sprintf(format, args...)}
 }
 
-// place checks that a file is where files may be.
-func place(s *source) (all []string) {
+// checkPlacement checks that a file is where files may be.
+func checkPlacement(s *source) (all []string) {
 	if _, known := mayImport[s.room]; !known {
-		all = append(all, s.complain(s.file.Package, "there is no room called %s", s.room)...)
+		all = append(all, s.violation(s.file.Package, "there is no room called %s", s.room)...)
 	}
 	if path.Dir(s.name) == "http" {
-		all = append(all, s.complain(s.file.Package, "http holds sub-packages only, so that http means net/http")...)
+		all = append(all, s.violation(s.file.Package, "http holds sub-packages only, so that http means net/http")...)
 	}
 	for dir := range strings.SplitSeq(path.Dir(s.name), "/") {
 		if slices.Contains(noFolders, dir) {
-			all = append(all, s.complain(s.file.Package, "a folder called %s says nothing", dir)...)
+			all = append(all, s.violation(s.file.Package, "a folder called %s says nothing", dir)...)
 		}
 	}
 	return all
@@ -181,7 +181,7 @@ func place(s *source) (all []string) {
 func inits(s *source) (all []string) {
 	for _, decl := range s.file.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-			all = append(all, s.complain(fn.Pos(), "no init functions: tables are explicit")...)
+			all = append(all, s.violation(fn.Pos(), "no init functions: tables are explicit")...)
 		}
 	}
 	return all
@@ -195,18 +195,18 @@ func imports(s *source) (all []string) {
 	for _, spec := range s.file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			all = append(all, s.complain(spec.Pos(), "import %s: %v", spec.Path.Value, err)...)
+			all = append(all, s.violation(spec.Pos(), "import %s: %v", spec.Path.Value, err)...)
 			continue
 		}
-		if why := forbidden(s.room, imported); why != "" && !within(imported)(doors[path.Dir(s.name)]) {
-			all = append(all, s.complain(spec.Pos(), "%s must not import %s: %s", s.room, imported, why)...)
+		if why := forbiddenImport(s.room, imported); why != "" && !within(imported)(doors[path.Dir(s.name)]) {
+			all = append(all, s.violation(spec.Pos(), "%s must not import %s: %s", s.room, imported, why)...)
 		}
 	}
 	return all
 }
 
-// forbidden returns why a room must not import a package, or "".
-func forbidden(room, imported string) string {
+// forbiddenImport returns why a room must not import a package, or "".
+func forbiddenImport(room, imported string) string {
 	if inside, ours := strings.CutPrefix(imported, module); ours {
 		to, _, _ := strings.Cut(inside, "/")
 		if to != room && !slices.Contains(strings.Fields(mayImport[room]), to) {
@@ -245,7 +245,7 @@ func purity(s *source) (all []string) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == clock && slices.Contains(clockCalls, sel.Sel.Name) {
-				all = append(all, s.complain(sel.Pos(), "domain reads no clock: time.%s arrives as a field of the command", sel.Sel.Name)...)
+				all = append(all, s.violation(sel.Pos(), "domain reads no clock: time.%s arrives as a field of the command", sel.Sel.Name)...)
 			}
 		}
 		return true

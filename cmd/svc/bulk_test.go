@@ -13,10 +13,10 @@ import (
 
 // newPlatform starts a service with a platform repository in a directory, and three
 // workspaces of the group base.
-func newPlatform(t *testing.T) (d *desk, dir string) {
+func newPlatform(t *testing.T) (d *remoteUser, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	d = newDesk(t, "WORKSPACE_GROUPS=base=core", "WORKSPACES_STORAGE_GIT_PLATFORM_main_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_main_DIRPATH="+dir).signIn(t)
+	d = newRemoteUser(t, "WORKSPACE_GROUPS=base=core", "WORKSPACES_STORAGE_GIT_PLATFORM_main_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_main_DIRPATH="+dir).signIn(t)
 	for _, slug := range []string{"billing", "mailer", "stock"} {
 		d.workspace(t, slug, `,"labels":["core"]`)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	got := p.run(t, "version")
 	require.Equal(t, "svc dev  "+runtime.Version()+"\n", got.out)
 	require.Zero(t, got.code)
@@ -25,7 +25,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestConfigShowsWhatIsInForce(t *testing.T) {
-	p := newPlace(t, "SMTP_HOST=mail.example.com", "SMTP_USER=svc", "SMTP_PASS="+smtpPass, "EMAIL_FROM=svc@example.com",
+	p := newCLIEnv(t, "SMTP_HOST=mail.example.com", "SMTP_USER=svc", "SMTP_PASS="+smtpPass, "EMAIL_FROM=svc@example.com",
 		"WORKSPACES_STORAGE_GIT_PLATFORM_main_URL=https://user:"+smtpPass+"@git.example.com/x.git")
 	got := p.run(t, "config")
 	require.Zero(t, got.code)
@@ -58,7 +58,7 @@ func TestConfigShowsWhatIsInForce(t *testing.T) {
 }
 
 func TestConfigCheckValidatesAndStartsNothing(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	got := p.run(t, "config", "--check")
 	require.Equal(t, outcome{}, got)
 	require.NoDirExists(t, p.dir)
@@ -72,7 +72,7 @@ func TestConfigCheckValidatesAndStartsNothing(t *testing.T) {
 
 // Every fault is told at once, and each on a line of its own.
 func TestBadSettingsAreAllTold(t *testing.T) {
-	p := newPlace(t, "PORT=high", "LOG_LEVEL=loud", "STREAM_REPLICAS=2", "TLS_CERT_FILE=/cert.pem", "API_URL=nowhere",
+	p := newCLIEnv(t, "PORT=high", "LOG_LEVEL=loud", "STREAM_REPLICAS=2", "TLS_CERT_FILE=/cert.pem", "API_URL=nowhere",
 		"NATS_CLUSTER_LISTEN=127.0.0.1", "INTERNAL_API_KEY=short-"+smtpPass)
 	for _, args := range [][]string{{"config"}, {"config", "--check"}, {"serve"}, {"verify"}, {"rebuild"}, {"healthcheck"}} {
 		got := p.run(t, args...)
@@ -89,7 +89,7 @@ func TestBadSettingsAreAllTold(t *testing.T) {
 }
 
 func TestWhatIsNotUnderstoodIsToldInOneLine(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	for _, test := range []struct {
 		args []string
 		want string
@@ -114,7 +114,7 @@ func TestWhatIsNotUnderstoodIsToldInOneLine(t *testing.T) {
 }
 
 func TestHelpNamesEveryCommand(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
 		got := p.run(t, args...)
 		require.Zero(t, got.code)
@@ -127,7 +127,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 
 // The script is what bash itself understands, and completes by asking svc.
 func TestCompletionForBash(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	script := p.run(t, "completion", "bash")
 	require.Zero(t, script.code)
 	file := filepath.Join(t.TempDir(), "svc.bash")

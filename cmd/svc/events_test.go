@@ -33,13 +33,13 @@ func events(t *testing.T, text string) (all []printed) {
 }
 
 // describe changes the description of a workspace, which is an event.
-func (d *desk) describe(t *testing.T, id string, n int) {
+func (d *remoteUser) describe(t *testing.T, id string, n int) {
 	t.Helper()
 	d.call(t, "PATCH", "/workspaces/"+id, d.tok, fmt.Sprintf(`{"description":"edition %d"}`, n))
 }
 
 func TestEventsAreTailed(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	shop, mail := d.workspace(t, "shop"), d.workspace(t, "mail")
 	d.describe(t, shop, 1)
 	d.describe(t, mail, 1)
@@ -63,9 +63,9 @@ func TestEventsAreTailed(t *testing.T) {
 }
 
 // tailing starts a command as a process of its own, with the token of the desk.
-func (d *desk) tailing(t *testing.T, args ...string) *childProcess {
+func (d *remoteUser) tailing(t *testing.T, args ...string) *childProcess {
 	t.Helper()
-	pr := d.place.program(append([]string{"events", "tail"}, args...)...)
+	pr := d.cliEnv.program(append([]string{"events", "tail"}, args...)...)
 	pr.cmd.Env = append(pr.cmd.Env, "SVC_URL="+d.url(), "SVC_TOKEN="+d.profiles(t)["default"].Token)
 	require.NoError(t, pr.cmd.Start())
 	t.Cleanup(func() { _ = pr.cmd.Process.Kill() })
@@ -80,7 +80,7 @@ func (pr *childProcess) prints(t *testing.T, n int) {
 
 // The service is killed twice meanwhile: nothing is missing, nothing is there twice.
 func TestATailSurvivesTheService(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	service := d.running
 	shop := d.workspace(t, "shop")
 	d.describe(t, shop, 0)
@@ -112,7 +112,7 @@ func TestATailSurvivesTheService(t *testing.T) {
 
 // What happens from now on: the first line is of what came after the command.
 func TestATailBeginsNow(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	shop := d.workspace(t, "shop")
 	d.describe(t, shop, 0)
 	for _, args := range [][]string{{"--workspace", "shop"}, {"--type", "workspaces.*"}} {
@@ -133,7 +133,7 @@ func TestATailBeginsNow(t *testing.T) {
 }
 
 func TestBadCommandLinesOfTail(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	for line, want := range map[string]string{
 		"shop":             "takes no arguments",
 		"--from yesterday": "--from is now, a time ago",

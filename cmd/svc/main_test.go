@@ -39,16 +39,16 @@ const (
 	smtpPass    = "Zq8-mail-password"
 )
 
-// place is where commands run: a data directory, a port and settings.
-type place struct {
+// cliEnv is where commands run: a data directory, a port and settings.
+type cliEnv struct {
 	dir  string
 	port int
 	env  []string
 }
 
-func newPlace(t *testing.T, env ...string) *place {
+func newCLIEnv(t *testing.T, env ...string) *cliEnv {
 	t.Helper()
-	p := &place{dir: filepath.Join(t.TempDir(), "data"), port: livetest.Ports(1)[0]}
+	p := &cliEnv{dir: filepath.Join(t.TempDir(), "data"), port: livetest.Ports(1)[0]}
 	p.env = append([]string{
 		"DATA_DIR=" + p.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", p.port), "NODE_NAME=n1", "LOG_FORMAT=json", "DISK_MIN_FREE_MB=1",
 		"BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "INTERNAL_API_KEY=" + internalKey,
@@ -65,7 +65,7 @@ type outcome struct {
 }
 
 // run runs a command in this process, as main does.
-func (p *place) run(t *testing.T, args ...string) outcome {
+func (p *cliEnv) run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, log bytes.Buffer
 	err := run(t.Context(), args, environment{source: settings.Source{Environ: p.env, Hostname: "test"}, out: &out, log: &log})
@@ -94,15 +94,15 @@ func lines(text string) []string { return strings.Split(strings.TrimSuffix(text,
 
 // childProcess is svc as a process of its own.
 type childProcess struct {
-	*place
+	*cliEnv
 	cmd *exec.Cmd
 	out *livetest.Lines // what is for the terminal
 	log *livetest.Lines
 }
 
 // program prepares svc as a process.
-func (p *place) program(args ...string) *childProcess {
-	pr := &childProcess{place: p, cmd: exec.Command(os.Args[0], args...), out: new(livetest.Lines), log: new(livetest.Lines)}
+func (p *cliEnv) program(args ...string) *childProcess {
+	pr := &childProcess{cliEnv: p, cmd: exec.Command(os.Args[0], args...), out: new(livetest.Lines), log: new(livetest.Lines)}
 	pr.cmd.Env = append([]string{programVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
 	pr.cmd.Stdout, pr.cmd.Stderr = pr.out, pr.log
 	pr.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -110,14 +110,14 @@ func (p *place) program(args ...string) *childProcess {
 }
 
 // serve starts the service as a process and waits until it is ready.
-func (p *place) serve(t *testing.T) *childProcess {
+func (p *cliEnv) serve(t *testing.T) *childProcess {
 	t.Helper()
 	pr := p.launch(t)
 	p.awaitReady(t)
 	return pr
 }
 
-func (p *place) launch(t *testing.T) *childProcess {
+func (p *cliEnv) launch(t *testing.T) *childProcess {
 	t.Helper()
 	pr := p.program("serve")
 	require.NoError(t, pr.cmd.Start())
@@ -132,7 +132,7 @@ func (p *place) launch(t *testing.T) *childProcess {
 	return pr
 }
 
-func (p *place) awaitReady(t *testing.T) {
+func (p *cliEnv) awaitReady(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		status, _, err := p.get(t.Context(), "/readyz")
@@ -152,8 +152,8 @@ func (pr *childProcess) signal(t *testing.T, s os.Signal) int {
 	return 0
 }
 
-// says waits until the log of the process has a text.
-func (pr *childProcess) says(t *testing.T, text string) {
+// awaitLog waits until the log of the process has a text.
+func (pr *childProcess) awaitLog(t *testing.T, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(pr.log.String(), text) }, time.Minute, 5*time.Millisecond, "%q must be logged", text)
 }
@@ -161,7 +161,7 @@ func (pr *childProcess) says(t *testing.T, text string) {
 var plainHTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 
 // get asks the service, with the internal key where one is needed.
-func (p *place) get(ctx context.Context, path string) (status int, body string, err error) {
+func (p *cliEnv) get(ctx context.Context, path string) (status int, body string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path), http.NoBody)
 	if err != nil {
 		return 0, "", err

@@ -37,13 +37,13 @@ func subscribe(t *testing.T, address, file, subject string) (*nats.Conn, <-chan 
 
 func TestProgramsAreLetInAndShutOut(t *testing.T) {
 	address := freeAddress(t)
-	d := newDesk(t, "NATS_LISTEN="+address)
+	d := newRemoteUser(t, "NATS_LISTEN="+address)
 	shop := d.workspace(t, "shop")
 	dir := t.TempDir()
 	onHost, fromAfar := filepath.Join(dir, "board.creds"), filepath.Join(dir, "afar.creds")
 
 	t.Log("on the host, with its internal key")
-	got := d.place.run(t, "nats", "user", "add", "--all", "--out", onHost)
+	got := d.cliEnv.run(t, "nats", "user", "add", "--all", "--out", onHost)
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `^nu_[0-9a-f]{16} \(board\) may watch: workspaces all, types all, until: for ever\ncredentials: `+onHost+`   \(they are nowhere else\)\n$`, got.out)
 	info, err := os.Stat(onHost)
@@ -77,7 +77,7 @@ func TestProgramsAreLetInAndShutOut(t *testing.T) {
 	require.Equal(t, made.ID+" is shut out\n", d.must(t, "nats", "user", "remove", made.ID))
 	require.Eventually(t, nc.IsClosed, 20*time.Second, time.Millisecond)
 	require.Contains(t, d.fails(t, 1, "nats", "user", "remove", made.ID), "there is no such NATS user (resource_not_found)")
-	require.Len(t, lines(d.place.run(t, "nats", "user", "list", "--local").out), 2)
+	require.Len(t, lines(d.cliEnv.run(t, "nats", "user", "list", "--local").out), 2)
 
 	t.Log("a file that is there is not replaced by accident")
 	before, err := os.ReadFile(onHost)
@@ -94,7 +94,7 @@ func TestProgramsAreLetInAndShutOut(t *testing.T) {
 }
 
 func TestBadCommandLinesOfNATS(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	out := filepath.Join(t.TempDir(), "x.creds")
 	for line, want := range map[string]string{
 		"add":                                   "svc nats user add needs --out, and --workspace or --all",

@@ -21,9 +21,9 @@ import (
 
 const adminPassword = "correct horse battery staple"
 
-// desk is somebody at a terminal, and the service that they call.
-type desk struct {
-	*place
+// remoteUser is somebody at a terminal, and the service that they call.
+type remoteUser struct {
+	*cliEnv
 	home string
 	env  []string
 	tok  string // of a session of the super admin, for what there is no command
@@ -31,21 +31,21 @@ type desk struct {
 	running *childProcess // the service
 }
 
-// newDesk starts a service and sits somebody down who is not signed in yet.
-func newDesk(t *testing.T, env ...string) *desk {
+// newRemoteUser starts a service and sits somebody down who is not signed in yet.
+func newRemoteUser(t *testing.T, env ...string) *remoteUser {
 	t.Helper()
-	p := newPlace(t, append([]string{"ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes", "JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes"}, env...)...)
-	d := &desk{place: p, home: t.TempDir(), running: p.serve(t)}
+	p := newCLIEnv(t, append([]string{"ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes", "JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes"}, env...)...)
+	d := &remoteUser{cliEnv: p, home: t.TempDir(), running: p.serve(t)}
 	d.tok = d.call(t, "POST", "/login", "", `{"email":"admin@localhost","password":"`+adminPassword+`"}`)["token"].(string)
 	return d
 }
 
-func (d *desk) url() string { return fmt.Sprintf("http://127.0.0.1:%d", d.port) }
+func (d *remoteUser) url() string { return fmt.Sprintf("http://127.0.0.1:%d", d.port) }
 
-func (d *desk) file() string { return filepath.Join(d.home, "svc", "profiles.json") }
+func (d *remoteUser) file() string { return filepath.Join(d.home, "svc", "profiles.json") }
 
 // call sends a request that succeeds.
-func (d *desk) call(t *testing.T, method, path, token, body string) (got map[string]any) {
+func (d *remoteUser) call(t *testing.T, method, path, token, body string) (got map[string]any) {
 	t.Helper()
 	text := d.send(t, method, path, token, body)
 	require.NoError(t, json.Unmarshal(text, &got), "%s", text)
@@ -53,7 +53,7 @@ func (d *desk) call(t *testing.T, method, path, token, body string) (got map[str
 }
 
 // send is call for answers that are no object.
-func (d *desk) send(t *testing.T, method, path, token, body string) []byte {
+func (d *remoteUser) send(t *testing.T, method, path, token, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, d.url()+"/v2"+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -71,13 +71,13 @@ func (d *desk) send(t *testing.T, method, path, token, body string) []byte {
 }
 
 // world is the world of a command at this desk.
-func (d *desk) world(in io.Reader, out, log io.Writer) environment {
+func (d *remoteUser) world(in io.Reader, out, log io.Writer) environment {
 	environ := append([]string{"XDG_CONFIG_HOME=" + d.home}, d.env...)
 	return environment{source: settings.Source{Environ: environ, Hostname: "desk"}, in: in, out: out, log: log}
 }
 
 // types runs a command with something on its standard input.
-func (d *desk) types(t *testing.T, in string, args ...string) outcome {
+func (d *remoteUser) types(t *testing.T, in string, args ...string) outcome {
 	t.Helper()
 	var out, log bytes.Buffer
 	err := run(t.Context(), args, d.world(strings.NewReader(in), &out, &log))
@@ -85,7 +85,7 @@ func (d *desk) types(t *testing.T, in string, args ...string) outcome {
 }
 
 // ended is what a command left behind. No secret is in it.
-func (d *desk) ended(t *testing.T, err error, out, log *bytes.Buffer) outcome {
+func (d *remoteUser) ended(t *testing.T, err error, out, log *bytes.Buffer) outcome {
 	t.Helper()
 	got := outcome{out: out.String()}
 	if err != nil {
@@ -102,10 +102,13 @@ func (d *desk) ended(t *testing.T, err error, out, log *bytes.Buffer) outcome {
 	return got
 }
 
-func (d *desk) run(t *testing.T, args ...string) outcome { t.Helper(); return d.types(t, "", args...) }
+func (d *remoteUser) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return d.types(t, "", args...)
+}
 
 // must runs a command that succeeds, and returns what it printed.
-func (d *desk) must(t *testing.T, args ...string) string {
+func (d *remoteUser) must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := d.run(t, args...)
 	require.Zero(t, got.code, "%v: %s", args, got.err)
@@ -113,7 +116,7 @@ func (d *desk) must(t *testing.T, args ...string) string {
 }
 
 // fails runs a command that fails with a code, and returns what it said.
-func (d *desk) fails(t *testing.T, code int, args ...string) string {
+func (d *remoteUser) fails(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	got := d.run(t, args...)
 	require.Equal(t, code, got.code, "%v: %s%s", args, got.out, got.err)
@@ -121,7 +124,7 @@ func (d *desk) fails(t *testing.T, code int, args ...string) string {
 }
 
 // signIn signs the super admin in.
-func (d *desk) signIn(t *testing.T) *desk {
+func (d *remoteUser) signIn(t *testing.T) *remoteUser {
 	t.Helper()
 	got := d.types(t, adminPassword+"\n", "login", "--url", d.url(), "--email", "admin@localhost")
 	require.Zero(t, got.code, got.err)
@@ -129,12 +132,12 @@ func (d *desk) signIn(t *testing.T) *desk {
 }
 
 // workspace makes one and returns its id.
-func (d *desk) workspace(t *testing.T, slug string, more ...string) string {
+func (d *remoteUser) workspace(t *testing.T, slug string, more ...string) string {
 	t.Helper()
 	return d.call(t, "POST", "/workspaces", d.tok, fmt.Sprintf(`{"name":%q,"slug":%q%s}`, slug, slug, strings.Join(more, "")))["id"].(string)
 }
 
-func (d *desk) profiles(t *testing.T) client.Profiles {
+func (d *remoteUser) profiles(t *testing.T) client.Profiles {
 	t.Helper()
 	all, err := client.ReadProfiles(d.file())
 	require.NoError(t, err)
@@ -142,7 +145,7 @@ func (d *desk) profiles(t *testing.T) client.Profiles {
 }
 
 func TestSigningInAndOut(t *testing.T) {
-	d := newDesk(t)
+	d := newRemoteUser(t)
 	require.Contains(t, d.fails(t, 1, "status", "shop"), "svc: there is no profile default: sign in with `svc login`, or set SVC_URL and SVC_TOKEN")
 	require.Equal(t, "there are no profiles: sign in with `svc login`\n", d.must(t, "login", "--list"))
 
@@ -197,17 +200,17 @@ func TestSigningInAndOut(t *testing.T) {
 }
 
 // tokens are the ids of the access tokens of the super admin.
-func (d *desk) tokens(t *testing.T) []string { return d.ids(t, "/user/accessTokens") }
+func (d *remoteUser) tokens(t *testing.T) []string { return d.ids(t, "/user/accessTokens") }
 
 // sessions lists a word for each session of the super admin.
-func (d *desk) sessions(t *testing.T) (all []string) {
+func (d *remoteUser) sessions(t *testing.T) (all []string) {
 	for range d.ids(t, "/user/sessions") {
 		all = append(all, "session")
 	}
 	return all
 }
 
-func (d *desk) ids(t *testing.T, path string) (ids []string) {
+func (d *remoteUser) ids(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	c := &client.Client{URL: d.url(), Token: d.tok}
 	var all []struct{ ID string }
@@ -219,7 +222,7 @@ func (d *desk) ids(t *testing.T, path string) (ids []string) {
 }
 
 func TestSigningInWithASecondFactor(t *testing.T) {
-	d := newDesk(t)
+	d := newRemoteUser(t)
 	d.call(t, "POST", "/signup", "", `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"L"}`)
 	token := d.call(t, "POST", "/login", "", `{"email":"ada@example.org","password":"long enough"}`)["token"].(string)
 	secret := d.call(t, "POST", "/user/mfa", token, `{"method":"totp","currentPassword":"long enough"}`)["secret"].(string)
@@ -238,7 +241,7 @@ func TestSigningInWithASecondFactor(t *testing.T) {
 }
 
 func TestWhatTheEnvironmentSaysGoesFirst(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	d.workspace(t, "shop")
 	p := d.profiles(t)["default"]
 	for _, test := range []struct {
@@ -272,7 +275,7 @@ func TestWhatTheEnvironmentSaysGoesFirst(t *testing.T) {
 }
 
 func TestATokenThatIsNoLongerGood(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	made, err := (&client.Client{URL: d.url(), Token: d.tok}).MakeToken(t.Context(), "short", time.Now().Add(2*time.Second))
 	require.NoError(t, err)
 	d.env = []string{"SVC_URL=" + d.url(), "SVC_TOKEN=" + made.Token}
@@ -290,7 +293,7 @@ func TestATokenThatIsNoLongerGood(t *testing.T) {
 }
 
 func TestBadCommandLinesOfTheClient(t *testing.T) {
-	d := &desk{place: newPlace(t), home: t.TempDir()}
+	d := &remoteUser{cliEnv: newCLIEnv(t), home: t.TempDir()}
 	for line, want := range map[string]string{
 		"push":                       "svc push takes a workspace, by its id or slug",
 		"push a b":                   "svc push takes a workspace",
@@ -324,7 +327,7 @@ func TestBadCommandLinesOfTheClient(t *testing.T) {
 }
 
 func TestAServiceThatIsNone(t *testing.T) {
-	d := &desk{place: newPlace(t), home: t.TempDir()}
+	d := &remoteUser{cliEnv: newCLIEnv(t), home: t.TempDir()}
 	require.Contains(t, d.fails(t, 1, "login", "--url", d.url(), "--email", "a@b.c", "--token", "t"), "svc: the service at "+d.url()+" does not answer: dial tcp")
 	require.NoFileExists(t, d.file())
 }

@@ -20,25 +20,25 @@ func rewrite(t *testing.T, path, text string) {
 func TestSIGHUPAppliesLiveSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "svc.env")
 	rewrite(t, file, "LOG_LEVEL=warn\nSHUTDOWN_GRACE_SECONDS=20\n")
-	p := newPlace(t, "CONFIG_FILE="+file)
+	p := newCLIEnv(t, "CONFIG_FILE="+file)
 	pr := p.serve(t)
 	require.NotContains(t, pr.log.String(), `"msg":"serving"`, "warn is in force")
 
 	rewrite(t, file, "LOG_LEVEL=info\nSHUTDOWN_GRACE_SECONDS=10\n")
 	require.NoError(t, pr.cmd.Process.Signal(syscall.SIGHUP))
-	pr.says(t, `"settings reloaded","changed":["LOG_LEVEL"],"needRestart":["SHUTDOWN_GRACE_SECONDS"]`)
+	pr.awaitLog(t, `"settings reloaded","changed":["LOG_LEVEL"],"needRestart":["SHUTDOWN_GRACE_SECONDS"]`)
 	status, body, err := p.get(t.Context(), "/sys/config")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	require.Regexp(t, `"name":"LOG_LEVEL","value":"info","source":"config-file"`, body)
 	require.Regexp(t, `"name":"SHUTDOWN_GRACE_SECONDS","value":"20"`, body)
-	pr.says(t, `"path":"/sys/config"`)
+	pr.awaitLog(t, `"path":"/sys/config"`)
 
 	rewrite(t, file, "LOG_LEVEL=loud\nGATEWAY_REQUEST_TIMEOUT_SECONDS=-7\n")
 	require.NoError(t, pr.cmd.Process.Signal(syscall.SIGHUP))
-	pr.says(t, "settings not reloaded: the old ones stay in force")
-	pr.says(t, `LOG_LEVEL: got \"loud\"`)
-	pr.says(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS")
+	pr.awaitLog(t, "settings not reloaded: the old ones stay in force")
+	pr.awaitLog(t, `LOG_LEVEL: got \"loud\"`)
+	pr.awaitLog(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS")
 	_, body, err = p.get(t.Context(), "/sys/config")
 	require.NoError(t, err)
 	require.Regexp(t, `"name":"LOG_LEVEL","value":"info"`, body)
@@ -47,18 +47,18 @@ func TestSIGHUPAppliesLiveSettings(t *testing.T) {
 
 // A hangup that comes too early neither ends the service nor is forgotten.
 func TestSIGHUPDuringTheStart(t *testing.T) {
-	p := newPlace(t, "INTERNAL_API_KEY=", "SECRETS_MASTER_KEYS=")
+	p := newCLIEnv(t, "INTERNAL_API_KEY=", "SECRETS_MASTER_KEYS=")
 	pr := p.launch(t)
-	pr.says(t, "a key lies in the data directory") // told before the log is opened
+	pr.awaitLog(t, "a key lies in the data directory") // told before the log is opened
 	require.NoError(t, pr.cmd.Process.Signal(syscall.SIGHUP))
 	p.awaitReady(t)
-	pr.says(t, "settings reloaded")
+	pr.awaitLog(t, "settings reloaded")
 	require.Zero(t, pr.signal(t, syscall.SIGTERM))
 }
 
 func TestSignalsEndTheServiceInGoodOrder(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		p := newPlace(t)
+		p := newCLIEnv(t)
 		pr := p.serve(t)
 		require.Zero(t, pr.signal(t, s), s.String())
 		require.Contains(t, pr.log.String(), `"msg":"stopped"`)
@@ -71,7 +71,7 @@ func TestSignalsEndTheServiceInGoodOrder(t *testing.T) {
 }
 
 func TestAKilledServiceStartsAgain(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	p.fill(t, 50)
 	for range 3 {
 		pr := p.serve(t)
@@ -104,7 +104,7 @@ func TestExitCodesOfTheProcess(t *testing.T) {
 		{[]string{"healthcheck"}, "", 1, "svc: not healthy:"},
 		{[]string{"serve"}, "DATA_DIR=/proc/svc", 1, "svc: the data directory cannot be made"},
 	} {
-		pr := newPlace(t, test.env).program(test.args...)
+		pr := newCLIEnv(t, test.env).program(test.args...)
 		err := pr.cmd.Run()
 		require.Equal(t, test.code, pr.cmd.ProcessState.ExitCode(), "%v: %v", test.args, err)
 		require.Contains(t, pr.out.String()+pr.log.String(), test.want)
@@ -115,7 +115,7 @@ func TestExitCodesOfTheProcess(t *testing.T) {
 // Keys that were made at the first start are the same after the next, and only
 // their place is told.
 func TestKeysAreMadeOnceAndNeverTold(t *testing.T) {
-	p := newPlace(t, "INTERNAL_API_KEY=", "SECRETS_MASTER_KEYS=")
+	p := newCLIEnv(t, "INTERNAL_API_KEY=", "SECRETS_MASTER_KEYS=")
 	for range 2 {
 		pr := p.serve(t)
 		require.Contains(t, pr.log.String(), filepath.Join(p.dir, "keys", "internal-api-key"))

@@ -68,7 +68,7 @@ func echoes(t *testing.T, s *screen) bool {
 }
 
 func TestAPasswordIsNotShownOnATerminal(t *testing.T) {
-	d := newDesk(t)
+	d := newRemoteUser(t)
 	s := newScreen(t)
 	done := make(chan error, 1)
 	go func() { done <- run(t.Context(), []string{"login", "--url", d.url()}, d.world(s.tty, s.tty, s.tty)) }()

@@ -26,7 +26,7 @@ import (
 )
 
 // fill appends n workspaces to the log of a service that is not running.
-func (p *place) fill(t *testing.T, n int) {
+func (p *cliEnv) fill(t *testing.T, n int) {
 	t.Helper()
 	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: filepath.Join(p.dir, "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func (p *place) fill(t *testing.T, n int) {
 }
 
 func TestHealthcheck(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	stopped := p.run(t, "healthcheck")
 	require.Equal(t, 1, stopped.code)
 	require.Len(t, lines(stopped.err), 1)
@@ -68,7 +68,7 @@ func TestHealthcheckBelievesOnlyAYes(t *testing.T) {
 		fmt.Fprintln(w, `{"status":"error"}`)
 	}))
 	defer service.Close()
-	p := newPlace(t, "INTERNAL_API_URL="+service.URL+"/v2")
+	p := newCLIEnv(t, "INTERNAL_API_URL="+service.URL+"/v2")
 	got := p.run(t, "healthcheck")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, `503 Service Unavailable: {"status":"error"}`)
@@ -76,7 +76,7 @@ func TestHealthcheckBelievesOnlyAYes(t *testing.T) {
 }
 
 func TestUpkeepWithoutAService(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	p.fill(t, 20)
 	got := p.run(t, "rebuild")
 	require.Zero(t, got.code, got.err)
@@ -97,7 +97,7 @@ func TestUpkeepWithoutAService(t *testing.T) {
 }
 
 func TestUpkeepAsksTheServiceThatRuns(t *testing.T) {
-	p := newPlace(t)
+	p := newCLIEnv(t)
 	p.fill(t, 20)
 	pr := p.serve(t)
 	got := p.run(t, "rebuild")
@@ -109,12 +109,12 @@ func TestUpkeepAsksTheServiceThatRuns(t *testing.T) {
 	status, _, err := p.get(t.Context(), "/readyz")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
-	pr.says(t, "/sys/readmodels/verify")
+	pr.awaitLog(t, "/sys/readmodels/verify")
 
 	second := p.run(t, "serve")
 	require.Equal(t, 1, second.code)
 	require.Contains(t, lines(second.err)[len(lines(second.err))-1], fmt.Sprintf("port %d is in use", p.port))
-	elsewhere := newPlace(t, "DATA_DIR="+p.dir)
+	elsewhere := newCLIEnv(t, "DATA_DIR="+p.dir)
 	second = elsewhere.run(t, "serve")
 	require.Equal(t, 1, second.code)
 	require.Contains(t, second.err, fmt.Sprintf("svc: the data directory is in use: %s is held by process %d", p.dir, pr.cmd.Process.Pid))
@@ -123,7 +123,7 @@ func TestUpkeepAsksTheServiceThatRuns(t *testing.T) {
 	require.Equal(t, 1, lost.code)
 	require.Contains(t, lost.err, "INTERNAL_API_URL")
 
-	wrong := newPlace(t, "DATA_DIR="+p.dir, fmt.Sprintf("PORT=%d", p.port), "INTERNAL_API_KEY=x9Wn4YcRk2MdTv7Bg5LqZs8HjPa3FeUt")
+	wrong := newCLIEnv(t, "DATA_DIR="+p.dir, fmt.Sprintf("PORT=%d", p.port), "INTERNAL_API_KEY=x9Wn4YcRk2MdTv7Bg5LqZs8HjPa3FeUt")
 	refused := wrong.run(t, "verify")
 	require.Equal(t, 1, refused.code)
 	require.Contains(t, refused.err, "401")
@@ -132,7 +132,7 @@ func TestUpkeepAsksTheServiceThatRuns(t *testing.T) {
 
 // flip changes one letter of a stored name: what was acknowledged is not what
 // is there any more.
-func (p *place) flip(t *testing.T, text string) {
+func (p *cliEnv) flip(t *testing.T, text string) {
 	t.Helper()
 	blocks, err := filepath.Glob(filepath.Join(p.dir, "log", "jetstream", "$G", "streams", "STATE", "msgs", "*.blk"))
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestVerifySaysWhatIsWrong(t *testing.T) {
 		"after a crash": {true, "log STATE     10 events, 1 to 10, 0 gaps\n", "STATE ends at 10 and was on disk up to 20"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
+			p := newCLIEnv(t)
 			p.fill(t, 20)
 			require.Zero(t, p.run(t, "verify").code)
 			p.flip(t, "name of w00010")
@@ -186,7 +186,7 @@ func TestVerifySaysWhatIsWrong(t *testing.T) {
 func TestUpkeepOfAnUnusableDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	p := newPlace(t, "DATA_DIR="+file)
+	p := newCLIEnv(t, "DATA_DIR="+file)
 	for _, command := range []string{"verify", "rebuild", "serve"} {
 		got := p.run(t, command)
 		require.Equal(t, 1, got.code)
@@ -200,7 +200,7 @@ func TestServeOnABusyPort(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	p := newPlace(t, fmt.Sprintf("PORT=%d", port))
+	p := newCLIEnv(t, fmt.Sprintf("PORT=%d", port))
 	got := p.run(t, "serve")
 	require.Equal(t, 1, got.code)
 	require.Equal(t, fmt.Sprintf("svc: port %d is in use: stop what listens there, or set PORT\n", port), got.err)

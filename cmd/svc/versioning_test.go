@@ -22,14 +22,14 @@ import (
 
 // shop is a workspace with a repository.
 type shop struct {
-	*desk
+	*remoteUser
 	id   string
 	repo *gittest.Repo
 }
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{desk: newDesk(t).signIn(t)}
+	s := &shop{remoteUser: newRemoteUser(t).signIn(t)}
 	server := gittest.New(t)
 	s.repo = server.Repo("shop.git")
 	s.id = s.workspace(t, "web-shop")
@@ -145,7 +145,7 @@ func TestAConflictIsTold(t *testing.T) {
 
 // Somebody else holds the lock: they are named as far as the caller may know.
 func TestWhoHoldsTheLockIsNamed(t *testing.T) {
-	d := newDesk(t).signIn(t)
+	d := newRemoteUser(t).signIn(t)
 	ada := d.call(t, "POST", "/signup", "", `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"Lovelace"}`)["id"].(string)
 	token := d.call(t, "POST", "/login", "", `{"email":"ada@example.org","password":"long enough"}`)["token"].(string)
 	id := d.call(t, "POST", "/workspaces", token, `{"name":"Shop","slug":"shop"}`)["id"].(string)
@@ -186,7 +186,7 @@ func newCutter(t *testing.T, to string, after int) *cutter {
 			if resp.Request.Header.Get("Last-Event-ID") != "" {
 				c.resumed.Add(1)
 			}
-			resp.Body = &severed{ReadCloser: resp.Body, left: after}
+			resp.Body = &truncatedBody{ReadCloser: resp.Body, left: after}
 		}
 		return nil
 	}
@@ -195,14 +195,14 @@ func newCutter(t *testing.T, to string, after int) *cutter {
 	return c
 }
 
-// severed is a body that ends too early.
-type severed struct {
+// truncatedBody is a body that ends too early.
+type truncatedBody struct {
 	io.ReadCloser
 	left int
 }
 
 // Read implements io.Reader.
-func (s *severed) Read(b []byte) (int, error) {
+func (s *truncatedBody) Read(b []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -233,7 +233,7 @@ func TestLeavingAnOperation(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var out, log bytes.Buffer
 	gone := make(chan error, 1)
-	told := &noticing{Writer: &log, text: "push: ", seen: leave}
+	told := &notifyingWriter{Writer: &log, text: "push: ", seen: leave}
 	go func() {
 		gone <- run(ctx, []string{"push", "web-shop", "--repository", "origin", "--name", "v1"}, s.world(strings.NewReader(""), &out, told))
 	}()
@@ -255,15 +255,15 @@ func TestLeavingAnOperation(t *testing.T) {
 	require.Contains(t, s.must(t, "follow", "web-shop", id, "--json"), `"name": "v1"`)
 }
 
-// noticing calls seen when a text is written.
-type noticing struct {
+// notifyingWriter calls seen when a text is written.
+type notifyingWriter struct {
 	io.Writer
 	text string
 	seen func()
 }
 
 // Write implements io.Writer.
-func (n *noticing) Write(b []byte) (int, error) {
+func (n *notifyingWriter) Write(b []byte) (int, error) {
 	if strings.Contains(string(b), n.text) {
 		n.seen()
 	}
@@ -279,7 +279,7 @@ func TestLeavingBeforeTheAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer service.Close()
-	d := &desk{place: newPlace(t), home: t.TempDir(), env: []string{"SVC_URL=" + service.URL, "SVC_TOKEN=x"}}
+	d := &remoteUser{cliEnv: newCLIEnv(t), home: t.TempDir(), env: []string{"SVC_URL=" + service.URL, "SVC_TOKEN=x"}}
 	var out, log bytes.Buffer
 	got := d.ended(t, run(ctx, []string{"bulk", "push", "--group", "base"}, d.world(strings.NewReader(""), &out, &log)), &out, &log)
 	require.Equal(t, 1, got.code)

@@ -18,8 +18,8 @@ import (
 	"svc/projections"
 )
 
-// opens reports whether an access token is known.
-func (h *fixture) opens(token string) bool {
+// isTokenKnown reports whether an access token is known.
+func (h *fixture) isTokenKnown(token string) bool {
 	h.t.Helper()
 	require.NoError(h.t, h.models.Fresh(h.ctx()))
 	var ok bool
@@ -42,7 +42,7 @@ func TestAccessTokens(t *testing.T) {
 	require.Regexp(t, `^at:[0-9a-f]{24}[A-Za-z0-9_-]{43}$`, first.Token)
 	require.Regexp(t, `^tok_[0-9a-f]{24}$`, first.ID)
 	require.Equal(t, ada.ID, first.UserID)
-	require.True(t, h.opens(first.Token))
+	require.True(t, h.isTokenKnown(first.Token))
 	second, err := h.CreateAccessToken(h.ctx(), in, "ci", h.later())
 	require.NoError(t, err)
 	for _, bad := range []string{"", "soon", "2030-01-01", h.now().Add(-time.Second).Format(time.RFC3339)} {
@@ -59,11 +59,11 @@ func TestAccessTokens(t *testing.T) {
 	id, err := h.DeleteAccessToken(h.ctx(), ada.ID, first.Token)
 	require.NoError(t, err)
 	require.Equal(t, first.ID, id)
-	require.False(t, h.opens(first.Token))
+	require.False(t, h.isTokenKnown(first.Token))
 	id, err = h.DeleteAccessToken(h.ctx(), ada.ID, second.ID)
 	require.NoError(t, err)
 	require.Equal(t, second.ID, id)
-	require.False(t, h.opens(second.Token))
+	require.False(t, h.isTokenKnown(second.Token))
 }
 
 func TestARepeatedRequestShowsTheSameAccessToken(t *testing.T) {
@@ -90,10 +90,10 @@ func TestPasswordsAreChangedByWhoKnowsThem(t *testing.T) {
 	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
 	refused(t, h.ChangePassword(h.ctx(), in, "wrong", newPassword), domain.CodeInvalidCredentials, "")
 	refused(t, h.ChangePassword(h.ctx(), in, password, "short"), domain.CodeValidation, "")
-	require.True(t, h.alive(other))
+	require.True(t, h.isSessionValid(other))
 	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
-	require.True(t, h.alive(in))
-	require.False(t, h.alive(other))
+	require.True(t, h.isSessionValid(in))
+	require.False(t, h.isSessionValid(other))
 	h.enter(ada.Email, newPassword, "")
 	_, err := h.login(ada.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
@@ -108,8 +108,8 @@ func TestNoSessionSlipsThroughAPasswordChange(t *testing.T) {
 	h.meanwhile = func() { between = h.enter(ada.Email, password, "") }
 	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
 	require.NotEmpty(t, between.ID)
-	require.False(t, h.alive(between), "it was opened with the old password")
-	require.True(t, h.alive(in))
+	require.False(t, h.isSessionValid(between), "it was opened with the old password")
+	require.True(t, h.isSessionValid(in))
 }
 
 func TestAHalfDonePasswordChangeLeavesNothingOpen(t *testing.T) {
@@ -124,14 +124,14 @@ func TestAHalfDonePasswordChangeLeavesNothingOpen(t *testing.T) {
 		return changed && !now
 	}
 	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
-	require.False(t, h.alive(other))
+	require.False(t, h.isSessionValid(other))
 
 	h.counted.refuse = nil
 	other = h.enter(ada.Email, newPassword, "")
 	h.counted.refuse = func(ev domain.Event) bool { _, ended := ev.(session.Ended); return ended }
 	require.Error(t, h.ChangePassword(h.ctx(), in, newPassword, password))
 	h.counted.refuse = nil
-	require.True(t, h.alive(other))
+	require.True(t, h.isSessionValid(other))
 	h.enter(ada.Email, newPassword, "") // nothing was changed: it can be tried again
 }
 
@@ -163,7 +163,7 @@ func TestAnAccountChangesItself(t *testing.T) {
 
 	refused(t, h.DeleteSelf(h.ctx(), in, "wrong"), domain.CodeInvalidCredentials, "")
 	require.NoError(t, h.DeleteSelf(h.ctx(), in, password))
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	_, err = h.PatchSelf(h.ctx(), in, accounts.Patch{FirstName: new("Eve")})
 	refused(t, err, domain.CodeNotFound, "")
 }
@@ -179,7 +179,7 @@ func TestASuperAdminChangesAnybody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, user.MFANone, got.MFA)
 	require.Equal(t, []string{"staff"}, got.Groups)
-	require.True(t, h.alive(in))
+	require.True(t, h.isSessionValid(in))
 
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{MFA: new("totp")})
 	refused(t, err, domain.CodeValidation, "")
@@ -189,22 +189,22 @@ func TestASuperAdminChangesAnybody(t *testing.T) {
 	refused(t, err, domain.CodeValidation, "")
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Password: new(newPassword), Status: new(user.Status("gone"))})
 	refused(t, err, domain.CodeValidation, "")
-	require.True(t, h.alive(in), "a change that is refused ends nothing")
+	require.True(t, h.isSessionValid(in), "a change that is refused ends nothing")
 	_, err = h.Patch(h.ctx(), root, "0123", accounts.Patch{Password: new(newPassword)})
 	refused(t, err, domain.CodeNotFound, "")
 
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Password: new(newPassword)})
 	require.NoError(t, err)
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	in, other := h.enter(ada.Email, newPassword, ""), h.enter(ada.Email, newPassword, "")
 	_, err = h.Patch(h.ctx(), accounts.Actor{UserID: ada.ID, SessionID: in.ID, Super: true}, ada.ID, accounts.Patch{Password: new(password)})
 	require.NoError(t, err)
-	require.True(t, h.alive(in))
-	require.False(t, h.alive(other))
+	require.True(t, h.isSessionValid(in))
+	require.False(t, h.isSessionValid(other))
 
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Status: new(user.Deactivated)})
 	require.NoError(t, err)
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	refused(t, h.DeleteUser(h.ctx(), "0123"), domain.CodeNotFound, "")
 	require.NoError(t, h.DeleteUser(h.ctx(), ada.ID))
 	refused(t, h.DeleteUser(h.ctx(), ada.ID), domain.CodeNotFound, "")
@@ -219,11 +219,11 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, live, 2)
 	require.NoError(t, h.EndSession(h.ctx(), ada.ID, other.ID))
-	require.False(t, h.alive(other))
+	require.False(t, h.isSessionValid(other))
 	refused(t, h.EndSession(h.ctx(), ada.ID, other.ID), domain.CodeNotFound, "")
 	refused(t, h.EndSession(h.ctx(), "somebody else", in.ID), domain.CodeNotFound, "")
 	require.NoError(t, h.EndSessions(h.ctx(), ada.ID))
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 }
 
 func TestSomebodyIsInvited(t *testing.T) {
@@ -248,7 +248,7 @@ func TestSomebodyIsInvited(t *testing.T) {
 	refused(t, err, domain.CodeValidation, "")
 	_, err = h.Invite(h.ctx(), accounts.Invitation{})
 	refused(t, err, domain.CodeValidation, "")
-	h.settled()
+	h.awaitBackground()
 	require.Empty(t, h.mails)
 }
 
@@ -318,7 +318,7 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, claimed.Password, "whoever signed up may have been somebody else")
 	require.True(t, h.isSuper(root.ID))
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	_, err = h.login(root.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
 	in = h.enter(root.Email, claimed.Password, "")
@@ -326,10 +326,10 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	again, err := h.Claim(h.ctx(), root.Email, false)
 	require.NoError(t, err)
 	require.Empty(t, again.Password)
-	require.True(t, h.alive(in))
+	require.True(t, h.isSessionValid(in))
 	renewed, err := h.Claim(h.ctx(), root.Email, true)
 	require.NoError(t, err)
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	h.enter(root.Email, renewed.Password, "")
 
 	made, err := h.Claim(h.ctx(), "new@example.org", false)

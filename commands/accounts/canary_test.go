@@ -57,7 +57,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	claimed, err := h.Claim(h.ctx(), "bob@example.org", true)
 	require.NoError(t, err)
 	secrets["claimed password"] = claimed.Password
-	h.settled()
+	h.awaitBackground()
 
 	for _, log := range domain.Logs() {
 		for _, r := range h.recorded(log) {

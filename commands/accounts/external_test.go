@@ -12,14 +12,14 @@ import (
 	"svc/domain/user"
 )
 
-func acme(subject, email string) accounts.Identity {
+func acmeIdentity(subject, email string) accounts.Identity {
 	return accounts.Identity{Provider: "acme", Subject: subject, Email: email, EmailVerified: true, FirstName: "Ada", LastName: "Byron"}
 }
 
 func TestAProviderBringsAUser(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	in, err := h.LoginWith(h.ctx(), acme("a1", "Ada@Example.org"), accounts.Client{IP: "203.0.113.7", ClientID: "console"})
+	in, err := h.LoginWith(h.ctx(), acmeIdentity("a1", "Ada@Example.org"), accounts.Client{IP: "203.0.113.7", ClientID: "console"})
 	require.NoError(t, err)
 	s := h.state(in.UserID)
 	require.Equal(t, user.Validated, s.Status)
@@ -31,13 +31,13 @@ func TestAProviderBringsAUser(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "console", claims.ClientID)
 
-	again, err := h.LoginWith(h.ctx(), acme("a1", "ada@elsewhere.org"), accounts.Client{})
+	again, err := h.LoginWith(h.ctx(), acmeIdentity("a1", "ada@elsewhere.org"), accounts.Client{})
 	require.NoError(t, err)
 	require.Equal(t, in.UserID, again.UserID, "the subject counts, not the address")
-	other, err := h.LoginWith(h.ctx(), acme("a1/x", "bob@example.org"), accounts.Client{})
+	other, err := h.LoginWith(h.ctx(), acmeIdentity("a1/x", "bob@example.org"), accounts.Client{})
 	require.NoError(t, err)
 	require.NotEqual(t, in.UserID, other.UserID)
-	_, err = h.LoginWith(h.ctx(), acme("a2", "ada@example.org"), accounts.Client{})
+	_, err = h.LoginWith(h.ctx(), acmeIdentity("a2", "ada@example.org"), accounts.Client{})
 	refused(t, err, domain.CodePermissionDenied, "identity_conflict")
 }
 
@@ -45,7 +45,7 @@ func TestAnUnverifiedAddressIsNobodys(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
-	claim := acme("e1", ada.Email)
+	claim := acmeIdentity("e1", ada.Email)
 	claim.EmailVerified = false
 	in, err := h.LoginWith(h.ctx(), claim, accounts.Client{})
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestWhatAProviderTellsOfSomebodyMustFit(t *testing.T) {
 		_, err := h.LoginWith(h.ctx(), who, accounts.Client{})
 		refused(t, err, domain.CodeInternal, "")
 	}
-	_, err = h.LoginWith(h.ctx(), acme(strings.Repeat("x", 256), "a@b.c"), accounts.Client{})
+	_, err = h.LoginWith(h.ctx(), acmeIdentity(strings.Repeat("x", 256), "a@b.c"), accounts.Client{})
 	refused(t, err, domain.CodeValidation, "")
 }
 
@@ -82,16 +82,16 @@ func TestAVerifiedAddressLeadsToItsAccount(t *testing.T) {
 	_, token := h.mail(ada.Email)
 	require.NoError(t, h.Validate(h.ctx(), token))
 	before := h.enter(ada.Email, password, "")
-	in, err := h.LoginWith(h.ctx(), acme("a1", ada.Email), accounts.Client{})
+	in, err := h.LoginWith(h.ctx(), acmeIdentity("a1", ada.Email), accounts.Client{})
 	require.NoError(t, err)
 	require.Equal(t, ada.ID, in.UserID)
-	require.True(t, h.alive(before))
+	require.True(t, h.isSessionValid(before))
 	h.enter(ada.Email, password, "") // its password is its owner's
 
 	_, err = h.Patch(h.ctx(), accounts.Actor{Super: true}, ada.ID, accounts.Patch{Status: new(user.Deactivated)})
 	require.NoError(t, err)
 	for _, provider := range []string{"acme", "other"} {
-		who := acme("a1", ada.Email)
+		who := acmeIdentity("a1", ada.Email)
 		who.Provider = provider
 		_, err = h.LoginWith(h.ctx(), who, accounts.Client{})
 		refused(t, err, domain.CodeInvalidCredentials, "")
@@ -106,12 +106,12 @@ func TestAStrangerDoesNotWaitInAnAccount(t *testing.T) {
 	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	stranger := h.enter(ada.Email, password, "")
-	in, err := h.LoginWith(h.ctx(), acme("a1", ada.Email), accounts.Client{})
+	in, err := h.LoginWith(h.ctx(), acmeIdentity("a1", ada.Email), accounts.Client{})
 	require.NoError(t, err)
 	require.Equal(t, ada.ID, in.UserID)
 	require.False(t, in.Session.MFAPending)
-	require.True(t, h.alive(in.Session))
-	require.False(t, h.alive(stranger))
+	require.True(t, h.isSessionValid(in.Session))
+	require.False(t, h.isSessionValid(stranger))
 	_, err = h.login(ada.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
 }
@@ -120,7 +120,7 @@ func TestAPendingAccountIsValidWithItsOwner(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.signUp("ada@example.org")
-	in, err := h.LoginWith(h.ctx(), acme("a1", ada.Email), accounts.Client{})
+	in, err := h.LoginWith(h.ctx(), acmeIdentity("a1", ada.Email), accounts.Client{})
 	require.NoError(t, err)
 	require.Equal(t, ada.ID, in.UserID)
 	require.Equal(t, user.Validated, h.state(ada.ID).Status)
@@ -134,7 +134,7 @@ func TestOneIdentityIsOneUserOnAllNodes(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			in, err := nodes[i%2].LoginWith(h.ctx(), acme("a1", "ada@example.org"), accounts.Client{})
+			in, err := nodes[i%2].LoginWith(h.ctx(), acmeIdentity("a1", "ada@example.org"), accounts.Client{})
 			if err != nil {
 				t.Error(err)
 			}

@@ -240,8 +240,8 @@ func (h *fixture) state(id string) user.State {
 	return s
 }
 
-// alive reports whether a session lives, as every node must see it.
-func (h *fixture) alive(s sessions.Session) bool {
+// isSessionValid reports whether a session lives, as every node must see it.
+func (h *fixture) isSessionValid(s sessions.Session) bool {
 	h.t.Helper()
 	require.NoError(h.t, h.models.Fresh(h.ctx()))
 	_, ok, err := h.sessions.Get(h.ctx(), s.UserID, s.ID)
@@ -264,9 +264,9 @@ func (h *fixture) mail(to string) (m sentMail, token string) {
 	return m, token
 }
 
-// settled waits until everything in the background is done. Nothing more can be
+// awaitBackground waits until everything in the background is done. Nothing more can be
 // posted on this node.
-func (h *fixture) settled() {
+func (h *fixture) awaitBackground() {
 	h.t.Helper()
 	require.NoError(h.t, h.Close(h.ctx()))
 }

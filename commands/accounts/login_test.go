@@ -37,7 +37,7 @@ func TestSigningUpAndIn(t *testing.T) {
 	require.Equal(t, accounts.Scopes, claims.Scope)
 	require.NotEmpty(t, claims.ID)
 	require.Equal(t, in.Expires, claims.ExpiresAt)
-	require.True(t, h.alive(in.Session))
+	require.True(t, h.isSessionValid(in.Session))
 	require.False(t, in.Session.MFA || in.Session.MFAPending || in.Session.Anonymous)
 
 	long := h.enter("ada@example.org", password, "")
@@ -54,8 +54,8 @@ func TestSigningUpAndIn(t *testing.T) {
 
 	require.NoError(t, h.Logout(h.ctx(), in.Session))
 	require.NoError(t, h.Logout(h.ctx(), in.Session))
-	require.False(t, h.alive(in.Session))
-	require.True(t, h.alive(long))
+	require.False(t, h.isSessionValid(in.Session))
+	require.True(t, h.isSessionValid(long))
 }
 
 func TestAnAddressIsUsedOnce(t *testing.T) {
@@ -149,7 +149,7 @@ func TestARefusedLoginTellsNothing(t *testing.T) {
 		require.Equal(t, unknown, err, name)
 	}
 	require.Equal(t, 9, h.countEvents(domain.Activity, user.LoginFailed{}))
-	require.True(t, h.alive(h.enter(ada.Email, password, "")))
+	require.True(t, h.isSessionValid(h.enter(ada.Email, password, "")))
 }
 
 // What a refused login asks of the log does not depend on who was named.
@@ -262,6 +262,6 @@ func TestVisitors(t *testing.T) {
 	_, err = h.OfferMFA(h.ctx(), other.Session, "")
 	refused(t, err, domain.CodePermissionDenied, "")
 	require.NoError(t, h.DeleteSelf(h.ctx(), other.Session, ""))
-	require.False(t, h.alive(other.Session))
+	require.False(t, h.isSessionValid(other.Session))
 	require.False(t, h.state(other.UserID).Exists())
 }

@@ -37,7 +37,7 @@ func TestAnAddressIsConfirmedByMail(t *testing.T) {
 	require.NoError(t, h.RequestValidation(h.ctx(), ada.Email))
 	require.NoError(t, h.RequestValidation(h.ctx(), "nobody@example.org"))
 	refused(t, h.RequestValidation(h.ctx(), "nobody"), domain.CodeValidation, "")
-	h.settled()
+	h.awaitBackground()
 	require.Empty(t, h.mails, "who is confirmed gets no mail, nor does nobody")
 }
 
@@ -67,7 +67,7 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	require.NoError(t, h.Reset(h.ctx(), token, newPassword, "203.0.113.7"))
 	refused(t, h.Reset(h.ctx(), token, newPassword, ""), domain.CodeValidation, "")
 	refused(t, h.Reset(h.ctx(), other, newPassword, ""), domain.CodeValidation, "") // of the password before
-	require.False(t, h.alive(in))
+	require.False(t, h.isSessionValid(in))
 	require.True(t, h.state(ada.ID).Credentials.EmailProven)
 	_, err := h.login(ada.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
@@ -86,13 +86,13 @@ func TestAStrangerLosesWhatTheyPutOnAnAccount(t *testing.T) {
 	h.secondFactor(stranger)
 	token, err := h.CreateAccessToken(h.ctx(), stranger, "backdoor", h.now().Add(time.Hour).Format(time.RFC3339))
 	require.NoError(t, err)
-	require.True(t, h.opens(token.Token))
+	require.True(t, h.isTokenKnown(token.Token))
 
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	_, mailed := h.mail(ada.Email)
 	require.NoError(t, h.Reset(h.ctx(), mailed, newPassword, ""))
-	require.False(t, h.alive(stranger))
-	require.False(t, h.opens(token.Token))
+	require.False(t, h.isSessionValid(stranger))
+	require.False(t, h.isTokenKnown(token.Token))
 	h.enter(ada.Email, newPassword, "")
 }
 
@@ -137,7 +137,7 @@ func TestNobodyIsMailedWhoIsNotThere(t *testing.T) {
 		require.NoError(t, h.RequestValidation(h.ctx(), email))
 	}
 	refused(t, h.RequestReset(h.ctx(), "a@b@c", ""), domain.CodeValidation, "")
-	h.settled()
+	h.awaitBackground()
 	require.Empty(t, h.mails)
 	require.Equal(t, 3, h.countEvents(domain.Activity, user.PasswordResetRequested{}))
 }
@@ -150,7 +150,7 @@ func TestWithoutMailRequestsSucceedSilently(t *testing.T) {
 	ada := h.signUp("ada@example.org")
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	require.NoError(t, h.RequestValidation(h.ctx(), ada.Email))
-	h.settled()
+	h.awaitBackground()
 	require.Empty(t, h.log.String())
 	_, err := h.Invite(h.ctx(), accounts.Invitation{Email: "bob@example.org"})
 	refused(t, err, domain.CodeValidation, "")
@@ -167,15 +167,15 @@ func TestNoTokenIsLogged(t *testing.T) {
 	h.mailer = echo{}
 	h.Accounts = h.node()
 	h.signUp("ada@example.org")
-	h.settled()
+	h.awaitBackground()
 	require.Contains(t, h.log.String(), "a mail was not sent")
 	require.NotContains(t, h.log.String(), "token=")
 }
 
-// mute is a mail server that never answers. It tells who waits for it.
-type mute chan string
+// silentMailServer is a mail server that never answers. It tells who waits for it.
+type silentMailServer chan string
 
-func (m mute) Send(ctx context.Context, to, _, _ string) error {
+func (m silentMailServer) Send(ctx context.Context, to, _, _ string) error {
 	m <- to
 	<-ctx.Done()
 	return ctx.Err()
@@ -184,7 +184,7 @@ func (m mute) Send(ctx context.Context, to, _, _ string) error {
 func TestMailsThatCannotBeSentAreGivenUp(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, byMail)
-	server := make(mute, 10)
+	server := make(silentMailServer, 10)
 	h.mailer = server
 	h.Accounts = h.node()
 	for _, email := range []string{"ada@example.org", "bob@example.org"} {

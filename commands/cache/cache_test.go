@@ -10,24 +10,24 @@ import (
 	"svc/commands/cache"
 )
 
-type place struct{ row, column int }
+type cellKey struct{ row, column int }
 
 func TestWhatIsRememberedIsFound(t *testing.T) {
-	c := cache.New[place, error](10)
-	_, ok := c.Get(place{1, 2})
+	c := cache.New[cellKey, error](10)
+	_, ok := c.Get(cellKey{1, 2})
 	require.False(t, ok)
-	c.Set(place{1, 2}, nil)
-	value, ok := c.Get(place{1, 2})
+	c.Set(cellKey{1, 2}, nil)
+	value, ok := c.Get(cellKey{1, 2})
 	require.True(t, ok, "nothing is a value, too")
 	require.NoError(t, value)
-	c.Set(place{2, 1}, fmt.Errorf("wrong"))
-	c.Drop(place{1, 2})
-	_, ok = c.Get(place{1, 2})
+	c.Set(cellKey{2, 1}, fmt.Errorf("wrong"))
+	c.Drop(cellKey{1, 2})
+	_, ok = c.Get(cellKey{1, 2})
 	require.False(t, ok)
-	value, _ = c.Get(place{2, 1})
+	value, _ = c.Get(cellKey{2, 1})
 	require.EqualError(t, value, "wrong")
 	c.Clear()
-	_, ok = c.Get(place{2, 1})
+	_, ok = c.Get(cellKey{2, 1})
 	require.False(t, ok)
 }
 

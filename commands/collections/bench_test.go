@@ -21,7 +21,7 @@ const benchSchema = `{"collection":"c","properties":{"name":"string","mail":"str
 func BenchmarkCreate(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			_, n := alone(b)
+			_, n := openSingleNode(b)
 			n.call(b, "updateSchema", benchSchema)
 			var next atomic.Int64
 			b.SetParallelism(writers/2 + writers%2)
@@ -45,7 +45,7 @@ func BenchmarkCreate(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	_, n := alone(b)
+	_, n := openSingleNode(b)
 	n.call(b, "updateSchema", benchSchema)
 	for i := range 20 {
 		data := make([]any, 5000)

@@ -109,8 +109,8 @@ func (h *fixture) open(tb testing.TB, log collections.Log, dir string, compacts 
 	return &node{c, h.store, model, end}
 }
 
-// alone opens the only node of a fixture.
-func alone(tb testing.TB) (*fixture, *node) {
+// openSingleNode opens the only node of a fixture.
+func openSingleNode(tb testing.TB) (*fixture, *node) {
 	tb.Helper()
 	h := open(tb)
 	return h, h.node(tb, h.store.Collections, "rows")
@@ -184,7 +184,7 @@ func same(tb testing.TB, want, got map[string]string) {
 }
 
 func TestRowsAreWrittenAndRead(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	require.JSONEq(t, `[]`, n.call(t, "findMany", `{"collection":"c"}`))
 	require.JSONEq(t, `{"acknowledged":true,"insertedId":"a"}`, n.call(t, "create", `{"collection":"c","data":{"id":"a","n":1}}`))
 	require.JSONEq(t, `{"acknowledged":true,"insertedCount":2,"insertedIds":["b","d"]}`,

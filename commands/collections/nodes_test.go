@@ -105,7 +105,7 @@ func TestRowsSurviveARestart(t *testing.T) {
 }
 
 func TestRowsOfAnotherLogAreForgotten(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "create", `{"collection":"old","data":{}}`)
 	n.end()
 	other := openAt(t, h.dir, openStore(t, t.TempDir()))
@@ -116,7 +116,7 @@ func TestRowsOfAnotherLogAreForgotten(t *testing.T) {
 }
 
 func TestInstancesDoNotSeeEachOther(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	callers := []collections.Caller{{WorkspaceID: "w1"}, {WorkspaceID: "w2"}, {WorkspaceID: "w1", App: "p", Instance: "a"}, {WorkspaceID: "w1", App: "p", Instance: "a.b"}, {WorkspaceID: "w1", App: "q", Instance: "a"}}
 	for i, caller := range callers {
 		result, err := n.Call(t.Context(), caller, "count", object(`{"collection":"c"}`))
@@ -128,7 +128,7 @@ func TestInstancesDoNotSeeEachOther(t *testing.T) {
 }
 
 func TestWhatIsKeptIsSealed(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "create", `{"collection":"c","data":{"id":"a","secret":"`+strings.Repeat("plaintext", 10)+`"}}`)
 	n.call(t, "create", `{"collection":"c","data":{"id":"b","secret":"`+strings.Repeat("plaintext", 40_000)+`"}}`)
 	require.NoError(t, filepath.WalkDir(filepath.Join(h.dir, "log"), func(path string, d os.DirEntry, err error) error {
@@ -142,7 +142,7 @@ func TestWhatIsKeptIsSealed(t *testing.T) {
 }
 
 func TestADeletedWorkspaceLeavesNothing(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "create", `{"collection":"c","data":{"id":"a"}}`)
 	_, err := n.Call(t.Context(), collections.Caller{WorkspaceID: "w2"}, "create", object(`{"collection":"c","data":{}}`))
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestADeletedWorkspaceLeavesNothing(t *testing.T) {
 }
 
 func TestACallThatIsGivenUpDoesNotHoldUpOthers(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	var calling sync.WaitGroup
 	for i := range 32 {
 		calling.Go(func() {
@@ -211,7 +211,7 @@ func TestNodesThatWriteAtRandomHaveTheSameRows(t *testing.T) {
 }
 
 func TestTheLargestRowFits(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	_, err := n.try(t.Context(), "create", `{"collection":"c","data":{"id":"a","t":"`+strings.Repeat("x", 999_800)+`"}}`)
 	require.NoError(t, err)
 	_, err = n.try(t.Context(), "create", `{"collection":"c","data":{"t":"`+strings.Repeat("x", 1_000_000)+`"}}`)

@@ -57,7 +57,7 @@ func TestRacingUpsertsMakeOneUnique(t *testing.T) {
 
 // The rows of a node that reads the log again are the same, with what upserts declared.
 func TestUniquesOfUpsertsAreReadAgain(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "upsert", `{"collection":"c","data":{"k":1,"free":[1]},"opts":{"onConflictFields":["k"]}}`)
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"k":{"type":"integer","minimum":0},"free":"json"},"indexes":[{"properties":["k"],"name":"x"}]}`)
 	n.call(t, "upsert", `{"collection":"c","data":{"k":2},"opts":{"onConflictFields":["k"]}}`)
@@ -95,7 +95,7 @@ func TestAnImportIsWrittenInBatches(t *testing.T) {
 }
 
 func TestOnlyTheFirstFaultsOfAnImportAreTold(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	rows := make([]string, 3_000)
 	for i := range rows {
 		rows[i] = `{"$a":1}`
@@ -108,7 +108,7 @@ func TestOnlyTheFirstFaultsOfAnImportAreTold(t *testing.T) {
 
 // A request that is repeated because its answer was lost finds what it has written.
 func TestARepeatedRequestWritesItsRowsOnce(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	attempt := func() context.Context { return commands.WithRequest(t.Context(), &commands.Request{Seed: "s1"}) }
 	first, err := n.Create(attempt(), somebody, people, object(`{"a":1}`))
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestARepeatedRequestWritesItsRowsOnce(t *testing.T) {
 }
 
 func TestRowsThatAreNotThereAreNotFound(t *testing.T) {
-	_, n := alone(t)
+	_, n := openSingleNode(t)
 	_, err := n.Row(t.Context(), somebody, people, "a")
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 	_, err = n.Create(t.Context(), somebody, people, object(`{"id":"a"}`))

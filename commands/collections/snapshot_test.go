@@ -37,7 +37,7 @@ func (h *fixture) entries(tb testing.TB) (count int) {
 }
 
 func TestALogThatHasGrownBecomesASnapshot(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"n":"number","s":"string","t":"text"},"indexes":[["n"]],"uniques":[["s"]]}`)
 	for i := range 20 {
 		n.call(t, "create", fmt.Sprintf(`{"collection":"c","data":{"id":"r%d","n":%d,"s":"s%d"}}`, i, i, i))
@@ -55,7 +55,7 @@ func TestALogThatHasGrownBecomesASnapshot(t *testing.T) {
 }
 
 func TestALargeWriteIsOneEntry(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"n":"number","s":"string","t":"text"},"indexes":[["n"]],"uniques":[["s"]]}`)
 	data := make([]any, 1000)
 	for i := range data {
@@ -85,7 +85,7 @@ func TestALargeWriteIsOneEntry(t *testing.T) {
 }
 
 func TestOneOfTwoSnapshotsGivesWay(t *testing.T) {
-	h, _ := alone(t)
+	h, _ := openSingleNode(t)
 	n := h.idle(t, "idle")
 	text := strings.Repeat("x", 200_000)
 	for range 30 {
@@ -109,7 +109,7 @@ func TestOneOfTwoSnapshotsGivesWay(t *testing.T) {
 }
 
 func TestARowLargerThanAMessageIsKept(t *testing.T) {
-	h, _ := alone(t)
+	h, _ := openSingleNode(t)
 	n := h.node(t, h.store.Collections, "big")
 	c, err := collections.New(collections.Options{Log: h.store.Collections, Rows: n.model, Vault: h.vault, Limits: func() collection.Limits { return collection.Limits{MaxRowSize: 4 << 20} }})
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestASnapshotLosesNothingThatIsWrittenMeanwhile(t *testing.T) {
 }
 
 func TestABatchThatFailsHalfwayIsNeverSeen(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"n":"number","s":"string"},"indexes":[["n"]],"uniques":[["s"]]}`)
 	data := make([]any, 5000)
 	for i := range data {
@@ -192,7 +192,7 @@ type plain map[string]struct {
 	s string
 }
 
-func (p plain) taken(s, but string) bool {
+func (p plain) isTaken(s, but string) bool {
 	for id, row := range p {
 		if row.s == s && id != but {
 			return true
@@ -208,13 +208,13 @@ func (p plain) random(g *rand.Rand, n *node) (want bool, err error) {
 	switch g.IntN(5) {
 	case 0, 1:
 		_, err = n.try(context.Background(), "create", fmt.Sprintf(`{"collection":"c","data":{"id":"%s","n":1,"s":"%s"}}`, id, s))
-		if want = !have && !p.taken(s, ""); want {
+		if want = !have && !p.isTaken(s, ""); want {
 			row.n, row.s = 1, s
 			p[id] = row
 		}
 	case 2:
 		_, err = n.try(context.Background(), "updateOne", fmt.Sprintf(`{"collection":"c","query":{"id":"%s"},"update":{"$inc":{"n":1},"$set":{"s":"%s"}}}`, id, s))
-		if want = !have || !p.taken(s, id); want && have {
+		if want = !have || !p.isTaken(s, id); want && have {
 			row.n, row.s = row.n+1, s
 			p[id] = row
 		}
@@ -241,7 +241,7 @@ func (p plain) random(g *rand.Rand, n *node) (want bool, err error) {
 }
 
 func TestRandomCallsLeaveWhatAPlainModelHas(t *testing.T) {
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"n":"number","s":"string"},"indexes":[["n"],["s","n"]],"uniques":[["s"]]}`)
 	g, p := rand.New(rand.NewPCG(5, 6)), plain{}
 	for i := range 600 {

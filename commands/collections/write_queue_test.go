@@ -24,16 +24,16 @@ import (
 	"svc/projections/rows"
 )
 
-// cracked are rows of which one cannot be looked at without falling over.
-type cracked struct{ *rows.Model }
+// panickingRows are rows of which one cannot be looked at without falling over.
+type panickingRows struct{ *rows.Model }
 
-func (c cracked) View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error {
-	return c.Model.View(ctx, id, func(v collection.Source, at collection.Mark) error { return fn(crack{v}, at) })
+func (c panickingRows) View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error {
+	return c.Model.View(ctx, id, func(v collection.Source, at collection.Mark) error { return fn(panickingSource{v}, at) })
 }
 
-type crack struct{ collection.Source }
+type panickingSource struct{ collection.Source }
 
-func (c crack) Rows(of uint32, ranges []collection.Range, x *collection.Index, visit func(string, collection.Row) (bool, error)) error {
+func (c panickingSource) Rows(of uint32, ranges []collection.Range, x *collection.Index, visit func(string, collection.Row) (bool, error)) error {
 	return c.Source.Rows(of, ranges, x, func(id string, row collection.Row) (bool, error) {
 		if id == "broken" {
 			panic("this row cannot be evaluated")
@@ -42,13 +42,13 @@ func (c crack) Rows(of uint32, ranges []collection.Range, x *collection.Index, v
 	})
 }
 
-// slippery is a log that falls over when it is told to.
-type slippery struct {
+// panickingLog is a log that falls over when it is told to.
+type panickingLog struct {
 	*jetstream.Collections
 	falls atomic.Bool
 }
 
-func (s *slippery) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+func (s *panickingLog) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
 	if s.falls.CompareAndSwap(true, false) {
 		panic("nothing can be appended")
 	}
@@ -58,12 +58,12 @@ func (s *slippery) Append(ctx context.Context, id domain.StreamID, name string, 
 func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	log, told := &slippery{Collections: h.store.Collections}, &livetest.Lines{}
+	log, told := &panickingLog{Collections: h.store.Collections}, &livetest.Lines{}
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, "rows")).WithLogger(nil).WithDetectConflicts(false).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20))
 	require.NoError(t, err)
 	model, err := rows.New(rows.Options{DB: db, Log: h.store.Collections, Opener: &collections.Envelope{Parts: h.store.Collections, Vault: h.vault}, Logger: quiet})
 	require.NoError(t, err)
-	c, err := collections.New(collections.Options{Log: log, Rows: cracked{model}, Vault: h.vault, Logger: slog.New(slog.NewTextHandler(told, nil))})
+	c, err := collections.New(collections.Options{Log: log, Rows: panickingRows{model}, Vault: h.vault, Logger: slog.New(slog.NewTextHandler(told, nil))})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -130,7 +130,7 @@ func (l leaving) Rows(of uint32, ranges []collection.Range, x *collection.Index,
 // What is done to the one row would take days.
 func TestACallThatIsGivenUpEnds(t *testing.T) {
 	t.Parallel()
-	h, n := alone(t)
+	h, n := openSingleNode(t)
 	n.call(t, "create", `{"collection":"c","data":{"id":"a","l":[`+times(100_000, "1")+`]}}`)
 	gone, leaver := errors.New("nobody waits"), &left{Model: n.model}
 	c, err := collections.New(collections.Options{Log: h.store.Collections, Rows: leaver, Vault: h.vault, Logger: quiet,

@@ -17,7 +17,7 @@ const (
 )
 
 // shop is a workspace with content that nothing bad may change.
-func shop(t *testing.T, h *home) string {
+func shop(t *testing.T, h *testNode) string {
 	t.Helper()
 	id := h.create(t, `{"name":"Shop","slug":"shop"}`)
 	got := h.importing(t, id, "", files(t, map[string]string{
@@ -35,7 +35,7 @@ const laughs = "name: x\na: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*
 // What is unsafe, too large or not an archive at all is refused whole, by a new
 // workspace as by one that exists.
 func TestBadArchivesAreRefusedWhole(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	id := shop(t, h)
 	before := h.export(t, id)
 	index := entry{name: "index.yml", text: []byte("name: Evil\n")}
@@ -108,7 +108,7 @@ func bombs(n int) (all []entry) {
 // A file that is wrong is told of; the others are imported in one step. With
 // strict, none is.
 func TestBadFilesAmongGoodOnes(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	for name, tt := range map[string]struct {
 		file, text string
 		code       string
@@ -162,7 +162,7 @@ func TestBadFilesAmongGoodOnes(t *testing.T) {
 
 // Bodies that are no upload of an archive.
 func TestBadUploads(t *testing.T) {
-	h := atHome(t, "IMPORT_MAX_SIZE=100000")
+	h := startNode(t, "IMPORT_MAX_SIZE=100000")
 	id := shop(t, h)
 	before, good := h.export(t, id), files(t, map[string]string{"index.yml": "name: Other\n"})
 	form := func(parts ...entry) (string, []byte) {

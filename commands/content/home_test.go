@@ -21,21 +21,21 @@ import (
 	"svc/projections/livetest"
 )
 
-// home is a node that serves, whose callers say who they are.
-type home struct {
+// testNode is a node that serves, whose callers say who they are.
+type testNode struct {
 	base   string
 	user   string
 	client *http.Client
 }
 
 // as is the same node for another caller.
-func (h home) as(user string) *home {
+func (h testNode) as(user string) *testNode {
 	h.user = user
 	return &h
 }
 
-// atHome starts a node.
-func atHome(t *testing.T, env ...string) *home {
+// startNode starts a node.
+func startNode(t *testing.T, env ...string) *testNode {
 	t.Helper()
 	port := livetest.Ports(1)[0]
 	loaded, err := settings.Load(settings.Source{Hostname: "test", Environ: append([]string{
@@ -45,13 +45,13 @@ func atHome(t *testing.T, env ...string) *home {
 	}, env...)})
 	require.NoError(t, err)
 	n, err := node.Open(t.Context(), node.Options{
-		Settings: settings.NewLive(loaded), Log: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelError})), Level: new(slog.LevelVar), Authenticator: nodetest.Trusting{},
+		Settings: settings.NewLive(loaded), Log: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelError})), Level: new(slog.LevelVar), Authenticator: nodetest.TrustingAuthenticator{},
 	})
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- n.Serve(ctx) }()
-	h := &home{user: "tester", base: fmt.Sprintf("http://127.0.0.1:%d", port), client: &http.Client{Timeout: 50 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	h := &testNode{user: "tester", base: fmt.Sprintf("http://127.0.0.1:%d", port), client: &http.Client{Timeout: 50 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	t.Cleanup(func() {
 		h.client.CloseIdleConnections()
 		end()
@@ -94,7 +94,7 @@ func words(list any, key string) []string {
 }
 
 // send sends a body of a type.
-func (h *home) send(method, path, media string, body []byte) (reply, error) {
+func (h *testNode) send(method, path, media string, body []byte) (reply, error) {
 	req, err := http.NewRequestWithContext(context.Background(), method, h.base+path, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
@@ -112,21 +112,21 @@ func (h *home) send(method, path, media string, body []byte) (reply, error) {
 	return reply{res.StatusCode, res.Header, got}, err
 }
 
-func (h *home) call(t require.TestingT, method, path, media, body string) reply {
+func (h *testNode) call(t require.TestingT, method, path, media, body string) reply {
 	got, err := h.send(method, path, media, []byte(body))
 	require.NoError(t, err)
 	return got
 }
 
 // create makes a workspace.
-func (h *home) create(t require.TestingT, body string) string {
+func (h *testNode) create(t require.TestingT, body string) string {
 	got := h.call(t, "POST", "/v2/workspaces", "application/json", body)
 	require.Equal(t, http.StatusCreated, got.status, "%s", got.body)
 	return got.fields(t)["id"].(string)
 }
 
 // importing sends an archive to a workspace; "" makes a new one.
-func (h *home) importing(t require.TestingT, id, query string, data []byte) reply {
+func (h *testNode) importing(t require.TestingT, id, query string, data []byte) reply {
 	path := "/v2/workspaces/import"
 	if id != "" {
 		path = "/v2/workspaces/" + id + "/import"
@@ -137,7 +137,7 @@ func (h *home) importing(t require.TestingT, id, query string, data []byte) repl
 }
 
 // export returns the archive of a workspace.
-func (h *home) export(t require.TestingT, id string) []byte {
+func (h *testNode) export(t require.TestingT, id string) []byte {
 	got := h.call(t, "GET", "/v2/workspaces/"+id+"/export", "", "")
 	require.Equal(t, http.StatusOK, got.status, "%s", got.body)
 	return got.body

@@ -11,7 +11,7 @@ import (
 )
 
 // ok imports files and returns the result.
-func (h *home) ok(t *testing.T, id, query string, texts map[string]string) map[string]any {
+func (h *testNode) ok(t *testing.T, id, query string, texts map[string]string) map[string]any {
 	t.Helper()
 	got := h.importing(t, id, query, files(t, texts))
 	require.Less(t, got.status, 300, "%s", got.body)
@@ -20,7 +20,7 @@ func (h *home) ok(t *testing.T, id, query string, texts map[string]string) map[s
 }
 
 func TestAnImportIsMergedIntoWhatIsThere(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	id := h.create(t, `{"name":"Shop","slug":"shop","labels":["aa"],"customDomains":["d.example.org"],"description":"old"}`)
 	first := h.ok(t, id, "", map[string]string{
 		"index.yml": "name: Shop\nslug: other\nlabels: [bb]\nid: other77\ncustomDomains: [e.example.org]\nrepositories: {x: {name: X}}\n", "pages/home.yml": "name: Home\n",
@@ -50,7 +50,7 @@ func TestAnImportIsMergedIntoWhatIsThere(t *testing.T) {
 }
 
 func TestDocumentsThatCannotBeSideBySideAreErrors(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	id := h.create(t, `{"name":"Shop"}`)
 	endpoint := func(path string) string { return "name: N\ndo: []\nwhen: {endpoint: " + path + "}\n" }
 	h.ok(t, id, "", map[string]string{"index.yml": "name: Shop\n", "automations/a.yml": endpoint("x"), "automations/c.yml": endpoint("y"), "pages/Home.yml": "name: H\n"})
@@ -64,7 +64,7 @@ func TestDocumentsThatCannotBeSideBySideAreErrors(t *testing.T) {
 }
 
 func TestChecksumsGuardWhatWasPushed(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	index, page := "name: Shop\n", "slug: home\nname: Home\n"
 	told, err := archive.ImportFile{
 		WorkspaceID: "abcdefg", Version: "v7", AppSlug: "Shop app",
@@ -97,7 +97,7 @@ func TestChecksumsGuardWhatWasPushed(t *testing.T) {
 }
 
 func TestANewWorkspaceTakesWhatItMay(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	const secret = "hunter2-hunter2"
 	texts := map[string]string{"index.yml": strings.ReplaceAll(`name: Shop
 slug: shop
@@ -138,7 +138,7 @@ repositories:
 }
 
 func TestManyWorkspacesTravelTogether(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	lib := h.ok(t, "", "", map[string]string{"index.yml": "name: Lib\nslug: lib\ndescription: D\nphoto: /p.png\n", ".import.yml": "app: {slug: Lib app}\n"})
 	require.Equal(t, []any{"Lib app"}, lib["publishedApps"], "%v", lib)
 	user := h.ok(t, "", "", map[string]string{"index.yml": "name: User\nslug: aaa\nlabels: [mine]\n", "imports/L.yml": "appSlug: Lib app\n"})
@@ -163,7 +163,7 @@ func TestManyWorkspacesTravelTogether(t *testing.T) {
 	require.Equal(t, []any{}, updated["imported"])
 	require.Equal(t, []any{}, updated["errors"])
 
-	there := atHome(t) // another platform
+	there := startNode(t) // another platform
 	dry := there.importing(t, "", "?dryRun=true", both)
 	require.Equal(t, http.StatusOK, dry.status, "%s", dry.body)
 	made := there.importing(t, "", "", both)

@@ -17,8 +17,8 @@ import (
 // shelves is how many automations make a large workspace.
 const shelves = 1998 / slowdown
 
-// warehouse is a workspace of 2000 files and 20 MB, all of one generation.
-func warehouse(t *testing.T, generation string) []byte {
+// largeArchive is a workspace of 2000 files and 20 MB, all of one generation.
+func largeArchive(t *testing.T, generation string) []byte {
 	t.Helper()
 	tree := archive.Tree{"index.yml": []byte("name: Warehouse\nslug: warehouse\ndescription: " + generation + "\n")}
 	for i := range shelves {
@@ -46,8 +46,8 @@ func whole(t *testing.T, data []byte, exported []byte) {
 // before, or what is after it.
 func TestALargeImportIsOneStepToReaders(t *testing.T) {
 	t.Parallel()
-	h := atHome(t)
-	old, fresh := warehouse(t, "gen-one"), warehouse(t, "gen-two")
+	h := startNode(t)
+	old, fresh := largeArchive(t, "gen-one"), largeArchive(t, "gen-two")
 	require.Greater(t, len(old), 20_000_000/slowdown)
 	id, before := h.again(t, old)
 	whole(t, old, before)
@@ -91,7 +91,7 @@ func TestALargeImportIsOneStepToReaders(t *testing.T) {
 // Imports of one workspace at the same time: one runs, the others are told so, and
 // each that ran is whole.
 func TestImportsAtTheSameTimeDoNotMix(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	id := h.create(t, `{"name":"Busy"}`)
 	var archives [][]byte
 	for g := range 4 {

@@ -27,7 +27,7 @@ func found(list any) []string {
 // or changed on the way is named with its line, and the same archive is imported into a new workspace
 // as into one that exists.
 func TestOddArchives(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	const index = "name: Odd\n"
 	const automation = "slug: a\nname: A\ndo: []\n"
 	tests := map[string]struct {
@@ -219,7 +219,7 @@ func texts(list any) []string {
 }
 
 // lastImport is the payload of the newest workspaces.imported of a workspace.
-func (h *home) lastImport(t require.TestingT, id string) map[string]any {
+func (h *testNode) lastImport(t require.TestingT, id string) map[string]any {
 	got := h.call(t, "GET", "/v2/workspaces/"+id+"/events?type=workspaces.imported&limit=1", "", "")
 	require.Equal(t, http.StatusOK, got.status, "%s", got.body)
 	events := got.fields(t)["result"].(map[string]any)["events"].([]any)

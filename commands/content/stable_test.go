@@ -101,7 +101,7 @@ var workspaces = rapid.Custom(func(t *rapid.T) *archive.Content {
 // nothing.
 func TestAnExportIsTheSameAfterAnImport(t *testing.T) {
 	t.Parallel()
-	h := atHome(t)
+	h := startNode(t)
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := workspaces.Draw(t, "workspace").Files(archive.Usual)
 		require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestAnExportIsTheSameAfterAnImport(t *testing.T) {
 }
 
 // again imports an archive into a new workspace and returns what that exports.
-func (h *home) again(t require.TestingT, data []byte) (id string, exported []byte) {
+func (h *testNode) again(t require.TestingT, data []byte) (id string, exported []byte) {
 	made := h.importing(t, "", "", data)
 	require.Equal(t, http.StatusCreated, made.status, "%s", made.body)
 	result := made.fields(t)
@@ -136,7 +136,7 @@ func (h *home) again(t require.TestingT, data []byte) (id string, exported []byt
 	return id, h.export(t, id)
 }
 
-func (h *home) remove(t require.TestingT, id string) {
+func (h *testNode) remove(t require.TestingT, id string) {
 	got := h.call(t, "DELETE", "/v2/workspaces/"+id, "", "")
 	require.Equal(t, http.StatusOK, got.status, "%s", got.body)
 }
@@ -154,7 +154,7 @@ var handwritten = map[string]string{
 }
 
 func TestHandwrittenFilesAreStableFromTheSecondTimeOn(t *testing.T) {
-	h := atHome(t)
+	h := startNode(t)
 	under := map[string]string{}
 	for path, text := range handwritten {
 		under["my-shop-main/"+path] = text

@@ -23,20 +23,20 @@ import (
 func TestWritesAreReadHereAndElsewhere(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	for _, n := range []*node{one, two, alone(t)} {
+	for _, n := range []*node{one, two, openSingleNode(t)} {
 		key := contexts.Key{WorkspaceID: "w1", Kind: "session", ID: "s/1 é"}
-		require.JSONEq(t, `{}`, n.shows(t, contexts.Key{WorkspaceID: "w1", Kind: "session", ID: "nobody"}))
+		require.JSONEq(t, `{}`, n.readJSON(t, contexts.Key{WorkspaceID: "w1", Kind: "session", ID: "nobody"}))
 		n.add(t, key, set(t, "z", `1`), set(t, "a.b", `{"y":1,"x":null}`))
 		n.add(t, key, write(t, variable.Push, "l", `"é"`), write(t, variable.Merge, "a.b", `{"w":2}`))
 		n.add(t, key, write(t, variable.Delete, "a.b.x", ``), set(t, "z", ``))
-		require.Equal(t, `{"a":{"b":{"y":1,"w":2}},"l":["é"]}`, n.shows(t, key), "in the order of the writes")
-		require.Equal(t, n.shows(t, key), join(t, n.store.Store, 0).shows(t, key), "on a node that knows nothing")
+		require.Equal(t, `{"a":{"b":{"y":1,"w":2}},"l":["é"]}`, n.readJSON(t, key), "in the order of the writes")
+		require.Equal(t, n.readJSON(t, key), join(t, n.store.Store, 0).readJSON(t, key), "on a node that knows nothing")
 		n.add(t, key, set(t, "", `{"new":true}`))
-		require.JSONEq(t, `{"new":true}`, n.shows(t, key))
+		require.JSONEq(t, `{"new":true}`, n.readJSON(t, key))
 		n.add(t, key, set(t, "", `{}`))
-		require.JSONEq(t, `{}`, n.shows(t, key))
+		require.JSONEq(t, `{}`, n.readJSON(t, key))
 	}
-	require.JSONEq(t, one.shows(t, global), two.shows(t, global))
+	require.JSONEq(t, one.readJSON(t, global), two.readJSON(t, global))
 }
 
 func TestWhatOneNodeWritesTheOtherReads(t *testing.T) {
@@ -54,15 +54,15 @@ func TestWhatOneNodeWritesTheOtherReads(t *testing.T) {
 		require.Len(t, got.At("l"), i+1)
 	}
 	one.add(t, global, set(t, "", `{}`))
-	require.JSONEq(t, `{}`, two.shows(t, global), "although it remembers")
+	require.JSONEq(t, `{}`, two.readJSON(t, global), "although it remembers")
 	two.add(t, global, set(t, "a", `1`))
-	require.JSONEq(t, `{"a":1}`, one.shows(t, global))
+	require.JSONEq(t, `{"a":1}`, one.readJSON(t, global))
 }
 
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	sole := alone(t)
+	sole := openSingleNode(t)
 	forgetful := join(t, openStore(t, jetstream.Options{Dir: t.TempDir()}), 1)
 	for name, nodes := range map[string][2]*node{
 		"on one node":           {sole, sole},
@@ -103,7 +103,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 func TestARepeatedChangeCountsOnce(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	for _, nodes := range [][2]*node{{one, two}, {alone(t), nil}} {
+	for _, nodes := range [][2]*node{{one, two}, {openSingleNode(t), nil}} {
 		first, again := nodes[0], nodes[1]
 		if again == nil {
 			again = first
@@ -114,46 +114,46 @@ func TestARepeatedChangeCountsOnce(t *testing.T) {
 			{Key: user, Writes: []contexts.Write{write(t, variable.Push, "l", `2`)}},
 			{Key: global, Writes: []contexts.Write{write(t, variable.Push, "l", `3`)}},
 		}
-		require.JSONEq(t, `{}`, first.shows(t, global))
+		require.JSONEq(t, `{}`, first.readJSON(t, global))
 		id := newID()
 		for range 3 {
 			require.NoError(t, first.Append(t.Context(), id, changes))
 			require.NoError(t, again.Append(t.Context(), id, changes))
 		}
-		require.JSONEq(t, `{"l":[1,3]}`, first.shows(t, global), "two changes of one context are one")
-		require.JSONEq(t, `{"l":[2]}`, again.shows(t, user))
+		require.JSONEq(t, `{"l":[1,3]}`, first.readJSON(t, global), "two changes of one context are one")
+		require.JSONEq(t, `{"l":[2]}`, again.readJSON(t, user))
 	}
 }
 
 func TestARememberedContextCostsNoExchange(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	n.add(t, global, set(t, "a", `1`))
-	n.shows(t, global)
+	n.readJSON(t, global)
 	before := n.store.reads.Load()
 	for i := range 10 {
 		n.add(t, global, set(t, "a", fmt.Sprint(i)))
-		require.JSONEq(t, fmt.Sprintf(`{"a":%d}`, i), n.shows(t, global))
+		require.JSONEq(t, fmt.Sprintf(`{"a":%d}`, i), n.readJSON(t, global))
 	}
 	require.Equal(t, before, n.store.reads.Load())
 }
 
 func TestAWriteWhoseAnswerIsLostIsReadAllTheSame(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	n.add(t, global, set(t, "a", `1`))
-	require.JSONEq(t, `{"a":1}`, n.shows(t, global))
+	require.JSONEq(t, `{"a":1}`, n.readJSON(t, global))
 	n.store.lose.Store(true)
 	change := []contexts.Change{{Key: global, Writes: []contexts.Write{write(t, variable.Push, "l", `2`)}}}
 	require.Error(t, n.Append(t.Context(), "lost", change))
-	require.JSONEq(t, `{"a":1,"l":[2]}`, n.shows(t, global))
+	require.JSONEq(t, `{"a":1,"l":[2]}`, n.readJSON(t, global))
 	require.NoError(t, n.Append(t.Context(), "lost", change))
-	require.JSONEq(t, `{"a":1,"l":[2]}`, n.shows(t, global), "repeated it still counts once")
+	require.JSONEq(t, `{"a":1,"l":[2]}`, n.readJSON(t, global), "repeated it still counts once")
 	n.pass(2 * time.Minute)
-	n.shows(t, global)
+	n.readJSON(t, global)
 	before := n.store.reads.Load()
 	n.add(t, global, write(t, variable.Push, "l", `3`))
-	require.JSONEq(t, `{"a":1,"l":[2,3]}`, n.shows(t, global))
+	require.JSONEq(t, `{"a":1,"l":[2,3]}`, n.readJSON(t, global))
 	require.Equal(t, before, n.store.reads.Load(), "the doubt is over")
 }
 
@@ -165,9 +165,9 @@ func TestContextsSurviveACrash(t *testing.T) {
 	for i := range 100 {
 		n.add(t, global, write(t, variable.Push, "l", fmt.Sprint(i)))
 	}
-	want = n.shows(t, global)
+	want = n.readJSON(t, global)
 	require.NoError(t, os.CopyFS(crashed, os.DirFS(dir)), "what is on disk while it runs")
-	require.Equal(t, want, join(t, openStore(t, jetstream.Options{Dir: crashed}), 0).shows(t, global))
+	require.Equal(t, want, join(t, openStore(t, jetstream.Options{Dir: crashed}), 0).readJSON(t, global))
 }
 
 func TestContextsAreSealed(t *testing.T) {
@@ -178,7 +178,7 @@ func TestContextsAreSealed(t *testing.T) {
 		n.add(t, global, set(t, "plainkey", fmt.Sprintf(`"plainvalue%d"`, i)))
 	}
 	n.add(t, global, set(t, "large", `"`+strings.Repeat("plainvalue", 60_000)+`"`))
-	n.shows(t, global)
+	n.readJSON(t, global)
 	require.NoError(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -193,21 +193,21 @@ func TestContextsAreSealed(t *testing.T) {
 
 func TestLargeContextsAreKept(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	want := value.NewObject()
 	for i := range 12 { // in sum over the limit of a message, several times
 		text := strings.Repeat(string(rune('a'+i)), 400_000)
 		n.add(t, global, set(t, fmt.Sprint("k", i%3), `"`+text+`"`))
 		want.Set(fmt.Sprint("k", i%3), text)
 	}
-	require.Equal(t, value.JSON(want, ""), n.shows(t, global))
-	require.Equal(t, value.JSON(want, ""), join(t, n.store.Store, 0).shows(t, global))
+	require.Equal(t, value.JSON(want, ""), n.readJSON(t, global))
+	require.Equal(t, value.JSON(want, ""), join(t, n.store.Store, 0).readJSON(t, global))
 	require.NoError(t, n.store.Drop(t.Context(), streamOf(global), 0))
 	holds, err := n.store.Store.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, holds)
 	n.Forget("w1")
-	require.JSONEq(t, `{}`, n.shows(t, global))
+	require.JSONEq(t, `{}`, n.readJSON(t, global))
 }
 
 // lasting is a write whose variable goes after some seconds.
@@ -225,7 +225,7 @@ func TestVariablesGoWhenTheirTimeIsOver(t *testing.T) {
 		value   string
 		seconds int // 0: it stays
 	}
-	n := alone(t)
+	n := openSingleNode(t)
 	for name, test := range map[string]struct {
 		ops          []op
 		before, then string // one second before 10, and at 10
@@ -256,7 +256,7 @@ func TestVariablesGoWhenTheirTimeIsOver(t *testing.T) {
 		"a whole context that is then unset": {[]op{{r, "x", `1`, 10}, {r, "", ``, 0}, {r, "x", `2`, 0}}, `{"x":2}`, `{"x":2}`},
 	} {
 		key := contexts.Key{WorkspaceID: "w1", Kind: "user", ID: name}
-		n.shows(t, key)
+		n.readJSON(t, key)
 		for _, o := range test.ops {
 			w := write(t, o.kind, o.path, o.value)
 			if o.seconds > 0 {
@@ -266,30 +266,30 @@ func TestVariablesGoWhenTheirTimeIsOver(t *testing.T) {
 		}
 		later := join(t, n.store.Store, 0)
 		later.at.Store(n.at.Load() + 9_999)
-		require.Equal(t, test.before, later.shows(t, key), name)
+		require.Equal(t, test.before, later.readJSON(t, key), name)
 		later.pass(time.Millisecond)
-		require.Equal(t, test.then, later.shows(t, key), name)
-		require.Equal(t, test.before, n.shows(t, key), name)
+		require.Equal(t, test.then, later.readJSON(t, key), name)
+		require.Equal(t, test.before, n.readJSON(t, key), name)
 	}
 }
 
 func TestATimeIsKeptBySnapshots(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
-	n.shows(t, global)
+	n := openSingleNode(t)
+	n.readJSON(t, global)
 	n.add(t, global, n.lasting(set(t, "x", `1`), 10), n.lasting(set(t, "l[2].y", `1`), 20))
 	for i := range 130 {
 		n.add(t, global, set(t, "n", fmt.Sprint(i)))
 	}
 	fresh := join(t, n.store.Store, 0)
-	require.JSONEq(t, `{"x":1,"l":[null,null,{"y":1}],"n":129}`, fresh.shows(t, global))
+	require.JSONEq(t, `{"x":1,"l":[null,null,{"y":1}],"n":129}`, fresh.readJSON(t, global))
 	fresh.pass(10 * time.Second)
-	require.JSONEq(t, `{"l":[null,null,{"y":1}],"n":129}`, fresh.shows(t, global))
+	require.JSONEq(t, `{"l":[null,null,{"y":1}],"n":129}`, fresh.readJSON(t, global))
 	for i := range 130 { // a snapshot without it
 		fresh.add(t, global, set(t, "n", fmt.Sprint(i)))
 	}
 	fresh.pass(10 * time.Second)
-	require.JSONEq(t, `{"l":[null,null,{}],"n":129}`, fresh.shows(t, global))
+	require.JSONEq(t, `{"l":[null,null,{}],"n":129}`, fresh.readJSON(t, global))
 }
 
 // extend writes to a context that expires after some seconds.
@@ -304,21 +304,21 @@ func TestAContextIsEmptyWhenItHasExpired(t *testing.T) {
 	one, two := pair(t)
 	two.clock = one.clock
 	run := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}
-	for _, n := range []*node{alone(t), one} {
+	for _, n := range []*node{openSingleNode(t), one} {
 		n.extend(t, run, 60, set(t, "a", `1`))
 		n.pass(59 * time.Second)
-		require.JSONEq(t, `{"a":1}`, n.shows(t, run))
+		require.JSONEq(t, `{"a":1}`, n.readJSON(t, run))
 		n.extend(t, run, 60, set(t, "b", `2`))
 		n.pass(59 * time.Second)
-		require.JSONEq(t, `{"a":1,"b":2}`, n.shows(t, run), "each write moves it")
+		require.JSONEq(t, `{"a":1,"b":2}`, n.readJSON(t, run), "each write moves it")
 		n.extend(t, run, 600)
 		n.pass(599 * time.Second)
-		require.JSONEq(t, `{"a":1,"b":2}`, n.shows(t, run), "also one of nothing")
+		require.JSONEq(t, `{"a":1,"b":2}`, n.readJSON(t, run), "also one of nothing")
 		n.pass(time.Second)
-		require.JSONEq(t, `{}`, n.shows(t, run))
+		require.JSONEq(t, `{}`, n.readJSON(t, run))
 		n.extend(t, run, 60, set(t, "c", `3`))
-		require.JSONEq(t, `{"c":3}`, n.shows(t, run), "what follows begins anew")
-		require.JSONEq(t, `{"c":3}`, joinAt(t, n).shows(t, run))
+		require.JSONEq(t, `{"c":3}`, n.readJSON(t, run), "what follows begins anew")
+		require.JSONEq(t, `{"c":3}`, joinAt(t, n).readJSON(t, run))
 	}
 }
 
@@ -349,7 +349,7 @@ func (n *node) left(t *testing.T, key contexts.Key) (count int) {
 
 func TestExpiredContextsAreSwept(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	key := func(kind, id string) contexts.Key { return contexts.Key{WorkspaceID: "w1", Kind: kind, ID: id} }
 	run, session, moved, stays, shortest := key("run", "1"), key("session", "1"), key("session", "2"), key("user", "1"), key("user", "2")
 	n.extend(t, run, 60, set(t, "a", `1`))
@@ -365,17 +365,17 @@ func TestExpiredContextsAreSwept(t *testing.T) {
 	require.Equal(t, 2, n.sweeps(t), "the run and the shortest")
 	require.Zero(t, n.left(t, run)+n.left(t, shortest))
 	require.Zero(t, n.sweeps(t))
-	require.JSONEq(t, `{}`, n.shows(t, run))
+	require.JSONEq(t, `{}`, n.readJSON(t, run))
 	n.extend(t, run, 60, set(t, "again", `1`))
-	require.JSONEq(t, `{"again":1}`, n.shows(t, run))
+	require.JSONEq(t, `{"again":1}`, n.readJSON(t, run))
 
 	n.pass(time.Hour)
 	require.Equal(t, 2, joinAt(t, n).sweeps(t), "by any node")
 	require.Zero(t, n.left(t, session)+n.left(t, run))
-	require.JSONEq(t, `{"a":1,"b":2}`, n.shows(t, moved))
+	require.JSONEq(t, `{"a":1,"b":2}`, n.readJSON(t, moved))
 	n.pass(2 * time.Hour)
 	require.Equal(t, 1, n.sweeps(t))
-	require.JSONEq(t, `{"a":1}`, n.shows(t, stays))
+	require.JSONEq(t, `{"a":1}`, n.readJSON(t, stays))
 	lists, err := n.store.IDs(t.Context(), domain.Platform, "context-expiry")
 	require.NoError(t, err)
 	require.Empty(t, lists, "nothing is left to look at")
@@ -391,8 +391,8 @@ func TestSweepingNeverTakesWhatIsWrittenMeanwhile(t *testing.T) {
 	var once sync.Once
 	one.store.drop = func() { once.Do(func() { two.extend(t, run, 6000, set(t, "new", `2`)) }) }
 	require.Equal(t, 1, one.sweeps(t))
-	require.JSONEq(t, `{"new":2}`, one.shows(t, run))
-	require.JSONEq(t, `{"new":2}`, two.shows(t, run))
+	require.JSONEq(t, `{"new":2}`, one.readJSON(t, run))
+	require.JSONEq(t, `{"new":2}`, two.readJSON(t, run))
 	require.Equal(t, 1, one.left(t, run))
 }
 
@@ -401,12 +401,12 @@ func TestWhoHasNotLookedForLongDoesNotTrustItsMemory(t *testing.T) {
 	one, two := pair(t)
 	run := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}
 	one.extend(t, run, 30*24*3600, set(t, "a", `1`))
-	require.JSONEq(t, `{"a":1}`, two.shows(t, run))
+	require.JSONEq(t, `{"a":1}`, two.readJSON(t, run))
 	one.extend(t, run, 60)
 	one.pass(time.Hour)
 	two.pass(time.Hour)
 	require.Equal(t, 1, one.sweeps(t))
-	require.JSONEq(t, `{}`, two.shows(t, run), "it has not seen the expiry, and now there is nothing to see")
+	require.JSONEq(t, `{}`, two.readJSON(t, run), "it has not seen the expiry, and now there is nothing to see")
 }
 
 func TestWhatAnotherNodeHasSweptIsWrittenAgain(t *testing.T) {
@@ -414,18 +414,18 @@ func TestWhatAnotherNodeHasSweptIsWrittenAgain(t *testing.T) {
 	one, two := pair(t)
 	run := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}
 	one.extend(t, run, 60, set(t, "a", `1`))
-	require.JSONEq(t, `{"a":1}`, two.shows(t, run))
+	require.JSONEq(t, `{"a":1}`, two.readJSON(t, run))
 	one.pass(time.Hour)
 	require.Equal(t, 1, one.sweeps(t))
 	two.pass(2 * time.Hour)
-	require.JSONEq(t, `{}`, two.shows(t, run))
+	require.JSONEq(t, `{}`, two.readJSON(t, run))
 	two.extend(t, run, 60, set(t, "b", `2`))
-	require.JSONEq(t, `{"b":2}`, two.shows(t, run), "also for who does not trust what it remembers any more")
+	require.JSONEq(t, `{"b":2}`, two.readJSON(t, run), "also for who does not trust what it remembers any more")
 }
 
 func TestWhatIsLeftOfAnErasedWorkspaceIsSwept(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	run := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}
 	n.extend(t, run, 60, set(t, "a", `1`))
 	require.NoError(t, n.vault.Destroy(t.Context(), "w1"))
@@ -438,7 +438,7 @@ func TestWhatIsLeftOfAnErasedWorkspaceIsSwept(t *testing.T) {
 // is let go and told once. What the new key opens stays.
 func TestWhatIsLeftFromBeforeAnotherKeyIsSwept(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	run, session := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}, contexts.Key{WorkspaceID: "w1", Kind: "session", ID: "s1"}
 	n.extend(t, run, 60, set(t, "a", `1`))
 	n.extend(t, session, 60, set(t, "a", `1`))
@@ -451,7 +451,7 @@ func TestWhatIsLeftFromBeforeAnotherKeyIsSwept(t *testing.T) {
 	require.Equal(t, 2, later.sweeps(t))
 	require.Zero(t, later.sweeps(t))
 	require.Zero(t, later.left(t, run))
-	require.JSONEq(t, `{"b":2}`, later.shows(t, session))
+	require.JSONEq(t, `{"b":2}`, later.readJSON(t, session))
 	require.Equal(t, 2, strings.Count(told.String(), "level=WARN"), told.String())
 	require.Contains(t, told.String(), "workspace=w1 context=run")
 }

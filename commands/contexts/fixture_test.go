@@ -122,8 +122,10 @@ func join(t testing.TB, store *jetstream.Store, memory int) *node {
 	return n
 }
 
-// alone returns a node with a log of its own.
-func alone(t testing.TB) *node { return join(t, openStore(t, jetstream.Options{Dir: t.TempDir()}), 0) }
+// openSingleNode returns a node with a log of its own.
+func openSingleNode(t testing.TB) *node {
+	return join(t, openStore(t, jetstream.Options{Dir: t.TempDir()}), 0)
+}
 
 // pair returns two nodes at one broker.
 func pair(t testing.TB) (one, two *node) {
@@ -185,8 +187,8 @@ func (n *node) try(t testing.TB, change contexts.Change) {
 	}
 }
 
-// shows returns a context as JSON.
-func (n *node) shows(t testing.TB, key contexts.Key) string {
+// readJSON returns a context as JSON.
+func (n *node) readJSON(t testing.TB, key contexts.Key) string {
 	t.Helper()
 	got, err := n.Load(t.Context(), key)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func anyWrite(t *testing.T, r *rand.Rand) contexts.Write {
 func TestTheOrderOfTheLogDecides(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	sole := alone(t)
+	sole := openSingleNode(t)
 	for name, nodes := range map[string][]*node{"on one node": {sole}, "on two nodes": {one, two}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func TestTheOrderOfTheLogDecides(t *testing.T) {
 				}
 			}
 			for _, n := range append(nodes, join(t, nodes[0].store.Store, 0)) {
-				require.Equal(t, value.JSON(want, ""), n.shows(t, global))
+				require.Equal(t, value.JSON(want, ""), n.readJSON(t, global))
 			}
 			left := 0
 			require.NoError(t, nodes[0].store.Since(t.Context(), streamOf(global), 0, func(uint64, bool, string, []byte) error {
@@ -92,9 +92,9 @@ func TestTheOrderOfTheLogDecides(t *testing.T) {
 
 func TestAContextThatCannotBeReadIsAFault(t *testing.T) {
 	t.Parallel()
-	n := alone(t)
+	n := openSingleNode(t)
 	n.add(t, global, set(t, "a", `1`))
-	n.shows(t, global)
+	n.readJSON(t, global)
 	sealed, err := n.vault.Seal(t.Context(), "w1", []byte("nonsense"), "contexts/global/")
 	require.NoError(t, err)
 	for name, body := range map[string][]byte{"not sealed": []byte("x"), "no operation": sealed} {
@@ -102,7 +102,7 @@ func TestAContextThatCannotBeReadIsAFault(t *testing.T) {
 		_, err := join(t, n.store.Store, 0).Load(t.Context(), global)
 		require.ErrorContains(t, err, "load the context global of workspace w1")
 	}
-	require.JSONEq(t, `{"a":1}`, n.shows(t, global), "who knew it before still does")
+	require.JSONEq(t, `{"a":1}`, n.readJSON(t, global), "who knew it before still does")
 	require.NoError(t, n.vault.Destroy(t.Context(), "w1"))
 	n.Forget("w1")
 	_, err = n.Load(t.Context(), global)
@@ -114,16 +114,16 @@ func TestWritesThatFailAreToldAndCount(t *testing.T) {
 	store := openStore(t, jetstream.Options{Dir: t.TempDir()})
 	n := join(t, store, 0)
 	n.add(t, global, set(t, "a", `1`))
-	n.shows(t, global)
+	n.readJSON(t, global)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	change := []contexts.Change{{Key: global, Writes: []contexts.Write{set(t, "a", `2`)}}}
 	require.ErrorIs(t, n.Append(ended, newID(), change), context.Canceled)
 	_, err := n.Load(ended, contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "unknown"})
 	require.Error(t, err)
-	got := n.shows(t, global)
+	got := n.readJSON(t, global)
 	require.Contains(t, []string{`{"a":1}`, `{"a":2}`}, got)
-	require.Equal(t, got, join(t, store, 0).shows(t, global), "the log has the last word")
+	require.Equal(t, got, join(t, store, 0).readJSON(t, global), "the log has the last word")
 }
 
 func TestWhatIsBeingWrittenIsNotForgotten(t *testing.T) {
@@ -136,7 +136,7 @@ func TestWhatIsBeingWrittenIsNotForgotten(t *testing.T) {
 	held := make(chan struct{})
 	n.store.hold <- held
 	for i := range 20 {
-		n.shows(t, contexts.Key{WorkspaceID: "w1", Kind: "user", ID: fmt.Sprint(i)})
+		n.readJSON(t, contexts.Key{WorkspaceID: "w1", Kind: "user", ID: fmt.Sprint(i)})
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -144,11 +144,11 @@ func TestWhatIsBeingWrittenIsNotForgotten(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "it waits for who writes")
 	close(held)
 	writing.Wait()
-	require.JSONEq(t, `{"a":1}`, n.shows(t, global))
+	require.JSONEq(t, `{"a":1}`, n.readJSON(t, global))
 }
 
 func BenchmarkLoad(b *testing.B) {
-	n := alone(b)
+	n := openSingleNode(b)
 	for i := range 50 {
 		n.add(b, global, set(b, fmt.Sprint("k", i), `{"a":[1,2,3],"b":"text"}`))
 	}
@@ -173,7 +173,7 @@ func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		for _, shared := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%d writers, one context %v", writers, shared), func(b *testing.B) {
-				n := alone(b)
+				n := openSingleNode(b)
 				w := set(b, "a.b", `{"x":1,"y":"some text"}`)
 				var left atomic.Int64
 				left.Store(int64(b.N))

@@ -20,8 +20,8 @@ import (
 	"svc/commands/egress"
 )
 
-// greeter says hello first, as SSH servers do.
-func greeter(t *testing.T) string {
+// startGreetingServer says hello first, as SSH servers do.
+func startGreetingServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func greeting(t *testing.T, conn net.Conn) string {
 
 func TestConnectionsFollowTheRules(t *testing.T) {
 	t.Parallel()
-	at := greeter(t)
+	at := startGreetingServer(t)
 	e := newEgress(t, egress.Options{})
 	for _, scheme := range []string{"https", "ssh"} {
 		_, err := e.Dial(t.Context(), scheme, at, false)
@@ -67,7 +67,7 @@ func TestConnectionsFollowTheRules(t *testing.T) {
 
 func TestATunnelThroughTheProxyIsCheckedFirst(t *testing.T) {
 	t.Parallel()
-	at := greeter(t)
+	at := startGreetingServer(t)
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.Host+" "+r.Header.Get("Proxy-Authorization"))
@@ -112,7 +112,7 @@ func TestATunnelThroughTheProxyIsCheckedFirst(t *testing.T) {
 func TestTheRootsOfTheSettings(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, newEgress(t, egress.Options{}).Roots(), "the system's alone")
-	s := httptest.NewTLSServer(say("hello"))
+	s := httptest.NewTLSServer(respondWith("hello"))
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "roots.pem")
 	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))

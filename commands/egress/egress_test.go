@@ -51,7 +51,7 @@ func server(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-func say(text string) http.HandlerFunc {
+func respondWith(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
@@ -78,7 +78,7 @@ func TestTheInsideIsNotReached(t *testing.T) {
 
 func TestTheInsideCanBeOpened(t *testing.T) {
 	t.Parallel()
-	inside := server(t, say("hello"))
+	inside := server(t, respondWith("hello"))
 	for name, o := range map[string]egress.Options{
 		"all of it": {Rules: egress.Rules{AllowPrivate: true}},
 		"a range":   {Rules: egress.Rules{AllowHosts: []string{"127.0.0.0/8"}}},
@@ -93,7 +93,7 @@ func TestTheInsideCanBeOpened(t *testing.T) {
 
 func TestRulesChangeWhileItRuns(t *testing.T) {
 	t.Parallel()
-	inside := server(t, say("hello"))
+	inside := server(t, respondWith("hello"))
 	e := newEgress(t, egress.Options{Rules: egress.Rules{AllowPrivate: true}})
 	_, err := get(e, inside)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestRulesChangeWhileItRuns(t *testing.T) {
 
 func TestEveryHopIsChecked(t *testing.T) {
 	t.Parallel()
-	inside := server(t, say("secret"))
+	inside := server(t, respondWith("secret"))
 	hops := 0
 	hop := server(t, func(w http.ResponseWriter, r *http.Request) {
 		hops++
@@ -136,9 +136,9 @@ func TestRedirectsEnd(t *testing.T) {
 
 func TestOwnCertificatesAreTrusted(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(say("hello"))
+	s := httptest.NewTLSServer(respondWith("hello"))
 	t.Cleanup(s.Close)
-	plainly := server(t, say("in clear"))
+	plainly := server(t, respondWith("in clear"))
 	rules := egress.Rules{AllowPrivate: true}
 	_, err := get(newEgress(t, egress.Options{Rules: rules}), s.URL)
 	require.ErrorContains(t, err, "certificate")
@@ -191,7 +191,7 @@ func TestBehindAProxyTheTargetIsChecked(t *testing.T) {
 
 func TestTheEnvironmentIsNotAsked(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	inside := server(t, say("hello"))
+	inside := server(t, respondWith("hello"))
 	body, err := get(newEgress(t, egress.Options{Rules: egress.Rules{AllowPrivate: true}}), inside)
 	require.NoError(t, err)
 	require.Equal(t, "hello", body)

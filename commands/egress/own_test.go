@@ -15,7 +15,7 @@ import (
 
 func TestThePlatformIsReachedWhateverTheRulesSay(t *testing.T) {
 	t.Parallel()
-	platform, other := server(t, say("own")), server(t, say("other"))
+	platform, other := server(t, respondWith("own")), server(t, respondWith("other"))
 	e := newEgress(t, egress.Options{Own: []string{platform + "/v2"}, Rules: egress.Rules{DenyHosts: []string{"127.0.0.1", "localhost"}}})
 	body, err := get(e, platform+"/any")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestThePlatformIsReachedWhateverTheRulesSay(t *testing.T) {
 
 func TestThePlatformIsReachedBehindAProxy(t *testing.T) {
 	t.Parallel()
-	proxy := server(t, say("by proxy"))
+	proxy := server(t, respondWith("by proxy"))
 	e := newEgress(t, egress.Options{HTTPProxy: proxy, Own: []string{"http://svc.example/v2"}, Rules: egress.Rules{DenyHosts: []string{"svc.example"}}})
 	body, err := get(e, "http://svc.example/v2/me")
 	require.NoError(t, err, "nobody here could resolve it")
@@ -57,7 +57,7 @@ func TestAnAddressOfThePlatformHasItsSchemeAndPort(t *testing.T) {
 
 func TestOtherNamesOfThePlatformAreItsOwnAndKeepTheRules(t *testing.T) {
 	t.Parallel()
-	other := server(t, say("other"))
+	other := server(t, respondWith("other"))
 	e := newEgress(t, egress.Options{
 		Own:   []string{"https://svc.example/v2"},
 		Names: []string{"https://console.example/console/", "https://*.pages.example", "http://*-Pages.example:8080", other},
@@ -81,7 +81,7 @@ func TestOtherNamesOfThePlatformAreItsOwnAndKeepTheRules(t *testing.T) {
 
 func TestOneRequestMayTrustAnyCertificate(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(say("hello"))
+	s := httptest.NewTLSServer(respondWith("hello"))
 	t.Cleanup(s.Close)
 	e := newEgress(t, egress.Options{Rules: egress.Rules{AllowPrivate: true}})
 	answer, err := e.TrustingClient(10 * time.Second).Get(s.URL)

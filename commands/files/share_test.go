@@ -33,7 +33,7 @@ func (l *library) link(s file.State, lasts time.Duration) string {
 	return token
 }
 
-func (l *library) admits(s file.State, token string) domain.Code {
+func (l *library) checkToken(s file.State, token string) domain.Code {
 	l.t.Helper()
 	return domain.CodeOf(l.Admit(l.t.Context(), s, token))
 }
@@ -50,23 +50,23 @@ func TestALinkOpensItsFileForItsTime(t *testing.T) {
 	l := open(t)
 	made, other := l.one(upload("a", "x")), l.one(upload("a", "x"))
 	link := l.link(made, time.Minute)
-	require.Equal(t, domain.CodeNone, l.admits(made, link))
-	require.Equal(t, domain.CodeInvalidToken, l.admits(other, link), "not another file")
+	require.Equal(t, domain.CodeNone, l.checkToken(made, link))
+	require.Equal(t, domain.CodeInvalidToken, l.checkToken(other, link), "not another file")
 	elsewhere := made
 	elsewhere.WorkspaceID = "w2"
-	require.Equal(t, domain.CodeInvalidToken, l.admits(elsewhere, link), "nor one of another workspace")
+	require.Equal(t, domain.CodeInvalidToken, l.checkToken(elsewhere, link), "nor one of another workspace")
 	body, err := base64.RawURLEncoding.DecodeString(link)
 	require.NoError(t, err)
 	for i := range body {
 		bad := append([]byte{}, body...)
 		bad[i] ^= 1
-		require.Equal(t, domain.CodeInvalidToken, l.admits(made, base64.RawURLEncoding.EncodeToString(bad)), "byte %d", i)
+		require.Equal(t, domain.CodeInvalidToken, l.checkToken(made, base64.RawURLEncoding.EncodeToString(bad)), "byte %d", i)
 	}
 	for _, bad := range []string{"", "x", "é", link + "A", link[1:], strings.Repeat("A", 54)} {
-		require.Equal(t, domain.CodeInvalidToken, l.admits(made, bad), bad)
+		require.Equal(t, domain.CodeInvalidToken, l.checkToken(made, bad), bad)
 	}
 	l.now = l.now.Add(time.Minute)
-	require.Equal(t, domain.CodeTokenExpired, l.admits(made, link))
+	require.Equal(t, domain.CodeTokenExpired, l.checkToken(made, link))
 }
 
 func TestANewShareTokenVoidsEarlierLinks(t *testing.T) {
@@ -75,29 +75,29 @@ func TestANewShareTokenVoidsEarlierLinks(t *testing.T) {
 	made := l.one(upload("a", "x"))
 	bare := l.link(made, time.Hour)
 	first := l.change(made, files.Change{ShareToken: &files.ShareToken{Generate: true}})
-	require.Equal(t, domain.CodeInvalidToken, l.admits(first, bare))
+	require.Equal(t, domain.CodeInvalidToken, l.checkToken(first, bare))
 	token, link := l.token(first), l.link(first, time.Hour)
 	require.GreaterOrEqual(t, len(token), 16)
-	require.Equal(t, domain.CodeNone, l.admits(first, token))
-	require.Equal(t, domain.CodeNone, l.admits(first, link))
+	require.Equal(t, domain.CodeNone, l.checkToken(first, token))
+	require.Equal(t, domain.CodeNone, l.checkToken(first, link))
 
 	kept := l.change(first, files.Change{ShareToken: &files.ShareToken{Text: token}, Public: new(true)})
 	require.Equal(t, first.Share, kept.Share, "the same token is no new one")
-	require.Equal(t, domain.CodeNone, l.admits(kept, link))
+	require.Equal(t, domain.CodeNone, l.checkToken(kept, link))
 
 	second := l.change(first, files.Change{ShareToken: &files.ShareToken{Generate: true}})
 	for _, old := range []string{token, link, bare} {
-		require.Equal(t, domain.CodeInvalidToken, l.admits(second, old))
+		require.Equal(t, domain.CodeInvalidToken, l.checkToken(second, old))
 	}
 	chosen := strings.Repeat("Chosen-1_", 2)
 	third := l.change(second, files.Change{ShareToken: &files.ShareToken{Text: chosen}})
 	require.Equal(t, chosen, l.token(third))
-	require.Equal(t, domain.CodeNone, l.admits(third, chosen))
+	require.Equal(t, domain.CodeNone, l.checkToken(third, chosen))
 
 	none := l.change(third, files.Change{ShareToken: &files.ShareToken{}})
 	require.Empty(t, l.token(none))
 	for _, old := range []string{"", chosen, token, link, bare} {
-		require.Equal(t, domain.CodeInvalidToken, l.admits(none, old), "links of before the first token do not come back")
+		require.Equal(t, domain.CodeInvalidToken, l.checkToken(none, old), "links of before the first token do not come back")
 	}
 	for _, bad := range []string{"short", strings.Repeat("a", 129), strings.Repeat("é", 16)} {
 		_, err := l.Change(t.Context(), "w1", made.ID, files.Change{ShareToken: &files.ShareToken{Text: bad}}, anyone)
@@ -121,20 +121,20 @@ func TestADestroyedKeyEndsAllLinks(t *testing.T) {
 	link, bare := l.link(made, time.Hour), l.one(upload("b", "y"))
 	plain := l.link(bare, time.Hour)
 	require.NoError(t, l.vault.Destroy(t.Context(), "w1"))
-	require.Equal(t, domain.CodeInternal, l.admits(made, link), "the token cannot be read any more")
-	require.Equal(t, domain.CodeInvalidToken, l.admits(bare, plain))
+	require.Equal(t, domain.CodeInternal, l.checkToken(made, link), "the token cannot be read any more")
+	require.Equal(t, domain.CodeInvalidToken, l.checkToken(bare, plain))
 }
 
-// shut is a vault that does not open.
-type shut struct{ err error }
+// brokenVault is a vault that does not open.
+type brokenVault struct{ err error }
 
-func (s shut) Seal(context.Context, string, []byte, string) ([]byte, error) { return nil, s.err }
-func (s shut) Open(context.Context, string, []byte, string) ([]byte, error) { return nil, s.err }
-func (s shut) MAC(context.Context, string, string, []byte) ([]byte, error)  { return nil, s.err }
+func (s brokenVault) Seal(context.Context, string, []byte, string) ([]byte, error) { return nil, s.err }
+func (s brokenVault) Open(context.Context, string, []byte, string) ([]byte, error) { return nil, s.err }
+func (s brokenVault) MAC(context.Context, string, string, []byte) ([]byte, error)  { return nil, s.err }
 
 func TestAVaultThatDoesNotOpenIsNoRefusal(t *testing.T) {
 	t.Parallel()
-	fault := &shut{}
+	fault := &brokenVault{}
 	l := open(t, func(o *files.Options) { o.Vault = fault })
 	made := l.one(upload("a", "x"))
 	shared := made

@@ -19,23 +19,23 @@ import (
 	"svc/domain"
 )
 
-// shelf is a directory of workspaces.
-type shelf struct {
+// directoryFixture is a directory of workspaces.
+type directoryFixture struct {
 	*filesync.Directory
 	t   *testing.T
 	dir string
 }
 
-func open(t *testing.T, dir string) *shelf {
+func open(t *testing.T, dir string) *directoryFixture {
 	t.Helper()
 	d, err := filesync.Open(dir, archive.Usual)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	return &shelf{d, t, dir}
+	return &directoryFixture{d, t, dir}
 }
 
 // put writes files by hand.
-func (s *shelf) put(files map[string]string) {
+func (s *directoryFixture) put(files map[string]string) {
 	s.t.Helper()
 	for p, text := range files {
 		p = filepath.Join(s.dir, p)
@@ -44,20 +44,20 @@ func (s *shelf) put(files map[string]string) {
 	}
 }
 
-func (s *shelf) read(slug string) archive.Tree {
+func (s *directoryFixture) read(slug string) archive.Tree {
 	s.t.Helper()
 	tree, err := s.Read(s.t.Context(), slug)
 	require.NoError(s.t, err)
 	return tree
 }
 
-func (s *shelf) replace(slug string, tree, expect archive.Tree, op string) {
+func (s *directoryFixture) replace(slug string, tree, expect archive.Tree, op string) {
 	s.t.Helper()
 	require.NoError(s.t, s.Replace(s.t.Context(), slug, tree, op, expect))
 }
 
 // names lists what is in the directory, hidden ones included, the lock left out.
-func (s *shelf) names() (names []string) {
+func (s *directoryFixture) names() (names []string) {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.dir)
 	require.NoError(s.t, err)
@@ -214,7 +214,7 @@ func TestAKillLeavesTheOldStateOrTheNewOne(t *testing.T) {
 
 // killed replaces the directory in a process that dies before a change, and
 // reports whether it did; otherwise it went well.
-func (s *shelf) killed(at int, op, seen string) bool {
+func (s *directoryFixture) killed(at int, op, seen string) bool {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), dirVariable+"="+s.dir, diesVariable+"="+strconv.Itoa(at), opVariable+"="+op, seenVariable+"="+seen)

@@ -174,8 +174,8 @@ func TestAKeyWithAPassphrase(t *testing.T) {
 	}
 }
 
-// elsewhere is a server that notes who comes.
-func elsewhere(t *testing.T, answer http.HandlerFunc) (server *httptest.Server, seen func() []http.Header) {
+// startRecordingServer is a server that notes who comes.
+func startRecordingServer(t *testing.T, answer http.HandlerFunc) (server *httptest.Server, seen func() []http.Header) {
 	var mu sync.Mutex
 	var headers []http.Header
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,10 +200,10 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, r.Header.Get("X-Never"), http.StatusFound)
 	}
 	to := ""
-	hop, seen := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
+	hop, seen := startRecordingServer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to+r.URL.String(), http.StatusMovedPermanently)
 	})
-	foreign, visitors := elsewhere(t, target)
+	foreign, visitors := startRecordingServer(t, target)
 	remote := remoteOf(server, repo)
 	remote.URL = hop.URL + "/a.git"
 	remote.CABundle += certificate(hop) + certificate(foreign)
@@ -264,7 +264,7 @@ func TestWhatIsNotGit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := elsewhere(t, func(w http.ResponseWriter, _ *http.Request) {
+			s, _ := startRecordingServer(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", tt.kind)
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)

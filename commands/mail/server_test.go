@@ -31,12 +31,12 @@ type server struct {
 	port    int
 	trust   *tls.Config // what a client must trust
 	own     *tls.Config
-	mails   chan letter
+	mails   chan receivedMail
 	working sync.WaitGroup
 }
 
-// letter is a mail as the server got it.
-type letter struct {
+// receivedMail is a mail as the server got it.
+type receivedMail struct {
 	from, to, user string
 	encrypted      bool
 	header         textproto.MIMEHeader
@@ -47,7 +47,7 @@ type letter struct {
 func (s *server) run(t *testing.T) *server {
 	t.Helper()
 	s.own, s.trust = certificate(t)
-	s.mails = make(chan letter, 10)
+	s.mails = make(chan receivedMail, 10)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.port = listener.Addr().(*net.TCPAddr).Port
@@ -73,7 +73,7 @@ func (s *server) run(t *testing.T) *server {
 
 // serve speaks with one client until it leaves or breaks a rule.
 func (s *server) serve(conn net.Conn) {
-	r, got := bufio.NewReader(conn), letter{encrypted: s.secure}
+	r, got := bufio.NewReader(conn), receivedMail{encrypted: s.secure}
 	say := func(lines ...string) { fmt.Fprint(conn, strings.Join(lines, "\r\n")+"\r\n") }
 	if s.silent {
 		_, _ = r.ReadByte()

@@ -25,22 +25,22 @@ import (
 
 // counted is a shelf that counts what is read from it.
 type counted struct {
-	shelf
+	testContents
 	contents, documents *atomic.Int32
 }
 
 func (c counted) At(ctx context.Context, id string, revision uint64) (map[string]content.Ref, error) {
 	c.contents.Add(1)
-	return c.shelf.At(ctx, id, revision)
+	return c.testContents.At(ctx, id, revision)
 }
 
 func (c counted) Document(ctx context.Context, id string, ref content.Ref) (*document.Map, error) {
 	c.documents.Add(1)
-	return c.shelf.Document(ctx, id, ref)
+	return c.testContents.Document(ctx, id, ref)
 }
 
-// keeping is a library that keeps that many bytes of each kind.
-func keeping(t *testing.T, s shelf, bytes uint64) (*programs.Library, counted) {
+// libraryWithLimit is a library that keeps that many bytes of each kind.
+func libraryWithLimit(t *testing.T, s testContents, bytes uint64) (*programs.Library, counted) {
 	t.Helper()
 	c := counted{s, new(atomic.Int32), new(atomic.Int32)}
 	l, err := programs.New(programs.Options{
@@ -52,8 +52,8 @@ func keeping(t *testing.T, s shelf, bytes uint64) (*programs.Library, counted) {
 }
 
 // written adds an automation with a long text to a workspace.
-func (s shelf) written(id, slug string, length int) {
-	s.has(id)
+func (s testContents) written(id, slug string, length int) {
+	s.addAutomations(id)
 	s[id]["automations/"+slug] = fmt.Sprintf(`{"slug":%q,"when":{"endpoint":true},"do":[],"output":%q}`, slug, strings.Repeat("x", length))
 }
 
@@ -70,17 +70,17 @@ func TestWhatIsKeptIsBoundedByItsSize(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
 	for name, c := range map[string]struct {
-		made func(s shelf, id string)
+		made func(s testContents, id string)
 		all  bool // are kept
 	}{
-		"small workspaces": {func(s shelf, id string) { s.has(id, "a", "b") }, true},
-		"long documents":   {func(s shelf, id string) { s.written(id, "a", 5_000) }, false},
-		"many automations": {func(s shelf, id string) {
+		"small workspaces": {func(s testContents, id string) { s.addAutomations(id, "a", "b") }, true},
+		"long documents":   {func(s testContents, id string) { s.written(id, "a", 5_000) }, false},
+		"many automations": {func(s testContents, id string) {
 			for i := range 100 {
-				s.has(id, fmt.Sprint("a", i))
+				s.addAutomations(id, fmt.Sprint("a", i))
 			}
 		}, false},
-		"many instances": {func(s shelf, id string) {
+		"many instances": {func(s testContents, id string) {
 			for i := range 100 {
 				s.installs(id, "app", fmt.Sprint("x", i))
 			}
@@ -88,10 +88,10 @@ func TestWhatIsKeptIsBoundedByItsSize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shelf{}
-			s.has("app", "one")
+			s := testContents{}
+			s.addAutomations("app", "one")
 			ids := numbered(func(id string) { c.made(s, id) })
-			l, read := keeping(t, s, bound)
+			l, read := libraryWithLimit(t, s, bound)
 			for range 2 {
 				for _, id := range ids {
 					h, err := l.ProgramSet(t.Context(), id)
@@ -116,12 +116,12 @@ func TestWhatIsKeptIsBoundedByItsSize(t *testing.T) {
 func TestWhatIsHeavierThanAllThatIsKeptIsThereAndKept(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 16
-	s := shelf{}
+	s := testContents{}
 	for i := range 100 {
 		s.written("w", fmt.Sprint("a", i), 1_000)
 	}
 	s.written("w", "long", 10*bound)
-	l, read := keeping(t, s, bound)
+	l, read := libraryWithLimit(t, s, bound)
 	first, err := l.ProgramSet(t.Context(), "w")
 	require.NoError(t, err)
 	require.Len(t, names(first), 101)
@@ -143,7 +143,7 @@ func TestWhatIsHeavierThanAllThatIsKeptIsThereAndKept(t *testing.T) {
 // slow is a shelf from which the content of one workspace is not had before it is let go,
 // unless whoever asks for it gives up.
 type slow struct {
-	shelf
+	testContents
 	id    string
 	let   chan struct{}
 	asked *atomic.Int32 // how often for the content of that workspace
@@ -158,11 +158,11 @@ func (s slow) At(ctx context.Context, id string, revision uint64) (map[string]co
 			return nil, ctx.Err()
 		}
 	}
-	return s.shelf.At(ctx, id, revision)
+	return s.testContents.At(ctx, id, revision)
 }
 
 // held returns a library that waits for the content of a workspace.
-func held(t *testing.T, s shelf, id string) (*programs.Library, slow) {
+func held(t *testing.T, s testContents, id string) (*programs.Library, slow) {
 	t.Helper()
 	all := slow{s, id, make(chan struct{}), new(atomic.Int32)}
 	return library(t, all, &bytes.Buffer{}), all
@@ -174,9 +174,9 @@ type answer struct {
 	err error
 }
 
-// asks has somebody ask for the program set of a workspace, and returns when nobody gets on by
+// requestProgramSet has somebody ask for the program set of a workspace, and returns when nobody gets on by
 // themselves any more.
-func asks(ctx context.Context, l *programs.Library, id string) <-chan answer {
+func requestProgramSet(ctx context.Context, l *programs.Library, id string) <-chan answer {
 	got := make(chan answer, 1)
 	go func() {
 		h, err := l.ProgramSet(ctx, id)
@@ -188,13 +188,13 @@ func asks(ctx context.Context, l *programs.Library, id string) <-chan answer {
 
 func TestNobodyWaitsForTheHouseOfAnotherWorkspace(t *testing.T) {
 	t.Parallel()
-	s := shelf{}
-	s.has("large", "a")
-	s.has("w", "own")
-	s.has("app", "one")
+	s := testContents{}
+	s.addAutomations("large", "a")
+	s.addAutomations("w", "own")
+	s.addAutomations("app", "one")
 	synctest.Test(t, func(t *testing.T) {
 		l, large := held(t, s, "large")
-		first := asks(t.Context(), l, "large")
+		first := requestProgramSet(t.Context(), l, "large")
 		require.Empty(t, first)
 
 		done := make(chan struct{})
@@ -222,13 +222,13 @@ func TestNobodyWaitsForTheHouseOfAnotherWorkspace(t *testing.T) {
 
 func TestAHouseIsBuiltOnceForAllWhoAskForIt(t *testing.T) {
 	t.Parallel()
-	s := shelf{}
-	s.has("w", "own")
+	s := testContents{}
+	s.addAutomations("w", "own")
 	synctest.Test(t, func(t *testing.T) {
 		l, w := held(t, s, "w")
 		var all []<-chan answer
 		for range 5 {
-			all = append(all, asks(t.Context(), l, "w"))
+			all = append(all, requestProgramSet(t.Context(), l, "w"))
 		}
 		close(w.let)
 		first := <-all[0]
@@ -240,21 +240,21 @@ func TestAHouseIsBuiltOnceForAllWhoAskForIt(t *testing.T) {
 	})
 }
 
-// sharing is a shelf with two workspaces that have one app.
-func sharing() shelf {
-	s := shelf{}
+// contentsWithSharedApp is a shelf with two workspaces that have one app.
+func contentsWithSharedApp() testContents {
+	s := testContents{}
 	s.installs("v", "app", "x")
 	s.installs("w", "app", "y")
-	s.has("app", "one")
+	s.addAutomations("app", "one")
 	return s
 }
 
 func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
 	t.Parallel()
-	s := sharing()
+	s := contentsWithSharedApp()
 	synctest.Test(t, func(t *testing.T) {
 		l, app := held(t, s, "app")
-		v, w := asks(t.Context(), l, "v"), asks(t.Context(), l, "w")
+		v, w := requestProgramSet(t.Context(), l, "v"), requestProgramSet(t.Context(), l, "w")
 		require.EqualValues(t, 1, app.asked.Load(), "the second waits for what the first reads")
 		close(app.let)
 		require.Equal(t, []string{"x.one"}, names((<-v).set))
@@ -265,13 +265,13 @@ func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
 
 func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	s := sharing()
+	s := contentsWithSharedApp()
 	synctest.Test(t, func(t *testing.T) {
 		l, app := held(t, s, "app")
 		builds, stop := context.WithCancel(t.Context())
 		waits, leave := context.WithCancel(t.Context())
-		v, w := asks(builds, l, "v"), asks(t.Context(), l, "w")
-		again := asks(waits, l, "w")
+		v, w := requestProgramSet(builds, l, "v"), requestProgramSet(t.Context(), l, "w")
+		again := requestProgramSet(waits, l, "w")
 		require.Empty(t, v)
 
 		leave()
@@ -283,24 +283,24 @@ func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// shelf is what workspaces consist of: their documents by path. Each is the app that is
+// testContents is what workspaces consist of: their documents by path. Each is the app that is
 // called like it.
-type shelf map[string]map[string]string
+type testContents map[string]map[string]string
 
-func (shelf) Moment() uint64 { return 1 }
+func (testContents) Moment() uint64 { return 1 }
 
-func (s shelf) Workspace(id string) (programs.Workspace, bool, error) {
+func (s testContents) Workspace(id string) (programs.Workspace, bool, error) {
 	return programs.Workspace{ID: id, Slug: id, Name: id, Revision: 1}, s[id] != nil, nil
 }
 
-func (s shelf) Edition(slug, _ string) (string, uint64, error) {
+func (s testContents) Edition(slug, _ string) (string, uint64, error) {
 	if s[slug] == nil {
 		return "", 0, nil
 	}
 	return slug, 1, nil
 }
 
-func (s shelf) At(_ context.Context, id string, _ uint64) (map[string]content.Ref, error) {
+func (s testContents) At(_ context.Context, id string, _ uint64) (map[string]content.Ref, error) {
 	refs := map[string]content.Ref{}
 	for path, text := range s[id] {
 		refs[path] = content.Ref{Hash: text}
@@ -308,17 +308,17 @@ func (s shelf) At(_ context.Context, id string, _ uint64) (map[string]content.Re
 	return refs, nil
 }
 
-func (shelf) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) {
+func (testContents) Changes(context.Context, string, uint64, uint64) (map[string]content.Ref, bool, error) {
 	return nil, false, nil
 }
 
-func (shelf) Document(_ context.Context, _ string, ref content.Ref) (*document.Map, error) {
+func (testContents) Document(_ context.Context, _ string, ref content.Ref) (*document.Map, error) {
 	doc := document.MapOf()
 	return doc, doc.UnmarshalJSON([]byte(ref.Hash))
 }
 
-// has adds automations to a workspace.
-func (s shelf) has(id string, slugs ...string) {
+// addAutomations adds automations to a workspace.
+func (s testContents) addAutomations(id string, slugs ...string) {
 	if s[id] == nil {
 		s[id] = map[string]string{"index": `{}`}
 	}
@@ -328,8 +328,8 @@ func (s shelf) has(id string, slugs ...string) {
 }
 
 // installs adds instances of an app to a workspace.
-func (s shelf) installs(id, app string, slugs ...string) {
-	s.has(id)
+func (s testContents) installs(id, app string, slugs ...string) {
+	s.addAutomations(id)
 	for _, slug := range slugs {
 		s[id]["imports/"+slug] = fmt.Sprintf(`{"slug":%q,"appSlug":%q}`, slug, app)
 	}
@@ -360,22 +360,22 @@ func names(h *programs.ProgramSet) (all []string) {
 
 func TestAHouseIsCutInTheOrderOfItsSlugs(t *testing.T) {
 	t.Parallel()
-	many := shelf{}
-	many.has("w", "h", "c", "a", "g", "j", "b", "i", "d", "f", "e")
+	many := testContents{}
+	many.addAutomations("w", "h", "c", "a", "g", "j", "b", "i", "d", "f", "e")
 	many.installs("w", "app", "x")
-	many.has("app", "never")
-	far := shelf{}
-	far.has("w", "own")
+	many.addAutomations("app", "never")
+	far := testContents{}
+	far.addAutomations("w", "own")
 	far.installs("w", "app", "e", "c", "a", "d", "f", "b")
 	far.installs("w", "missing", "0")
-	far.has("app", "one")
-	exact := shelf{}
-	exact.has("w", "own")
+	far.addAutomations("app", "one")
+	exact := testContents{}
+	exact.addAutomations("w", "own")
 	exact.installs("w", "app", "a", "b", "c", "d")
 	exact.installs("w", "missing", "z")
-	exact.has("app", "one")
+	exact.addAutomations("app", "one")
 	for name, c := range map[string]struct {
-		shelf shelf
+		shelf testContents
 		cut   bool
 		want  []string
 	}{
@@ -406,11 +406,11 @@ func TestAHouseIsCutInTheOrderOfItsSlugs(t *testing.T) {
 
 func TestAnInstanceThatWouldBeCutIsRefused(t *testing.T) {
 	t.Parallel()
-	s := shelf{}
-	s.has("w", "own")
+	s := testContents{}
+	s.addAutomations("w", "own")
 	s.installs("w", "app", "a", "b")
-	s.has("app", "one")
-	s.has("large", "1", "2", "3", "4", "5", "6", "7")
+	s.addAutomations("app", "one")
+	s.addAutomations("large", "1", "2", "3", "4", "5", "6", "7")
 	s.installs("deep", "app", "x", "y")
 	s.installs("full", "app", "a", "b", "c", "d", "e", "f")
 	for name, c := range map[string]struct {
@@ -444,23 +444,23 @@ func TestAnInstanceThatWouldBeCutIsRefused(t *testing.T) {
 
 // renamed is a shelf whose instances keep what they had under other slugs, by app.
 type renamed struct {
-	shelf
+	testContents
 	kept map[string]map[string]string
 }
 
 func (r renamed) Workspace(id string) (programs.Workspace, bool, error) {
-	w, ok, err := r.shelf.Workspace(id)
+	w, ok, err := r.testContents.Workspace(id)
 	w.CollectionSlugs = r.kept
 	return w, ok, err
 }
 
 func TestAProgramOfARenamedInstanceHasItsNameInThePlaceOfNow(t *testing.T) {
 	t.Parallel()
-	was, is := shelf{}, renamed{shelf{}, map[string]map[string]string{"app": {"c": "b", "b": "b 2"}}}
+	was, is := testContents{}, renamed{testContents{}, map[string]map[string]string{"app": {"c": "b", "b": "b 2"}}}
 	was.installs("w", "app", "b")
 	is.installs("w", "app", "c", "b") // another b
-	for _, s := range []shelf{was, is.shelf} {
-		s.has("app", "one")
+	for _, s := range []testContents{was, is.testContents} {
+		s.addAutomations("app", "one")
 	}
 	before, err := library(t, was, &bytes.Buffer{}).ProgramSet(t.Context(), "w")
 	require.NoError(t, err)

@@ -38,8 +38,8 @@ func open(t *testing.T, c *clock) *ratelimit.Limiter {
 	return &ratelimit.Limiter{Counter: store.Counters, Now: c.now, Log: slog.New(slog.DiscardHandler)}
 }
 
-// beside is another limiter on the same counter.
-func beside(l *ratelimit.Limiter) *ratelimit.Limiter {
+// secondLimiter is another limiter on the same counter.
+func secondLimiter(l *ratelimit.Limiter) *ratelimit.Limiter {
 	return &ratelimit.Limiter{Counter: l.Counter, Now: l.Now, Log: l.Log}
 }
 
@@ -158,7 +158,7 @@ func (b between) AddDurable(ctx context.Context, key string, window time.Duratio
 func TestWhatIsCountedBackLateIsNotMissingInTheNextWindow(t *testing.T) {
 	c := newClock()
 	l := open(t, c)
-	late := beside(l)
+	late := secondLimiter(l)
 	late.Counter = between{l.Counter, func(n int64) error {
 		if n < 0 {
 			c.advance(time.Minute)
@@ -180,7 +180,7 @@ func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
 	c := newClock()
 	l := open(t, c)
 	// A use that began a millisecond before the window ended, and was counted after.
-	crossing := beside(l)
+	crossing := secondLimiter(l)
 	c.set(c.now().Truncate(time.Minute).Add(time.Minute - time.Millisecond))
 	_, err := l.Consume(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
 
 func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
 	l := open(t, newClock())
-	down := beside(l)
+	down := secondLimiter(l)
 	down.Counter = between{l.Counter, func(int64) error { return errors.New("unreachable") }}
 	for range 3 {
 		got, err := down.Consume(t.Context(), here, use("l", 1, 1))
@@ -215,7 +215,7 @@ func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
 
 func TestWhatIsNotCountedBackAdmitsLess(t *testing.T) {
 	l := open(t, newClock())
-	crashing := beside(l)
+	crashing := secondLimiter(l)
 	crashing.Counter = between{l.Counter, func(n int64) error {
 		if n < 0 {
 			return errors.New("gone")

@@ -41,15 +41,15 @@ func BenchmarkEffect(b *testing.B) {
 	}
 }
 
-// ledge is a world that does nothing but keep contexts, and notes what it says as the
+// contextWorld is a world that does nothing but keep contexts, and notes what it says as the
 // runtime does, where there is something to note it.
-type ledge struct {
+type contextWorld struct {
 	*recording.Recorder
 	machine *machine.Machine
 	views   map[string]*value.Object
 }
 
-func (l *ledge) view(root string) *value.Object {
+func (l *contextWorld) view(root string) *value.Object {
 	if l.views[root] == nil {
 		l.views[root] = value.NewObject("name", "somebody", "count", 5.0)
 		l.View(root, "c1", l.views[root])
@@ -58,7 +58,7 @@ func (l *ledge) view(root string) *value.Object {
 }
 
 // Read implements machine.World.
-func (l *ledge) Read(x *machine.Execution, keys []string) (any, error) {
+func (l *contextWorld) Read(x *machine.Execution, keys []string) (any, error) {
 	if keys[0] == "run" && len(keys) == 2 && keys[1] == "date" {
 		date := "2024-03-31T12:00:00.000Z"
 		if l.Recorder != nil {
@@ -71,7 +71,7 @@ func (l *ledge) Read(x *machine.Execution, keys []string) (any, error) {
 }
 
 // Write implements machine.World.
-func (l *ledge) Write(_ *machine.Execution, w machine.Write) error {
+func (l *contextWorld) Write(_ *machine.Execution, w machine.Write) error {
 	next, err := variable.Apply(l.view(w.Context), w.Op)
 	if changed, ok := next.(*value.Object); ok {
 		l.views[w.Context] = changed
@@ -80,7 +80,7 @@ func (l *ledge) Write(_ *machine.Execution, w machine.Write) error {
 }
 
 // Now implements machine.World.
-func (l *ledge) Now() time.Time {
+func (l *contextWorld) Now() time.Time {
 	if l.Recorder != nil {
 		x, at := l.machine.CurrentLocation()
 		l.Clock(x, at, noon)
@@ -89,7 +89,7 @@ func (l *ledge) Now() time.Time {
 }
 
 // Random implements machine.World.
-func (l *ledge) Random(n int) []byte {
+func (l *contextWorld) Random(n int) []byte {
 	drawn := make([]byte, n)
 	if l.Recorder != nil {
 		x, at := l.machine.CurrentLocation()
@@ -99,7 +99,7 @@ func (l *ledge) Random(n int) []byte {
 }
 
 // run runs a tree to its end, with answers that are always the same.
-func (l *ledge) run(p *machine.Program, input *value.Object, start recording.Start, answer machine.Answer) *machine.Execution {
+func (l *contextWorld) run(p *machine.Program, input *value.Object, start recording.Start, answer machine.Answer) *machine.Execution {
 	l.views = map[string]*value.Object{}
 	l.machine = machine.New(machine.Options{World: l})
 	l.machine.Start(p, "x0", 1, input)
@@ -142,13 +142,13 @@ output: '{{r}}'`
 		"kind", "order", "id", "o-1", "lines", list(10, value.NewObject("price", 5.0, "count", 2.0, "article", "something that has a long name, and more")),
 	))
 	answer := machine.Answer{Value: value.NewObject("status", "ok", "rows", list(25, value.NewObject("id", 1.0, "name", "somebody", "tags", []any{"a", "b"})))}
-	start := newStage(1).start(p, input)
+	start := newSimulatedWorld(1).start(p, input)
 	for name, limit := range map[string]int{"off": 0, "noted": 10_000_000, "noted and written": 10_000_000} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var size int
 			for range b.N {
-				l := &ledge{}
+				l := &contextWorld{}
 				if limit > 0 {
 					l.Recorder = recording.NewRecorder(limit)
 				}

@@ -19,7 +19,7 @@ func FuzzReplay(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, document, order uint64) {
 		d := author{rand.New(rand.NewPCG(document, 3))} //nolint:gosec // a test repeats itself
-		p := &play{
+		p := &scriptedTree{
 			programs: map[string]*machine.Program{"t": program(t, "t", d.list(0)), "child": program(t, "child", d.list(1))},
 			input:    value.NewObject("l", []any{1.0, "a"}, "o", value.NewObject("k", 2.0), "n", 3.0, "$http", machine.HTTP{}),
 			answers:  value.NewObject("fetch", []any{value.NewObject("body", value.NewObject("$stream", []any{"a", "b"})), "text"}), chances: true, most: 60,
@@ -32,7 +32,7 @@ func FuzzReplay(f *testing.F) {
 
 // FuzzParse reads records that are none.
 func FuzzParse(f *testing.F) {
-	p := &play{programs: map[string]*machine.Program{"t": program(f, "t", []any{value.NewObject("wait", value.NewObject("timeout", 1.0))})}, input: &value.Object{}}
+	p := &scriptedTree{programs: map[string]*machine.Program{"t": program(f, "t", []any{value.NewObject("wait", value.NewObject("timeout", 1.0))})}, input: &value.Object{}}
 	_, body := p.perform(f, 1)
 	f.Add(body)
 	f.Add([]byte{})

@@ -23,8 +23,8 @@ var (
 	errStopped  = automation.Raise(automation.ExecutionTimeout, "time is up")
 )
 
-// play is a tree with the programs and the answers it has.
-type play struct {
+// scriptedTree is a tree with the programs and the answers it has.
+type scriptedTree struct {
 	programs map[string]*machine.Program
 	input    *value.Object
 	answers  *value.Object // by kind of request, in order
@@ -40,19 +40,21 @@ func program(t testing.TB, slug string, v any) *machine.Program {
 	return &machine.Program{Automation: a, Slug: slug, Ref: slug}
 }
 
-func (p *play) find(ref string) (*machine.Program, error) {
+func (p *scriptedTree) find(ref string) (*machine.Program, error) {
 	if found := p.programs[ref]; found != nil {
 		return found, nil
 	}
 	return nil, automation.NotFound(ref, nil)
 }
 
-func (p *play) finds(_ context.Context, ref string) (*machine.Program, error) { return p.find(ref) }
+func (p *scriptedTree) finds(_ context.Context, ref string) (*machine.Program, error) {
+	return p.find(ref)
+}
 
 // perform runs a tree on a stage to its end, and returns its record.
-func (p *play) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
+func (p *scriptedTree) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
 	t.Helper()
-	s := newStage(seed)
+	s := newSimulatedWorld(seed)
 	s.chances = p.chances
 	o := machine.Options{World: s, Zones: time.LoadLocation, Zone: time.UTC}
 	s.machine = machine.New(o)
@@ -111,7 +113,7 @@ func (p *play) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
 }
 
 // interrupt lets the tree go on where it stands, as another node would.
-func (s *stage) interrupt(t testing.TB, o machine.Options, p *play) []machine.Request {
+func (s *simulatedWorld) interrupt(t testing.TB, o machine.Options, p *scriptedTree) []machine.Request {
 	t.Helper()
 	state, err := s.machine.Save()
 	require.NoError(t, err)
@@ -128,7 +130,7 @@ func (s *stage) interrupt(t testing.TB, o machine.Options, p *play) []machine.Re
 }
 
 // answer is what the outside says to a request.
-func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n int) machine.Answer {
+func (p *scriptedTree) answer(s *simulatedWorld, r machine.Request, given map[machine.Kind]int, n int) machine.Answer {
 	list, _ := p.answers.At(string(r.Kind)).([]any)
 	scripted := value.Undefined
 	if given[r.Kind] < len(list) {
@@ -167,7 +169,7 @@ func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n
 }
 
 // replay plays a record with these programs.
-func (p *play) replay(t testing.TB, body []byte, current *play) recording.Report {
+func (p *scriptedTree) replay(t testing.TB, body []byte, current *scriptedTree) recording.Report {
 	t.Helper()
 	r, err := recording.Parse(body)
 	require.NoError(t, err)

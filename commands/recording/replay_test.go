@@ -15,9 +15,9 @@ import (
 	"svc/domain/value"
 )
 
-func playOf(t testing.TB, c domaintest.Case) *play {
+func newScriptedTree(t testing.TB, c domaintest.Case) *scriptedTree {
 	t.Helper()
-	documents, p := c.Automations(t), &play{programs: map[string]*machine.Program{}, input: &value.Object{}, chances: true}
+	documents, p := c.Automations(t), &scriptedTree{programs: map[string]*machine.Program{}, input: &value.Object{}, chances: true}
 	for _, slug := range documents.Keys() {
 		p.programs[slug] = program(t, slug, documents.At(slug))
 	}
@@ -55,7 +55,7 @@ func TestWhatWasRecordedIsReplayedAsItWas(t *testing.T) {
 	for _, c := range append(domaintest.ReadCases(t, "testdata/*.yaml"), cases...) {
 		t.Run(c.Name(), func(t *testing.T) {
 			t.Parallel()
-			p := playOf(t, c)
+			p := newScriptedTree(t, c)
 			for seed := range uint64(orders) {
 				_, body := p.perform(t, seed)
 				identical(t, p.replay(t, body, nil))
@@ -65,9 +65,9 @@ func TestWhatWasRecordedIsReplayedAsItWas(t *testing.T) {
 	}
 }
 
-func written(t testing.TB, answers string, automations ...string) *play {
+func written(t testing.TB, answers string, automations ...string) *scriptedTree {
 	t.Helper()
-	p := &play{programs: map[string]*machine.Program{}, input: value.NewObject("n", 1.0)}
+	p := &scriptedTree{programs: map[string]*machine.Program{}, input: value.NewObject("n", 1.0)}
 	for i, slug := range []string{"t", "child"}[:len(automations)] {
 		p.programs[slug] = program(t, slug, domaintest.ParseYAML(t, automations[i]))
 	}
@@ -168,15 +168,15 @@ func TestAReplayThatCannotGoOnFails(t *testing.T) {
 	was := written(t, `{}`, `[{child: {output: r}}]`, `[{T: 1}]`)
 	_, body := was.perform(t, 1)
 	gone := written(t, `{}`, `[{child: {output: r}}]`)
-	require.Equal(t, recording.Failed, (&play{}).replay(t, body, nil).Status, "the document is gone")
-	report := was.replay(t, body, &play{})
+	require.Equal(t, recording.Failed, (&scriptedTree{}).replay(t, body, nil).Status, "the document is gone")
+	report := was.replay(t, body, &scriptedTree{})
 	require.Equal(t, recording.Failed, report.Status, "there is no such automation any more")
 	require.Error(t, report.Reason)
 	require.Equal(t, recording.Different, was.replay(t, body, gone).Status, "a call that leads nowhere now raises")
 }
 
 // looped is a play of a loop that is given a text of 30 kB. A replay keeps a megabyte.
-func looped(t *testing.T, turns int, do string) *play {
+func looped(t *testing.T, turns int, do string) *scriptedTree {
 	t.Helper()
 	p := written(t, `{}`, fmt.Sprintf(`[{repeat: {until: %d, do: [%s]}}]`, turns, do))
 	p.input, p.kept = value.NewObject("a", strings.Repeat("x", 30_000)), 1_000_000
@@ -208,7 +208,7 @@ func TestBadReplaysThatDoTooMuchFail(t *testing.T) {
 	t.Parallel()
 	p := looped(t, 1, `{set session.x: 1}`)
 	_, body := p.perform(t, 1)
-	for name, now := range map[string]*play{
+	for name, now := range map[string]*scriptedTree{
 		"a context that grows": looped(t, 400, `{'set session.x[]': '{{a}}{{item}}'}`),
 		"many writes":          looped(t, 400, strings.Repeat(`{set session.x: 1}, `, 10)),
 		"many branches":        looped(t, 400, strings.Repeat(`{conditions: {'1': []}}, `, 10)),

@@ -20,10 +20,10 @@ var said = value.NewObject(
 	"session", []any{"id"}, "user", []any{"id", "email"}, "global", []any{"workspaceId", "endpoints"},
 )
 
-// stage is the outside of a tree, recorded as the runtime does it: contexts are read
+// simulatedWorld is the outside of a tree, recorded as the runtime does it: contexts are read
 // once and again after waits, others write to them meanwhile, and chance decides in
 // which order answers come.
-type stage struct {
+type simulatedWorld struct {
 	*recording.Recorder
 	dice    *rand.Rand
 	chances bool // writes may be refused
@@ -37,14 +37,14 @@ type stage struct {
 	config        *value.Object // nil: not read
 }
 
-func newStage(seed uint64) *stage {
-	return &stage{
+func newSimulatedWorld(seed uint64) *simulatedWorld {
+	return &simulatedWorld{
 		Recorder: recording.NewRecorder(10_000_000), dice: rand.New(rand.NewPCG(seed, 7)), now: noon, user: "u1", session: "s1", //nolint:gosec // a test repeats itself
 		stored: map[string]*value.Object{"run\x00c1": value.NewObject("n", 1.0)}, views: map[string]*value.Object{}, written: map[string]bool{},
 	}
 }
 
-func (s *stage) start(root *machine.Program, input *value.Object) recording.Start {
+func (s *simulatedWorld) start(root *machine.Program, input *value.Object) recording.Start {
 	return recording.Start{
 		WorkspaceID: "w1", CorrelationID: "c1", ExecutionID: "x0", Ref: root.Ref, Slug: root.Slug, Depth: 1, Input: input, At: noon,
 		Trigger: value.NewObject("type", "test", "value", "t"), UserID: "u1", SessionID: "s1", Keys: said, MaxDepth: 20,
@@ -53,7 +53,7 @@ func (s *stage) start(root *machine.Program, input *value.Object) recording.Star
 	}
 }
 
-func (s *stage) key(root string) string {
+func (s *simulatedWorld) key(root string) string {
 	switch root {
 	case "run":
 		return "run\x00c1"
@@ -66,7 +66,7 @@ func (s *stage) key(root string) string {
 }
 
 // view returns a context, read when it is first asked for.
-func (s *stage) view(root string) *value.Object {
+func (s *simulatedWorld) view(root string) *value.Object {
 	key := s.key(root)
 	if s.views[key] == nil {
 		read := s.stored[key]
@@ -80,7 +80,7 @@ func (s *stage) view(root string) *value.Object {
 }
 
 // refresh lets contexts be read again, with what somebody else wrote to them.
-func (s *stage) refresh() {
+func (s *simulatedWorld) refresh() {
 	for key, v := range s.views {
 		if s.written[key] && s.dice.IntN(2) == 0 {
 			continue // its writes are not kept yet
@@ -93,7 +93,7 @@ func (s *stage) refresh() {
 	}
 }
 
-func (s *stage) settings() *value.Object {
+func (s *simulatedWorld) settings() *value.Object {
 	if s.config == nil {
 		s.config = value.NewObject("c", float64(1))
 		s.Config("", s.config)
@@ -102,7 +102,7 @@ func (s *stage) settings() *value.Object {
 }
 
 // Read implements machine.World, and notes what has to be noted.
-func (s *stage) Read(x *machine.Execution, keys []string) (any, error) {
+func (s *simulatedWorld) Read(x *machine.Execution, keys []string) (any, error) {
 	_, at := s.machine.CurrentLocation()
 	switch keys[0] {
 	case "config":
@@ -120,7 +120,7 @@ func (s *stage) Read(x *machine.Execution, keys []string) (any, error) {
 		return v, nil
 	}
 	if names, _ := said.At(keys[0]).([]any); len(keys) > 1 && slices.Contains(names, any(keys[1])) {
-		v := s.says(x, at, keys[0], keys[1])
+		v := s.platformValue(x, at, keys[0], keys[1])
 		return value.Walk(v, keys[2:]...), nil
 	}
 	if len(keys) > 1 {
@@ -129,13 +129,13 @@ func (s *stage) Read(x *machine.Execution, keys []string) (any, error) {
 	all := s.view(keys[0]).Copy()
 	names, _ := said.At(keys[0]).([]any)
 	for _, name := range names {
-		all.Set(value.Text(name), s.says(x, at, keys[0], value.Text(name)))
+		all.Set(value.Text(name), s.platformValue(x, at, keys[0], value.Text(name)))
 	}
 	return all, nil
 }
 
-// says is what the platform says.
-func (s *stage) says(x *machine.Execution, at machine.Location, root, key string) any {
+// platformValue is what the platform says.
+func (s *simulatedWorld) platformValue(x *machine.Execution, at machine.Location, root, key string) any {
 	switch root + "." + key {
 	case "run.depth":
 		return float64(x.Depth)
@@ -169,7 +169,7 @@ func (s *stage) says(x *machine.Execution, at machine.Location, root, key string
 }
 
 // Write implements machine.World.
-func (s *stage) Write(x *machine.Execution, w machine.Write) error {
+func (s *simulatedWorld) Write(x *machine.Execution, w machine.Write) error {
 	err := s.write(w)
 	if err != nil {
 		_, at := s.machine.CurrentLocation()
@@ -178,7 +178,7 @@ func (s *stage) Write(x *machine.Execution, w machine.Write) error {
 	return err
 }
 
-func (s *stage) write(w machine.Write) error {
+func (s *simulatedWorld) write(w machine.Write) error {
 	switch {
 	case w.Context == "$http" && s.chances && s.dice.IntN(4) == 0:
 		return errTooLate
@@ -212,7 +212,7 @@ func (s *stage) write(w machine.Write) error {
 }
 
 // Now implements machine.World.
-func (s *stage) Now() time.Time {
+func (s *simulatedWorld) Now() time.Time {
 	s.now = s.now.Add(time.Duration(s.dice.IntN(1000)) * time.Millisecond)
 	x, at := s.machine.CurrentLocation()
 	s.Clock(x, at, s.now)
@@ -220,7 +220,7 @@ func (s *stage) Now() time.Time {
 }
 
 // Random implements machine.World.
-func (s *stage) Random(n int) []byte {
+func (s *simulatedWorld) Random(n int) []byte {
 	drawn := binary.LittleEndian.AppendUint64(make([]byte, n), s.dice.Uint64())[8:]
 	x, at := s.machine.CurrentLocation()
 	s.Recorder.Random(x, at, drawn)

@@ -30,8 +30,8 @@ func openStore(t *testing.T, dir string, now *time.Time) (*recording.Store, *jet
 	return &recording.Store{Data: store.Data, Vault: vault.New(box, bucket), Now: func() time.Time { return *now }}, store
 }
 
-// kept is a record of a tree that was given a text.
-func kept(t *testing.T, executionID, text string, expires time.Time) recording.StoredRecording {
+// storedRecording is a record of a tree that was given a text.
+func storedRecording(t *testing.T, executionID, text string, expires time.Time) recording.StoredRecording {
 	t.Helper()
 	r := recording.NewRecorder(10_000_000)
 	r.Start(recording.Start{WorkspaceID: "w1", CorrelationID: "c1", ExecutionID: executionID, Input: value.NewObject("text", text)})
@@ -55,9 +55,9 @@ func TestRecordsAreKeptUntilTheyExpire(t *testing.T) {
 	now, dir := noon, t.TempDir()
 	s, data := openStore(t, dir, &now)
 	require.Empty(t, found(t, s, "w1", ""))
-	require.NoError(t, s.Put(t.Context(), kept(t, "x1", "confidential", noon.Add(time.Hour))))
-	require.NoError(t, s.Put(t.Context(), kept(t, "x2", strings.Repeat("large", 300_000), noon.Add(2*time.Hour))))
-	require.NoError(t, s.Put(t.Context(), kept(t, "x2", strings.Repeat("large", 300_000), noon.Add(2*time.Hour))), "the same again is kept once")
+	require.NoError(t, s.Put(t.Context(), storedRecording(t, "x1", "confidential", noon.Add(time.Hour))))
+	require.NoError(t, s.Put(t.Context(), storedRecording(t, "x2", strings.Repeat("large", 300_000), noon.Add(2*time.Hour))))
+	require.NoError(t, s.Put(t.Context(), storedRecording(t, "x2", strings.Repeat("large", 300_000), noon.Add(2*time.Hour))), "the same again is kept once")
 	require.Equal(t, []string{"x1", "x2"}, found(t, s, "w1", ""))
 	require.Equal(t, []string{"x2"}, found(t, s, "w1", "x2"))
 	require.Empty(t, found(t, s, "w1", "x3"))
@@ -95,7 +95,7 @@ func TestRecordsAreErasedOneByOne(t *testing.T) {
 	large := strings.Repeat("large", 300_000)
 	for id, text := range map[string]string{"x1": "small", "x2": large, "x3": "small", "x4": large} {
 		hours := time.Duration(id[1]-'0') * time.Hour
-		require.NoError(t, s.Put(t.Context(), kept(t, id, text, noon.Add(hours))))
+		require.NoError(t, s.Put(t.Context(), storedRecording(t, id, text, noon.Add(hours))))
 	}
 	for hours, want := range [][]string{{"x1", "x2", "x3", "x4"}, {"x2", "x3", "x4"}, {"x3", "x4"}, {"x4"}, nil} {
 		now = noon.Add(time.Duration(hours) * time.Hour)

@@ -22,25 +22,25 @@ import (
 	"svc/projections/livetest"
 )
 
-// home is a workspace over a real log with a real vault.
-type home struct {
+// repositoryFixture is a workspace over a real log with a real vault.
+type repositoryFixture struct {
 	*repositories.Repositories
 	t       *testing.T
 	id      string
 	log     *jetstream.Store
-	secrets shelf
+	secrets secretValues
 	git     gitsync.Options
 }
 
-// shelf holds the secrets of the workspace by name.
-type shelf map[string]string
+// secretValues holds the secrets of the workspace by name.
+type secretValues map[string]string
 
 // All implements secrets.Values.
-func (s shelf) All(context.Context, string) (map[string]string, error) { return s, nil }
+func (s secretValues) All(context.Context, string) (map[string]string, error) { return s, nil }
 
-func open(t *testing.T) *home {
+func open(t *testing.T) *repositoryFixture {
 	t.Helper()
-	h := &home{t: t, log: livetest.Store(t, jetstream.Options{}), secrets: shelf{}}
+	h := &repositoryFixture{t: t, log: livetest.Store(t, jetstream.Options{}), secrets: secretValues{}}
 	h.git.Dial = func(ctx context.Context, _, address string, _ bool) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
@@ -61,8 +61,8 @@ func open(t *testing.T) *home {
 	return h
 }
 
-// keep makes a secret of the workspace.
-func (h *home) keep(name, value string) { h.secrets[name] = value }
+// setSecret makes a secret of the workspace.
+func (h *repositoryFixture) setSecret(name, value string) { h.secrets[name] = value }
 
 func patch(t *testing.T, text string) *document.Map {
 	t.Helper()
@@ -72,14 +72,14 @@ func patch(t *testing.T, text string) *document.Map {
 }
 
 // save sets the repositories and returns how they are stored.
-func (h *home) save(text string) string {
+func (h *repositoryFixture) save(text string) string {
 	h.t.Helper()
 	done, err := h.Update(h.t.Context(), h.id, patch(h.t, text), "")
 	require.NoError(h.t, err)
 	return h.written(done.State)
 }
 
-func (h *home) written(state workspace.State) string {
+func (h *repositoryFixture) written(state workspace.State) string {
 	h.t.Helper()
 	body, err := document.JSON(state.Settings.Repositories)
 	require.NoError(h.t, err)
@@ -87,7 +87,7 @@ func (h *home) written(state workspace.State) string {
 }
 
 // refuses returns the field of the first fault.
-func (h *home) refuses(code domain.Code, text string) domain.FieldError {
+func (h *repositoryFixture) refuses(code domain.Code, text string) domain.FieldError {
 	h.t.Helper()
 	_, err := h.Update(h.t.Context(), h.id, patch(h.t, text), "")
 	require.Equal(h.t, code, domain.CodeOf(err), "%s: %v", text, err)
@@ -99,22 +99,22 @@ func (h *home) refuses(code domain.Code, text string) domain.FieldError {
 	return refusal.Details["errors"].([]domain.FieldError)[0]
 }
 
-func (h *home) state() workspace.State {
+func (h *repositoryFixture) state() workspace.State {
 	h.t.Helper()
 	now, err := h.Workspaces.Get(h.t.Context(), h.id)
 	require.NoError(h.t, err)
 	return now.State
 }
 
-func (h *home) find(id string) repositories.Repository {
+func (h *repositoryFixture) find(id string) repositories.Repository {
 	h.t.Helper()
 	found, err := h.Find(h.t.Context(), h.state(), id)
 	require.NoError(h.t, err)
 	return found
 }
 
-// requireNowhere checks that no event has a text.
-func (h *home) requireNowhere(text string) {
+// requireNotRecorded checks that no event has a text.
+func (h *repositoryFixture) requireNotRecorded(text string) {
 	h.t.Helper()
 	events, err := h.log.Log.Load(h.t.Context(), workspace.Stream(h.id), 0)
 	require.NoError(h.t, err)

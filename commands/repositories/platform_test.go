@@ -15,7 +15,7 @@ import (
 )
 
 // platform gives the workspace two repositories of an administrator.
-func (h *home) platform(dir string) {
+func (h *repositoryFixture) platform(dir string) {
 	h.Platform = func() []repositories.Repository {
 		return []repositories.Repository{
 			{ID: "disk", Type: repositories.Filesystem, Mode: repositories.ReadOnly, Platform: true, Dir: dir, Address: "file://" + dir},

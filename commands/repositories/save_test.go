@@ -86,12 +86,12 @@ func TestCredentials(t *testing.T) {
 		h.refuses(domain.CodeValidation, fmt.Sprintf(anywhere, "https://example.com/r.git", `"password":"********"`))
 	})
 	t.Run("half a reference is sealed", func(t *testing.T) {
-		h.keep("TAIL", "-tail")
+		h.setSecret("TAIL", "-tail")
 		require.Contains(t, save("https://example.com/r.git", `"password":"S3CRET{{secret.TAIL}}"`), `"password":"********"`)
 		require.Equal(t, "S3CRET-tail", h.find("origin").Remote.Password)
 	})
 	require.NotContains(t, h.written(h.state()), "S3CRET")
-	h.requireNowhere("S3CRET")
+	h.requireNotRecorded("S3CRET")
 }
 
 func TestKeys(t *testing.T) {
@@ -107,8 +107,8 @@ func TestKeys(t *testing.T) {
 		`"auth":{"sshkey":"********","passphrase":"********"}`)
 	require.Equal(t, gittest.Passphrase, h.find("origin").Remote.Passphrase)
 	require.Contains(t, h.find("origin").Remote.SSHKey, "PRIVATE KEY")
-	h.requireNowhere("PRIVATE KEY")
-	h.requireNowhere(gittest.Passphrase)
+	h.requireNotRecorded("PRIVATE KEY")
+	h.requireNotRecorded(gittest.Passphrase)
 	h.save(keyed("ssh://git@other.example.com/r.git", `"sshkey":"********","passphrase":"********"`)) // a key is not shown to the server
 
 	for _, auth := range []string{
@@ -165,7 +165,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		require.Contains(t, fault.Message, "https", config)
 		require.NotContains(t, fault.Message, "S3CRET")
 	}
-	h.keep("URL", "http://example.com/r.git")
+	h.setSecret("URL", "http://example.com/r.git")
 	h.save(`{"origin":{"name":"O","config":{"url":"{{secret.URL}}","auth":{"password":"S3CRET"}}}}`)
 	report, err := h.Test(t.Context(), h.state(), "origin")
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func TestFinding(t *testing.T) {
 	_, err := h.Find(t.Context(), h.state(), "zeta")
 	requireRefusal(t, err, domain.CodeValidation, map[string]any{"reason": "secret_missing", "names": []string{"CA", "HOST", "TOKEN"}})
 	for name, value := range map[string]string{"HOST": "git.example.com", "TOKEN": "t0k3n", "CA": "pem"} {
-		h.keep(name, value)
+		h.setSecret(name, value)
 	}
 	found := h.find("zeta")
 	require.Equal(t, archive.Excludes{"index", "pages/*"}, found.Excludes)
@@ -74,7 +74,7 @@ func TestTestingOverHTTPS(t *testing.T) {
 	t.Parallel()
 	h, server := open(t), gittest.New(t)
 	repo := server.Repo("shop.git")
-	h.keep("TOKEN", gittest.Password)
+	h.setSecret("TOKEN", gittest.Password)
 	test := func(config string, args ...any) repositories.Report {
 		t.Helper()
 		h.save(fmt.Sprintf(`{"origin":{"name":"O","config":{`+config+`}}}`, args...))
@@ -129,7 +129,7 @@ func TestTestingOverHTTPS(t *testing.T) {
 			require.Contains(t, c.report.Error.Message, text)
 		}
 	}
-	h.keep("KEY", "no key at all")
+	h.setSecret("KEY", "no key at all")
 	bad := test(`"url":"git@example.com:r.git","auth":{"sshkey":"{{secret.KEY}}"}`)
 	require.Contains(t, bad.Error.Message, "config.auth.sshkey")
 	delete(h.secrets, "TOKEN")
@@ -143,7 +143,7 @@ func TestTestingOverSSH(t *testing.T) {
 	h, server := open(t), gittest.New(t)
 	ssh := gittest.NewSSH(t, server.Dir)
 	repo := server.Repo("shop.git")
-	h.keep("KEY", ssh.Key)
+	h.setSecret("KEY", ssh.Key)
 	test := func(more string) repositories.Report {
 		t.Helper()
 		h.save(fmt.Sprintf(`{"origin":{"name":"O","config":{"url":%q,"auth":{"sshkey":"{{secret.KEY}}"}%s}}}`, ssh.URL(repo), more))

@@ -94,8 +94,8 @@ func TestTheWaitsOfAnInterruptedTreeAreOver(t *testing.T) {
 	h := open(t, documents{"a": `[{"all":[{"c":{}},{"wait":{"timeout":600}}]}]`, "c": `[{"wait":{"timeout":600}}]`})
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
-	require.Eventually(t, func() bool { _, waits, _ := h.kept(); return len(waits) == 2 }, patience, tick)
-	treeID, waits, _ := h.kept()
+	require.Eventually(t, func() bool { _, waits, _ := h.parkedState(); return len(waits) == 2 }, patience, tick)
+	treeID, waits, _ := h.parkedState()
 	h.BreakOffAll()
 	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
@@ -121,7 +121,7 @@ func TestAWaitThatEndedBeforeItsTreeWasInterruptedEndsOnce(t *testing.T) {
 	close(gate)
 	_, err := h.waitEnd(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
-	treeID, waits, _ := h.kept()
+	treeID, waits, _ := h.parkedState()
 	require.Equal(t, waits, h.expired())
 	require.NoError(t, h.RecordInterrupted(t.Context(), runtime.BrokenRun{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}))
 	require.Equal(t, waits, h.expired())
@@ -137,14 +137,14 @@ func (h *testRuntime) expired() (ids []string) {
 	return ids
 }
 
-// forgetful is a memory that cannot be written to, once.
-type forgetful struct {
+// failingContexts is a memory that cannot be written to, once.
+type failingContexts struct {
 	runtime.Contexts
 	failed atomic.Bool
 }
 
 // Append implements runtime.Contexts.
-func (f *forgetful) Append(ctx context.Context, id string, changes []contexts.Change) error {
+func (f *failingContexts) Append(ctx context.Context, id string, changes []contexts.Change) error {
 	if f.failed.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
 	}
@@ -155,12 +155,12 @@ func (f *forgetful) Append(ctx context.Context, id string, changes []contexts.Ch
 // good for that.
 func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
 	t.Parallel()
-	var f *forgetful
+	var f *failingContexts
 	h := open(t, documents{"a": `[
 		{"set":{"name":"user.paid","value":true}},
 		{"try":{"do":[{"set":{"name":"global.a","value":"{{big}}"}},{"set":{"name":"session.b","value":"{{big}}"}},{"set":{"name":"run.c","value":"{{big}}"}}]}}
 	]`}, func(_ *testRuntime, o *runtime.Options) {
-		f = &forgetful{Contexts: o.Contexts}
+		f = &failingContexts{Contexts: o.Contexts}
 		o.Contexts = f
 	})
 	s := h.start()
@@ -210,7 +210,7 @@ func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
 func TestAHiccupAtTheEndOfAWaitIsNoFailure(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
-	id := stood(t, h, h.eventStart())
+	id := runUntilParked(t, h, h.eventStart())
 	goesOn := func() (runtime.Outcome, error) {
 		return h.waitEnd(h.Resume("w1", id, 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 			return runtime.Caller{}, nil

@@ -136,7 +136,7 @@ func (h *testRuntime) crashes() (treeID string) {
 	require.ErrorIs(h.t, err, eventstore.ErrUnavailable)
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	require.Equal(h.t, []string{"runtime.trees.started"}, h.types())
-	treeID, waits, _ := h.kept()
+	treeID, waits, _ := h.parkedState()
 	require.Len(h.t, waits, 1)
 	return treeID
 }
@@ -226,7 +226,7 @@ func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
 	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":600}}]`, "c": `[]`})
 	s := h.eventStart()
 	s.Announce = true
-	treeID := stood(t, h, s)
+	treeID := runUntilParked(t, h, s)
 	h.Now = func() time.Time { return time.Now().Add(time.Hour) } // the wait is over
 	out, err := h.waitEnd(h.again(treeID, 1))
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ func (h *testRuntime) heavy() runtime.Start {
 	return s
 }
 
-func (h *testRuntime) waitsTold() (begun, over int) {
+func (h *testRuntime) countWaitEvents() (begun, over int) {
 	for _, fact := range h.events() {
 		switch fact.Event.(type) {
 		case activity.WaitPending:
@@ -47,7 +47,7 @@ func TestAWaitOfATreeThatIsTooLargeToBeKeptIsRefused(t *testing.T) {
 	h.mustRun(h.heavy())
 	refused := `"ContextSizeError 1200000"`
 	require.JSONEq(t, `{"r":[`+refused+`,`+refused+`,`+refused+`],"on":true}`, h.contextJSON("global"))
-	begun, over := h.waitsTold()
+	begun, over := h.countWaitEvents()
 	require.Equal(t, 1, begun, "of those that were refused nobody heard")
 	require.Equal(t, 1, over)
 }
@@ -62,7 +62,7 @@ func TestWaitsOfATreeThatBecomesTooLargeBesideThemEnd(t *testing.T) {
 	}, small)
 	h.mustRun(h.heavy())
 	require.JSONEq(t, `{"r":"ContextSizeError"}`, h.contextJSON("global"))
-	begun, over := h.waitsTold()
+	begun, over := h.countWaitEvents()
 	require.Equal(t, 2, begun)
 	require.Equal(t, 2, over)
 }

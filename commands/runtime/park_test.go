@@ -20,8 +20,8 @@ import (
 	"svc/eventstore"
 )
 
-// stood runs a tree until it stands in a wait, and lets it go as a node does that stops.
-func stood(t *testing.T, h *testRuntime, s runtime.Start) (treeID string) {
+// runUntilParked runs a tree until it stands in a wait, and lets it go as a node does that stops.
+func runUntilParked(t *testing.T, h *testRuntime, s runtime.Start) (treeID string) {
 	t.Helper()
 	run := h.Launch(s)
 	select {
@@ -56,7 +56,7 @@ func TestATreeActsForWhomItActedBeforeItStood(t *testing.T) {
 			s := h.eventStart()
 			s.Caller = runtime.Caller{Actor: domain.Actor{UserID: "u1", SessionID: "s1"}, Rights: c.rights}
 			asked := 0
-			out, err := h.waitEnd(h.Resume("w1", stood(t, h, s), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
+			out, err := h.waitEnd(h.Resume("w1", runUntilParked(t, h, s), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 				asked++
 				return runtime.Caller{Email: "u1@example.com", Rights: c.rights}, nil
 			}))
@@ -78,7 +78,7 @@ func TestARunThatWasCancelledWhileNobodyRanItGoesNoFurther(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	out, err := h.waitEnd(h.Resume("w1", stood(t, h, h.eventStart()), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
+	out, err := h.waitEnd(h.Resume("w1", runUntilParked(t, h, h.eventStart()), 1, h.programSet, func(context.Context, domain.Actor) (runtime.Caller, error) {
 		return runtime.Caller{}, nil
 	}))
 	require.NoError(t, err)
@@ -159,17 +159,17 @@ func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"))
 }
 
-// beside is an automation that waits and, beside that, calls another one.
-func beside(wait string) documents {
+// waitAndCall is an automation that waits and, beside that, calls another one.
+func waitAndCall(wait string) documents {
 	return documents{
 		"a": `[{"all":[{"wait":{"timeout":` + wait + `}},{"c":{}}]}]`,
 		"c": `[{"set":{"name":"global.c","value":true}}]`,
 	}
 }
 
-// kept tells of the tree that began last in which waits it is kept, and whether it is
+// parkedState tells of the tree that began last in which waits it is kept, and whether it is
 // kept as one that does nothing else.
-func (h *testRuntime) kept() (treeID string, waits []string, only bool) {
+func (h *testRuntime) parkedState() (treeID string, waits []string, only bool) {
 	for _, ev := range h.events() {
 		if begun, is := ev.Event.(activity.TreeStarted); is {
 			treeID = begun.ExecutionID
@@ -188,18 +188,18 @@ func (h *testRuntime) again(treeID string, attempt int) *runtime.Handle {
 
 func TestAStateTellsWhetherItsTreeDoesNothingButWait(t *testing.T) {
 	t.Parallel()
-	h := open(t, beside("600"))
+	h := open(t, waitAndCall("600"))
 	h.rate = throttle.Rate{PerSecond: 0.01, Burst: 1} // the first is free
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
-	_, waits, only := h.kept()
+	_, waits, only := h.parkedState()
 	require.Len(t, waits, 1)
 	require.False(t, only, "it also calls")
 
 	h = open(t, documents{"a": `[{"wait":{"timeout":600}}]`})
 	run = h.Launch(h.eventStart())
 	<-run.Parked()
-	_, waits, only = h.kept()
+	_, waits, only = h.parkedState()
 	require.True(t, only)
 	require.Equal(t, []string{h.events()[1].Event.(activity.WaitPending).ID}, waits)
 
@@ -209,13 +209,13 @@ func TestAStateTellsWhetherItsTreeDoesNothingButWait(t *testing.T) {
 
 func TestATreeWithNothingLeftButItsWaitsIsKeptAsThat(t *testing.T) {
 	t.Parallel()
-	h := open(t, beside("2"))
+	h := open(t, waitAndCall("2"))
 	h.rate = throttle.Rate{PerSecond: 4, Burst: 1}
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	var treeID string
 	require.Eventually(t, func() (only bool) {
-		treeID, _, only = h.kept()
+		treeID, _, only = h.parkedState()
 		return only && strings.Contains(strings.Join(h.types(), "\n"), "executed c")
 	}, patience, tick)
 	require.JSONEq(t, `{"c":true}`, h.contextJSON("global"), "what was written is kept before")
@@ -236,7 +236,7 @@ func TestATreeIsKeptAgainWhenABranchEnds(t *testing.T) {
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
 	require.Eventually(t, func() bool {
-		_, waits, only := h.kept()
+		_, waits, only := h.parkedState()
 		return only && len(waits) == 1
 	}, patience, tick)
 	require.JSONEq(t, `{"x":1}`, h.contextJSON("global"))
@@ -246,7 +246,7 @@ func TestATreeIsKeptAgainWhenABranchEnds(t *testing.T) {
 func TestATreeGoesOnOnlyOnceThatIsOnTheLog(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
-	treeID := stood(t, h, h.eventStart())
+	treeID := runUntilParked(t, h, h.eventStart())
 	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.TreeStarted{}.EventType()) })
 	run := h.again(treeID, 2)
 	_, err := h.waitEnd(run)
@@ -271,7 +271,7 @@ func TestWhetherANodeHoldsATree(t *testing.T) {
 	h := open(t, documents{"a": `[{"wait":{"timeout":600}}]`})
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
-	treeID, _, _ := h.kept()
+	treeID, _, _ := h.parkedState()
 	require.True(t, h.IsRunning("w1", "run1", treeID))
 	require.False(t, h.IsRunning("w1", "run2", treeID))
 	run.BreakOff(t.Context())

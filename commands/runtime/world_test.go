@@ -19,14 +19,14 @@ import (
 	"svc/domain/value"
 )
 
-// kept are the changes that a runtime wrote.
-type kept struct {
+// storedChanges are the changes that a runtime wrote.
+type storedChanges struct {
 	mu  sync.Mutex
 	all []contexts.Change
 }
 
 // notes lets the changes of a fixture be looked at.
-func (k *kept) notes(h *testRuntime, _ *runtime.Options) {
+func (k *storedChanges) notes(h *testRuntime, _ *runtime.Options) {
 	h.memory.write = func(changes []contexts.Change) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -35,7 +35,7 @@ func (k *kept) notes(h *testRuntime, _ *runtime.Options) {
 }
 
 // of returns the changes of one kind of contexts.
-func (k *kept) of(kind string) (of []contexts.Change) {
+func (k *storedChanges) of(kind string) (of []contexts.Change) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range k.all {
@@ -47,7 +47,7 @@ func (k *kept) of(kind string) (of []contexts.Change) {
 }
 
 // bytes returns how much was written, roughly.
-func (k *kept) bytes() (n int) {
+func (k *storedChanges) bytes() (n int) {
 	for _, c := range k.of("global") {
 		for _, w := range c.Writes {
 			n += variable.Size(w.Op.Value)
@@ -58,7 +58,7 @@ func (k *kept) bytes() (n int) {
 
 func TestOfManySetsOfOneVariableTheLastIsKept(t *testing.T) {
 	t.Parallel()
-	var k kept
+	var k storedChanges
 	h := open(t, documents{"a": `[{"repeat":{"until":400,"do":[{"set":{"name":"global.x","value":"{{big}}"}},{"set":{"name":"global.i","value":"{{$index}}"}}]}}]`}, k.notes)
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 450_000))
@@ -91,7 +91,7 @@ func TestWritesThatDependOnEachOtherAreAllKept(t *testing.T) {
 
 func TestMuchThatIsWrittenIsKeptAtOnce(t *testing.T) {
 	t.Parallel()
-	var k kept
+	var k storedChanges
 	h := open(t, documents{"a": `[{"repeat":{"until":20,"do":[{"set":{"name":"global.l[]","value":"{{big}}"}},{"delete":{"name":"global.l"}}]}}]`}, k.notes)
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 300_000))
@@ -102,7 +102,7 @@ func TestMuchThatIsWrittenIsKeptAtOnce(t *testing.T) {
 
 func TestTheContextOfTheRunOutlivesAWait(t *testing.T) {
 	t.Parallel()
-	var k kept
+	var k storedChanges
 	h := open(t, documents{"a": `[{"set":{"name":"run.x","value":1}},{"wait":{"timeout":600}}]`}, k.notes)
 	run := h.Launch(h.eventStart())
 	<-run.Parked()
@@ -118,7 +118,7 @@ func TestTheContextOfTheRunOutlivesAWaitAlthoughItHoldsNothing(t *testing.T) {
 	for timeout, want := range map[string]int{"600": 1, "60": 0} { // so long it lasts by itself
 		t.Run(timeout, func(t *testing.T) {
 			t.Parallel()
-			var k kept
+			var k storedChanges
 			h := open(t, documents{"a": `[{"wait":{"timeout":` + timeout + `}}]`}, k.notes)
 			<-h.Launch(h.eventStart()).Parked()
 			changes := k.of("run")
@@ -151,7 +151,7 @@ func TestASessionLastsAsThatWhichIsWrittenTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var k kept
+			var k storedChanges
 			h := open(t, documents{"a": "[" + c.do + `{"set":{"name":"session.x","value":1}}]`}, k.notes)
 			s := h.eventStart()
 			s.Caller = c.caller

@@ -13,21 +13,21 @@ import (
 	"svc/domain"
 )
 
-// shelf is the stored secrets of one workspace.
-type shelf struct {
+// storedSecrets is the stored secrets of one workspace.
+type storedSecrets struct {
 	seq     uint64
 	sealed  map[string][]byte
 	deleted bool
 }
 
-func (s *shelf) Position() domain.Position { return domain.Position{State: s.seq} }
+func (s *storedSecrets) Position() domain.Position { return domain.Position{State: s.seq} }
 
-func (s *shelf) SealedSecrets(string) (sealed map[string][]byte, slug string, deleted bool, err error) {
+func (s *storedSecrets) SealedSecrets(string) (sealed map[string][]byte, slug string, deleted bool, err error) {
 	return maps.Clone(s.sealed), "shop", s.deleted, nil
 }
 
 // change stores a secret, at the next position.
-func (s *shelf) change(name, text string) {
+func (s *storedSecrets) change(name, text string) {
 	s.seq++
 	s.sealed[name] = []byte(text)
 }
@@ -46,8 +46,8 @@ func (o *opener) Open(_ context.Context, workspaceID string, sealed []byte, purp
 	return []byte(workspaceID + " " + purpose + " " + string(sealed)), nil
 }
 
-func openSecrets() (*secrets.Opener, *shelf, *opener) {
-	stored, vault := &shelf{seq: 1, sealed: map[string][]byte{}}, &opener{}
+func openSecrets() (*secrets.Opener, *storedSecrets, *opener) {
+	stored, vault := &storedSecrets{seq: 1, sealed: map[string][]byte{}}, &opener{}
 	defaults := map[string]map[string]string{"shop": {"token": "default", "svc_ratelimit_emits": "7"}, "other": {"theirs": "x"}}
 	return secrets.NewOpener(stored, vault, func() map[string]map[string]string { return defaults }), stored, vault
 }

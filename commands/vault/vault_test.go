@@ -40,7 +40,7 @@ func sealed(t *testing.T, v *vault.Vault, workspace, text, purpose string) []byt
 	return s
 }
 
-func opens(t *testing.T, v *vault.Vault, workspace string, s []byte, purpose, want string) {
+func requireOpens(t *testing.T, v *vault.Vault, workspace string, s []byte, purpose, want string) {
 	t.Helper()
 	plain, err := v.Open(t.Context(), workspace, s, purpose)
 	require.NoError(t, err)
@@ -62,8 +62,8 @@ func TestWhatIsSealedOpensInItsWorkspaceAndForItsPurposeOnly(t *testing.T) {
 	s := sealed(t, v, "w1", "hunter2", "secrets/a")
 	require.NotContains(t, string(s), "hunter2")
 	require.NotEqual(t, s, sealed(t, v, "w1", "hunter2", "secrets/a"), "sealed twice is sealed differently")
-	opens(t, v, "w1", s, "secrets/a", "hunter2")
-	opens(t, vault.New(master, kv), "w1", s, "secrets/a", "hunter2") // on another node
+	requireOpens(t, v, "w1", s, "secrets/a", "hunter2")
+	requireOpens(t, vault.New(master, kv), "w1", s, "secrets/a", "hunter2") // on another node
 
 	_, err := v.Open(t.Context(), "w1", s, "secrets/b")
 	require.ErrorIs(t, err, vault.ErrDamaged)
@@ -103,10 +103,10 @@ func TestADestroyedKeyOpensNothing(t *testing.T) {
 	require.NoError(t, v.Destroy(t.Context(), "w1"), "destroying nothing is no error")
 
 	again := sealed(t, v, "w1", "c", "p")
-	opens(t, v, "w1", again, "p", "c")
+	requireOpens(t, v, "w1", again, "p", "c")
 	_, err = v.Open(t.Context(), "w1", s, "p")
 	require.ErrorIs(t, err, vault.ErrDamaged, "a new key does not open the old")
-	opens(t, v, "w2", other, "p", "b")
+	requireOpens(t, v, "w2", other, "p", "b")
 }
 
 func TestAKeyThatIsDestroyedElsewhereIsForgotten(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAKeyThatIsDestroyedElsewhereIsForgotten(t *testing.T) {
 	here.Now = func() time.Time { return now }
 	s := sealed(t, here, "w1", "a", "p")
 	require.NoError(t, there.Destroy(t.Context(), "w1"))
-	opens(t, here, "w1", s, "p", "a")
+	requireOpens(t, here, "w1", s, "p", "a")
 	now = now.Add(time.Minute)
 	_, err := here.Open(t.Context(), "w1", s, "p")
 	require.ErrorIs(t, err, vault.ErrNoKey)
@@ -129,7 +129,7 @@ func TestAKeyThatIsMadeAnewElsewhereIsAskedFor(t *testing.T) {
 	here, there := vault.New(master, kv), vault.New(master, kv)
 	old := sealed(t, here, "w1", "a", "p")
 	require.NoError(t, there.Destroy(t.Context(), "w1"))
-	opens(t, here, "w1", sealed(t, there, "w1", "b", "p"), "p", "b")
+	requireOpens(t, here, "w1", sealed(t, there, "w1", "b", "p"), "p", "b")
 	_, err := here.Open(t.Context(), "w1", old, "p")
 	require.ErrorIs(t, err, vault.ErrDamaged)
 
@@ -154,7 +154,7 @@ func TestNodesThatBeginTogetherShareOneKey(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range texts {
-		opens(t, vault.New(master, kv), "w1", s, "p", "a")
+		requireOpens(t, vault.New(master, kv), "w1", s, "p", "a")
 	}
 }
 
@@ -179,9 +179,9 @@ func TestDataKeysMoveToTheActiveMasterKey(t *testing.T) {
 	wg.Wait()
 
 	without := vault.New(box(t, key("k2", 2, true)), kv)
-	opens(t, without, "w1", first, "p", "a")
-	opens(t, without, "w2", second, "p", "b")
-	opens(t, without, "w3", third, "p", "c")
+	requireOpens(t, without, "w1", first, "p", "a")
+	requireOpens(t, without, "w2", second, "p", "b")
+	requireOpens(t, without, "w3", third, "p", "c")
 	require.NoError(t, without.Reseal(t.Context()), "nothing left to do")
 }
 

@@ -19,13 +19,13 @@ import (
 	"svc/cmd/node/nodetest"
 )
 
-// hand is the estate as a place to be held at.
-func (e *estate) hand() *place {
-	return &place{fixture: e.fixture, t: e.t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
+// asWorkspace is the estate as a place to be held at.
+func (e *platformFixture) asWorkspace() *gitWorkspace {
+	return &gitWorkspace{fixture: e.fixture, t: e.t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
 }
 
 // many makes workspaces of the group base.
-func (e *estate) many(count int) (all []*place) {
+func (e *platformFixture) many(count int) (all []*gitWorkspace) {
 	e.t.Helper()
 	for i := range count {
 		p := e.workspace(fmt.Sprintf("w-%03d", i), "core")
@@ -35,9 +35,9 @@ func (e *estate) many(count int) (all []*place) {
 	return all
 }
 
-// wellTold checks that a run was told well: a plan, one event for each workspace,
+// requireRecorded checks that a run was told well: a plan, one event for each workspace,
 // one end.
-func (e *estate) wellTold(id string, total int) (statuses map[string]int) {
+func (e *platformFixture) requireRecorded(id string, total int) (statuses map[string]int) {
 	e.t.Helper()
 	frames := e.streamed(e.t, "GET", platformPath+"/operations/"+id+"/events", "", "")
 	require.Len(e.t, frames, total+2)
@@ -58,7 +58,7 @@ func (e *estate) wellTold(id string, total int) (statuses map[string]int) {
 // workspace gets one status, and the run one end.
 func TestFaultKillsOfBulkRuns(t *testing.T) {
 	t.Parallel()
-	e, seed, start := newEstate(t, "BULK_CONCURRENCY=3"), nodetest.Seed(), time.Now()
+	e, seed, start := newPlatformFixture(t, "BULK_CONCURRENCY=3"), nodetest.Seed(), time.Now()
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 7))
 	count := 20
@@ -82,13 +82,13 @@ func TestFaultKillsOfBulkRuns(t *testing.T) {
 		}
 		var op map[string]any
 		require.Eventually(t, func() bool {
-			op = e.does(t, 200, "GET", platformPath+"/operations/"+id, "").json(t)
+			op = e.do(t, 200, "GET", platformPath+"/operations/"+id, "").json(t)
 			return op["endedAt"] != nil
 		}, 90*time.Second, 100*time.Millisecond)
 		require.Equal(t, "succeeded", op["status"], "%v", op)
-		told := e.wellTold(id, count)
+		told := e.requireRecorded(id, count)
 		require.Equal(t, map[string]int{[]string{"pushed", "imported"}[i%2]: count}, told, "%v", op["result"])
-		require.Nil(t, e.does(t, 200, "GET", platformPath, "").json(t)["writeLock"])
+		require.Nil(t, e.do(t, 200, "GET", platformPath, "").json(t)["writeLock"])
 	}
 	for _, p := range all {
 		require.Equal(t, "charged by "+p.slug, p.emits("charge"))
@@ -101,29 +101,29 @@ func TestFaultKillsOfBulkRuns(t *testing.T) {
 // Cancelled, nothing new is begun, what was begun is waited for, and the rest is told.
 func TestFaultABulkRunIsCancelled(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	e.many(3)
-	g := hooked(e.hand(), "pre-receive")
+	g := hooked(e.asWorkspace(), "pre-receive")
 	id := e.bulk(202, "/versions?timeout=0", `{"groups":["base"],"name":"v1","repository":"main"}`)["operationId"].(string)
 	g.reached()
 	held := e.bulk(423, "/versions", `{"groups":["base"]}`)
 	require.Equal(t, "bulk_push_in_progress", held["details"].(map[string]any)["reason"])
-	e.does(t, 200, "POST", platformPath+"/operations/"+id+"/cancel", "")
+	e.do(t, 200, "POST", platformPath+"/operations/"+id+"/cancel", "")
 	g.open()
-	op := e.hand().ended(id)
+	op := e.asWorkspace().ended(id)
 	require.Equal(t, "cancelled", op["status"])
 	result := op["result"].(map[string]any)
 	require.Equal(t, []any{true, 1.0, 2.0}, []any{result["cancelled"], result["pushed"], result["errorsCount"]})
 	require.Equal(t, map[string]string{"w-000": "pushed", "w-001": "error", "w-002": "error"}, statuses(result))
-	require.Equal(t, map[string]int{"pushed": 1, "error": 2}, e.wellTold(id, 3))
-	require.Nil(t, e.does(t, 200, "GET", platformPath, "").json(t)["writeLock"])
+	require.Equal(t, map[string]int{"pushed": 1, "error": 2}, e.requireRecorded(id, 3))
+	require.Nil(t, e.do(t, 200, "GET", platformPath, "").json(t)["writeLock"])
 }
 
 // A reader whose connection is cut again and again misses nothing and gets nothing
 // twice.
 func TestFaultTheStreamOfABulkRunIsCut(t *testing.T) {
 	t.Parallel()
-	e, rng := newEstate(t), rand.New(rand.NewPCG(nodetest.Seed(), 9))
+	e, rng := newPlatformFixture(t), rand.New(rand.NewPCG(nodetest.Seed(), 9))
 	const count = 20
 	e.many(count)
 	id := e.bulk(202, "/versions?timeout=0", `{"groups":["base"],"name":"v1","repository":"main"}`)["operationId"].(string)
@@ -163,7 +163,7 @@ var platformLock = porcupine.Model{
 func TestFaultTwoNodesStartBulkRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
-	one, two := couple(t, env...)
+	one, two := startTwoServices(t, env...)
 	e.fixture = one
 	e.many(2)
 	var mu sync.Mutex
@@ -198,13 +198,13 @@ func TestFaultTwoNodesStartBulkRunsAtOnce(t *testing.T) {
 				continue
 			}
 			won++
-			q := e.hand()
+			q := e.asWorkspace()
 			call := time.Since(began)
 			q.ended(id)
 			require.Eventually(t, func() bool { return q.workspace()["writeLock"] == nil }, 20*time.Second, 10*time.Millisecond)
 			require.Eventually(t, func() bool { return q.on(two).workspace()["writeLock"] == nil }, 20*time.Second, 10*time.Millisecond)
 			note(n, "end", attempt{}, call, time.Since(began))
-			require.Equal(t, map[string]int{"pushed": 2}, e.wellTold(id, 2))
+			require.Equal(t, map[string]int{"pushed": 2}, e.requireRecorded(id, 2))
 		}
 	}
 	require.GreaterOrEqual(t, won, rounds)
@@ -218,7 +218,7 @@ func TestFaultThreeNodesImportAtStart(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
 	for i := range 10 {
-		e.lay(source(fmt.Sprintf("w-%d", i), groupOf("one"))...)
+		e.writeFiles(source(fmt.Sprintf("w-%d", i), groupOf("one"))...)
 	}
 	env = append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one")
 	nodes := cluster(t, 3, env...)

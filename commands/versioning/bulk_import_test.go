@@ -22,8 +22,8 @@ func source(slug, importFile string) []string {
 	return files
 }
 
-// lay puts files into the directory by hand.
-func (e *estate) lay(files ...string) {
+// writeFiles puts files into the directory by hand.
+func (e *platformFixture) writeFiles(files ...string) {
 	e.t.Helper()
 	for pair := range slices.Chunk(files, 2) {
 		e.put(pair[0], pair[1])
@@ -51,36 +51,36 @@ const allOfDisk = `{"repository":"disk"}`
 // Rows 59 and 60 of the conformance list.
 func TestAnImportOfManyGoesByDependencies(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	e.lay(source("billing", "dependsOn:\n  - app/mailer\n")...)
-	e.lay(source("mail", "app:\n  slug: mailer\n  name: Mailer\n")...)
-	e.lay(source("lone", "dependsOn:\n  - app/nowhere\n")...)
-	e.lay(source("ying", "app:\n  slug: ying\ndependsOn:\n  - app/yang\n")...)
-	e.lay(source("yang", "app:\n  slug: yang\ndependsOn:\n  - app/ying\n")...)
-	e.lay("README.md", "not ours", ".hidden/index.yml", "name: x\n", "Not A Slug/index.yml", "name: x\n")
+	e := newPlatformFixture(t)
+	e.writeFiles(source("billing", "dependsOn:\n  - app/mailer\n")...)
+	e.writeFiles(source("mail", "app:\n  slug: mailer\n  name: Mailer\n")...)
+	e.writeFiles(source("lone", "dependsOn:\n  - app/nowhere\n")...)
+	e.writeFiles(source("ying", "app:\n  slug: ying\ndependsOn:\n  - app/yang\n")...)
+	e.writeFiles(source("yang", "app:\n  slug: yang\ndependsOn:\n  - app/ying\n")...)
+	e.writeFiles("README.md", "not ours", ".hidden/index.yml", "name: x\n", "Not A Slug/index.yml", "name: x\n")
 	got := e.importAll(200, allOfDisk)
 	require.Equal(t, []string{"lone", "mail", "billing", "yang", "ying"}, planned(got))
 	require.Equal(t, []any{5.0, 0.0, 0.0, 0.0}, []any{got["created"], got["updated"], got["skipped"], got["errorsCount"]}, "%v", got["errors"])
 	require.Equal(t, []string{"invalid_directory", "dependency_cycle", "dependency_missing"}, codes(got["warnings"]))
 	require.Equal(t, "mailer", got["workspaces"].([]any)[1].(map[string]any)["app"])
-	require.Equal(t, "mailer", e.does(t, 200, "GET", "/v2/apps/mailer", "").json(t)["slug"])
+	require.Equal(t, "mailer", e.do(t, 200, "GET", "/v2/apps/mailer", "").json(t)["slug"])
 	billing := e.found("billing")
 	require.Equal(t, "charged by billing", billing.emits("charge"))
 	require.False(t, billing.dirty())
 }
 
 // found is the workspace that has a slug.
-func (e *estate) found(slug string) *place {
+func (e *platformFixture) found(slug string) *gitWorkspace {
 	e.t.Helper()
-	got := e.does(e.t, 200, "GET", "/v2/workspaces?slug="+slug, "")
+	got := e.do(e.t, 200, "GET", "/v2/workspaces?slug="+slug, "")
 	id := got.list(e.t)[0]["id"].(string)
-	return &place{fixture: e.fixture, t: e.t, id: id, slug: slug, repo: e.main, path: "/v2/workspaces/" + id}
+	return &gitWorkspace{fixture: e.fixture, t: e.t, id: id, slug: slug, repo: e.main, path: "/v2/workspaces/" + id}
 }
 
 // Row 61 of the conformance list.
 func TestAnImportOfManySkipsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	made := e.workspace("billing", "core")
 	made.automation("charge", "charged")
 	e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"main"}`)
@@ -113,14 +113,14 @@ func TestAnImportOfManySkipsWhatIsThere(t *testing.T) {
 // Rows 62, 63 and 64 of the conformance list.
 func TestAnImportOfManyGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	e.lay(source("good", "version:\n  name: v1\ngroups:\n  - x\n")...)
-	e.lay(source("other", "version:\n  name: v1\ngroups:\n  - y\n")...)
-	e.lay(source("none", "")...)
-	e.lay(source("forged", "version:\n  name: v1\ngroups:\n  - x\nchecksums:\n  automations:\n    charge: sha256:00\n")...)
-	e.lay("empty/automations/charge.yml", file("charge", "x"), "empty/.import.yml", "groups:\n  - x\n")
-	e.lay("bad/index.yml", "name: [", "bad/.import.yml", "groups:\n  - x\n")
-	e.lay("broken/index.yml", "name: B\n", "broken/.import.yml", "groups: 7\n")
+	e := newPlatformFixture(t)
+	e.writeFiles(source("good", "version:\n  name: v1\ngroups:\n  - x\n")...)
+	e.writeFiles(source("other", "version:\n  name: v1\ngroups:\n  - y\n")...)
+	e.writeFiles(source("none", "")...)
+	e.writeFiles(source("forged", "version:\n  name: v1\ngroups:\n  - x\nchecksums:\n  automations:\n    charge: sha256:00\n")...)
+	e.writeFiles("empty/automations/charge.yml", file("charge", "x"), "empty/.import.yml", "groups:\n  - x\n")
+	e.writeFiles("bad/index.yml", "name: [", "bad/.import.yml", "groups:\n  - x\n")
+	e.writeFiles("broken/index.yml", "name: B\n", "broken/.import.yml", "groups: 7\n")
 	got := e.importAll(200, `{"repository":"disk","groups":["x"]}`)
 	require.Equal(t, map[string]string{"good": "imported", "forged": "error", "empty": "error", "bad": "error"}, statuses(got))
 	require.Equal(t, []string{"invalid_import_file"}, codes(got["warnings"]))
@@ -142,14 +142,14 @@ func TestAnImportOfManyGoesOnAfterAnError(t *testing.T) {
 
 func TestAnImportOfManyKeepsIDs(t *testing.T) {
 	t.Parallel()
-	e, far := newEstate(t), newEstate(t)
+	e, far := newPlatformFixture(t), newPlatformFixture(t)
 	made := e.workspace("billing", "core")
 	made.automation("charge", "charged")
 	e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"disk"}`)
 	for _, name := range []string{"index.yml", "security.yml", ".import.yml", "automations/charge.yml"} {
 		far.put("billing/"+name, e.onDisk("billing/"+name))
 	}
-	far.lay(source("taken", fmt.Sprintf("workspaceId: %s\n", made.id))...)
+	far.writeFiles(source("taken", fmt.Sprintf("workspaceId: %s\n", made.id))...)
 	got := far.importAll(200, allOfDisk)
 	require.Equal(t, map[string]string{"billing": "imported", "taken": "imported"}, statuses(got))
 	there := far.found("billing")
@@ -159,7 +159,7 @@ func TestAnImportOfManyKeepsIDs(t *testing.T) {
 	require.False(t, there.dirty())
 	require.Equal(t, []string{"workspaces.created", "workspaces.imported"}, there.history("workspaces.created,workspaces.imported"))
 	there.automation("charge", "edited there")
-	far.does(t, 200, "POST", there.path+"/writeLock", `{}`)
+	far.do(t, 200, "POST", there.path+"/writeLock", `{}`)
 	held := far.importAll(200, `{"repository":"disk","forceReimport":true}`)
 	require.Equal(t, []string{"resource_locked"}, codes(held["errors"]))
 	require.Equal(t, map[string]string{"billing": "error", "taken": "imported"}, statuses(held))
@@ -169,16 +169,16 @@ func TestAnImportOfManyKeepsIDs(t *testing.T) {
 // run.
 func TestThePlatformIsImportedToo(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	e.lay(source("billing", "")...)
-	e.lay("platform/index.yml", "name: The platform\nslug: platform\n", "platform/automations/watch.yml", file("watch", "watched"))
+	e := newPlatformFixture(t)
+	e.writeFiles(source("billing", "")...)
+	e.writeFiles("platform/index.yml", "name: The platform\nslug: platform\n", "platform/automations/watch.yml", file("watch", "watched"))
 	require.Equal(t, map[string]string{"billing": "imported", "platform": "imported"}, statuses(e.importAll(200, allOfDisk)))
-	platform := &place{fixture: e.fixture, t: t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
+	platform := &gitWorkspace{fixture: e.fixture, t: t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
 	require.Equal(t, "watched", platform.emits("watch"))
 	require.Nil(t, platform.workspace()["writeLock"])
 	platform.ok(200, "PATCH", "", `{"labels":["core"]}`)
 	require.Equal(t, map[string]string{"platform": "pushed"}, statuses(e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"main"}`)))
-	require.Contains(t, e.shown("envs/platform/automations/watch.yml"), "watched")
+	require.Contains(t, e.readFileOnMain("envs/platform/automations/watch.yml"), "watched")
 	require.Nil(t, platform.workspace()["writeLock"])
 	locks := platform.history("workspaces.locked,workspaces.unlocked")
 	require.Equal(t, []string{"workspaces.locked", "workspaces.unlocked", "workspaces.locked", "workspaces.unlocked"}, locks)
@@ -188,14 +188,14 @@ func TestThePlatformIsImportedToo(t *testing.T) {
 // workspace has the version already.
 func TestAnImportOfManyTriesAnAppAgain(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	holder := e.workspace("holder")
-	e.does(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"mailer"}`, holder.id))
-	e.lay(source("mail", "version:\n  name: v1\napp:\n  slug: mailer\n  name: Mailer\n")...)
+	e.do(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"mailer"}`, holder.id))
+	e.writeFiles(source("mail", "version:\n  name: v1\napp:\n  slug: mailer\n  name: Mailer\n")...)
 	for range 2 {
 		require.Equal(t, []string{"app_publish_failed"}, codes(e.importAll(200, allOfDisk)["errors"]))
 	}
-	e.does(t, 200, "DELETE", "/v2/apps/mailer", "")
+	e.do(t, 200, "DELETE", "/v2/apps/mailer", "")
 	done := e.importAll(200, allOfDisk)
 	require.Equal(t, "mailer", done["workspaces"].([]any)[0].(map[string]any)["app"], "%v", done)
 	require.Equal(t, map[string]string{"mail": "skipped"}, statuses(e.importAll(200, allOfDisk)))
@@ -204,9 +204,9 @@ func TestAnImportOfManyTriesAnAppAgain(t *testing.T) {
 // A directory that nobody may read like that keeps nobody else out.
 func TestAnImportOfManyLeavesUnsafeOnesOut(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	e.lay(source("good", "")...)
-	e.lay(source("linked", "")...)
+	e := newPlatformFixture(t)
+	e.writeFiles(source("good", "")...)
+	e.writeFiles(source("linked", "")...)
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(e.disk, "linked", "automations", "x.yml")))
 	got := e.importAll(200, allOfDisk)
 	require.Equal(t, map[string]string{"good": "imported", "linked": "error"}, statuses(got))

@@ -13,17 +13,17 @@ import (
 const platformPath = "/v2/workspaces/platform"
 
 // bulk asks for a push or an import of many workspaces.
-func (e *estate) bulk(status int, path, body string) map[string]any {
+func (e *platformFixture) bulk(status int, path, body string) map[string]any {
 	e.t.Helper()
-	return e.does(e.t, status, "POST", platformPath+path, body).json(e.t)
+	return e.do(e.t, status, "POST", platformPath+path, body).json(e.t)
 }
 
-func (e *estate) pushAll(status int, body string) map[string]any {
+func (e *platformFixture) pushAll(status int, body string) map[string]any {
 	e.t.Helper()
 	return e.bulk(status, "/versions?timeout=50s", body)
 }
 
-func (e *estate) importAll(status int, body string) map[string]any {
+func (e *platformFixture) importAll(status int, body string) map[string]any {
 	e.t.Helper()
 	return e.bulk(status, "/versions/latest/pull?timeout=50s", body)
 }
@@ -48,7 +48,7 @@ func types(frames []frame) (names []string) {
 // Row 68 and 69 of the conformance list.
 func TestAPushOfManySortsWorkspaces(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	clean, dirty, locked, conflicted := e.workspace("clean", "core"), e.workspace("dirty", "shared"), e.workspace("locked", "core"), e.workspace("torn", "core", "addon")
 	e.workspace("other", "unrelated")
 	clean.pushTo("main", "v0")
@@ -61,7 +61,7 @@ func TestAPushOfManySortsWorkspaces(t *testing.T) {
 	require.Equal(t, []any{true, "main", "v1", []any{"base"}}, []any{plan["dryRun"], plan["repositoryId"], plan["name"], plan["groups"]})
 	require.Equal(t, head, e.main.ID("refs/heads/main"))
 	require.Equal(t, dirty.id, plan["workspaces"].([]any)[1].(map[string]any)["workspaceId"])
-	require.Equal(t, "[]", strings.TrimSpace(string(e.does(t, 200, "GET", platformPath+"/operations", "").body)), "nothing was begun")
+	require.Equal(t, "[]", strings.TrimSpace(string(e.do(t, 200, "GET", platformPath+"/operations", "").body)), "nothing was begun")
 
 	require.Equal(t, "disk", e.pushAll(200, `{"groups":["base"],"dryRun":true}`)["repositoryId"], "the first that can be pushed to")
 	got := e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"main"}`)
@@ -75,16 +75,16 @@ func TestAPushOfManySortsWorkspaces(t *testing.T) {
 	require.Equal(t, map[string]string{"clean": "pushed", "dirty": "pushed", "locked": "inProgress", "torn": "mergeConflict"}, statuses(forced))
 	named := e.pushAll(200, `{"groups":["base"],"force":true}`)
 	require.Regexp(t, `^\d{8}-\d{6}-[0-9A-Za-z_-]{6}$`, named["name"])
-	require.Nil(t, e.does(t, 200, "GET", platformPath, "").json(t)["writeLock"], "it was given back")
+	require.Nil(t, e.do(t, 200, "GET", platformPath, "").json(t)["writeLock"], "it was given back")
 }
 
 // A workspace is a candidate while its content is not in that repository, whatever other repository
 // it was pushed to.
 func TestAPushOfManyGoesByItsOwnRepository(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	elsewhere, both, pulled := e.workspace("elsewhere", "core"), e.workspace("both", "core"), e.workspace("pulled", "core")
-	for _, p := range []*place{elsewhere, both, pulled} {
+	for _, p := range []*gitWorkspace{elsewhere, both, pulled} {
 		p.automation("charge", "charged")
 		p.pushTo("disk", "v0")
 		require.False(t, p.dirty())
@@ -99,7 +99,7 @@ func TestAPushOfManyGoesByItsOwnRepository(t *testing.T) {
 	require.Equal(t, map[string]string{"elsewhere": "candidate", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(plan))
 	got := e.pushAll(200, `{"groups":["base"],"name":"v2","repository":"main"}`)
 	require.Equal(t, map[string]string{"elsewhere": "pushed", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(got))
-	require.Contains(t, e.shown("envs/elsewhere/automations/charge.yml"), "charged")
+	require.Contains(t, e.readFileOnMain("envs/elsewhere/automations/charge.yml"), "charged")
 	again := e.pushAll(200, `{"groups":["base"],"name":"v3","repository":"main"}`)
 	require.Equal(t, map[string]string{"elsewhere": "alreadyPushed", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(again))
 	plan = e.pushAll(200, `{"groups":["base"],"dryRun":true,"repository":"disk"}`)
@@ -110,7 +110,7 @@ func TestAPushOfManyGoesByItsOwnRepository(t *testing.T) {
 }
 
 // conflict leaves a workspace in conflict.
-func conflict(p *place) {
+func conflict(p *gitWorkspace) {
 	p.t.Helper()
 	p.automation("charge", "charged")
 	p.pushTo("main", "v0")
@@ -125,7 +125,7 @@ func conflict(p *place) {
 // Rows 67, 71 and 72 of the conformance list.
 func TestAPushOfManyIsRefused(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	e.workspace("billing", "core")
 	refused := e.pushAll(422, `{"groups":["base","nosuch"]}`)
 	require.Contains(t, refused["message"], "nosuch")
@@ -139,17 +139,17 @@ func TestAPushOfManyIsRefused(t *testing.T) {
 	require.Equal(t, "invalid_request", e.pushAll(400, `{"dryRun":true}`)["error"])
 	require.Equal(t, "v1", e.pushAll(201, `{"name":"v1"}`)["name"], "an ordinary push of the platform workspace")
 	for _, lock := range []string{"versions", "versions/latest/pull"} {
-		e.does(t, 200, "POST", platformPath+"/writeLock", `{"reason":"mine"}`)
+		e.do(t, 200, "POST", platformPath+"/writeLock", `{"reason":"mine"}`)
 		held := e.bulk(423, "/"+lock, `{"groups":["base"]}`)
 		require.Equal(t, "mine", held["details"].(map[string]any)["reason"])
-		e.does(t, 200, "DELETE", platformPath+"/writeLock", "")
+		e.do(t, 200, "DELETE", platformPath+"/writeLock", "")
 	}
 }
 
 // Row 70 of the conformance list.
 func TestAPushOfManyIsFollowed(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	for i := range 3 {
 		e.workspace(fmt.Sprintf("w%d", i), "core")
 	}
@@ -160,7 +160,7 @@ func TestAPushOfManyIsFollowed(t *testing.T) {
 		require.Equal(t, []any{float64(i + 1), 3.0, float64(100 * (i + 1) / 3), "pushed"}, []any{f.data["current"], f.data["total"], f.data["percentage"], f.data["status"]})
 	}
 	id := all[4].data["operationId"].(string)
-	op := e.does(t, 200, "GET", platformPath+"/operations/"+id, "").json(t)
+	op := e.do(t, 200, "GET", platformPath+"/operations/"+id, "").json(t)
 	result, err := json.Marshal(op["result"])
 	require.NoError(t, err)
 	last, err := json.Marshal(all[4].data)

@@ -14,13 +14,13 @@ import (
 func groupOf(name string) string { return "version:\n  name: v1\ngroups:\n  - " + name + "\n" }
 
 // imports returns the imports of many that there were, the newest first.
-func (e *estate) imports() []map[string]any {
+func (e *platformFixture) imports() []map[string]any {
 	e.t.Helper()
-	return e.does(e.t, 200, "GET", platformPath+"/operations?kind=bulkImport", "").list(e.t)
+	return e.do(e.t, 200, "GET", platformPath+"/operations?kind=bulkImport", "").list(e.t)
 }
 
 // imported waits until so many imports have ended, and returns them.
-func (e *estate) imported(count int) (list []map[string]any) {
+func (e *platformFixture) imported(count int) (list []map[string]any) {
 	e.t.Helper()
 	require.Eventually(e.t, func() bool {
 		list = e.imports()
@@ -33,16 +33,16 @@ func (e *estate) imported(count int) (list []map[string]any) {
 func TestGroupsAreImportedAtStart(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
-	e.lay(source("first", groupOf("one"))...)
-	e.lay(source("second", groupOf("two"))...)
-	e.lay(source("never", groupOf("three"))...)
+	e.writeFiles(source("first", groupOf("one"))...)
+	e.writeFiles(source("second", groupOf("two"))...)
+	e.writeFiles(source("never", groupOf("three"))...)
 	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
 	list := e.imported(2)
 	require.Equal(t, []any{"two"}, list[0]["result"].(map[string]any)["groups"])
 	require.Equal(t, 1.0, list[1]["result"].(map[string]any)["created"])
 	require.Empty(t, list[0]["createdBy"], "the platform did it")
 	require.Equal(t, "charged by second", e.found("second").emits("charge"))
-	require.Empty(t, e.does(t, 200, "GET", "/v2/workspaces?slug=never", "").list(t))
+	require.Empty(t, e.do(t, 200, "GET", "/v2/workspaces?slug=never", "").list(t))
 
 	e.kill()
 	require.NoError(t, e.start())
@@ -53,8 +53,8 @@ func TestGroupsAreImportedAtStart(t *testing.T) {
 func TestAGroupWithErrorsAtStartEndsTheImport(t *testing.T) {
 	t.Parallel()
 	e, env := prepareEstate(t)
-	e.lay("first/index.yml", "name: [", "first/.import.yml", groupOf("one"))
-	e.lay(source("second", groupOf("two"))...)
+	e.writeFiles("first/index.yml", "name: [", "first/.import.yml", groupOf("one"))
+	e.writeFiles(source("second", groupOf("two"))...)
 	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
 	require.Equal(t, 1.0, e.imported(1)[0]["result"].(map[string]any)["errorsCount"])
 	e.awaitLogged(t, "the groups after it were left out")
@@ -74,7 +74,7 @@ func TestAnUnreachableRepositoryAtStart(t *testing.T) {
 // A directory that was lost can be pushed again.
 func TestALostDirectoryIsPushedAgain(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing", "core")
 	p.automation("charge", "charged")
 	p.pushTo("disk", "v1")

@@ -30,15 +30,15 @@ const (
 
 // newDoubleConflict is a workspace with two files in conflict: charge was changed
 // on both sides, refund here while they deleted it.
-func newDoubleConflict(t *testing.T) (*place, *gittest.Clone) {
+func newDoubleConflict(t *testing.T) (*gitWorkspace, *gittest.Clone) {
 	t.Helper()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.automation("refund", "refunded")
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Git("rm", "-q", refund)
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	p.automation("refund", "ours too")
 	p.automation("extra", "only here")
@@ -140,7 +140,7 @@ func TestConflict37OnARepositoryThatIsOnlyRead(t *testing.T) {
 	p, clone := newPushed(t, shared(t))
 	p.configure(`,"mode":"read-only"`)
 	p.repo.Git("update-ref", "-d", "refs/heads/"+p.own())
-	head := theirs(clone, "charge", "theirs")
+	head := pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	p.repo.Hook("update", `test "$1" = refs/heads/main`)
 	p.refused(403, "repository_read_only", "POST", "/push", toOrigin)
@@ -157,7 +157,7 @@ func TestConflict37OnARepositoryThatIsOnlyRead(t *testing.T) {
 	require.Empty(t, p.onOwn())
 	require.Equal(t, head, p.onMain())
 
-	theirs(clone, "other", "more")
+	pushFromOther(clone, "other", "more")
 	require.Equal(t, []any{"automations/other"}, p.pull()["imported"], "and it goes on from there")
 	require.Equal(t, "decided", p.emits("charge"))
 	require.Empty(t, p.onOwn())
@@ -168,14 +168,14 @@ func TestConflictResolvedWhileTheTargetMoves(t *testing.T) {
 	t.Parallel()
 	p, clone := newConflict(t, shared(t))
 	saved := p.onOwn()
-	head := theirs(clone, "refund", "refunded")
+	head := pushFromOther(clone, "refund", "refunded")
 	got := p.ok(200, "POST", "/conflicts/resolve", resolution(charge, useOurs))
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
 	require.Equal(t, []string{saved, head}, p.parents(p.onOwn()))
 
 	p, clone = newConflict(t, shared(t))
 	saved = p.onOwn()
-	theirs(clone, "charge", "theirs again")
+	pushFromOther(clone, "charge", "theirs again")
 	details := p.fails(409, "merge_conflict", "merge", "/conflicts/resolve", resolution(charge, fmt.Sprintf(`{"content":%q}`, file("charge", "decided"))))
 	require.Equal(t, []any{charge}, details["files"])
 	one := p.ok(200, "GET", "/conflicts", "")["files"].([]any)[0].(map[string]any)
@@ -196,7 +196,7 @@ func TestConflict32EverybodyForgot(t *testing.T) {
 	p, clone := newPushed(t, h)
 	p.automation("charge", "ours")
 	p.pull() // saved: the next is built on it
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours twice")
 	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
 	saved := p.onOwn()

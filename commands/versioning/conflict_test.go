@@ -10,7 +10,7 @@ func TestConflict25TheSameKeyOnBothSides(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	base := p.onMain()
-	head := theirs(clone, "charge", "theirs")
+	head := pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	content := p.content()
 
@@ -118,7 +118,7 @@ func TestConflict30TheTargetMovedOn(t *testing.T) {
 	resolution := clone.Head()
 	clone.Push(p.own())
 	clone.Git("checkout", "-q", "main")
-	head := theirs(clone, "refund", "refunded")
+	head := pushFromOther(clone, "refund", "refunded")
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
@@ -140,7 +140,7 @@ func TestConflict30TheTargetMovedOnAndClashes(t *testing.T) {
 	resolution := clone.Head()
 	clone.Push(p.own())
 	clone.Git("checkout", "-q", "main")
-	head := theirs(clone, "charge", "theirs again")
+	head := pushFromOther(clone, "charge", "theirs again")
 
 	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.NotContains(t, details, "resolved")

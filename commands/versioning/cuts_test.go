@@ -18,7 +18,7 @@ import (
 
 // line is a place behind a network that fails.
 type line struct {
-	*place
+	*gitWorkspace
 	proxy  *gittest.Proxy
 	clone  *gittest.Clone
 	rng    *rand.Rand
@@ -32,8 +32,8 @@ type traffic [2]int
 
 func newLine(t *testing.T, h *fixture, seed, n uint64) *line {
 	t.Helper()
-	p := newPlace(t, h)
-	l := &line{place: p, proxy: gittest.NewProxy(t, p.server.Address()), rng: rand.New(rand.NewPCG(seed, n))}
+	p := newGitWorkspace(t, h)
+	l := &line{gitWorkspace: p, proxy: gittest.NewProxy(t, p.server.Address()), rng: rand.New(rand.NewPCG(seed, n))}
 	p.repo.URL = strings.Replace(p.repo.URL, p.server.Address(), l.proxy.Address, 1)
 	p.configure("")
 	l.change()
@@ -67,8 +67,8 @@ func (l *line) cut(of traffic, outage bool) {
 	l.proxy.Disturb(d, after, times)
 }
 
-// heal ends the failure and reports whether there was one.
-func (l *line) heal() bool {
+// restore ends the failure and reports whether there was one.
+func (l *line) restore() bool {
 	cuts := l.proxy.Cuts()
 	l.proxy.Arm(gittest.Up, -1)
 	return cuts > 0
@@ -91,7 +91,7 @@ func (l *line) pushCut(of traffic, outage bool) (failed bool) {
 	l.change()
 	l.cut(of, outage)
 	status := l.attempt("/versions", toVersion(fmt.Sprintf("cut-%d", l.rounds)))
-	failed = l.heal()
+	failed = l.restore()
 	l.tried(status)
 	if status == 201 {
 		require.False(l.t, l.dirty())
@@ -111,7 +111,7 @@ func (l *line) pullCut(of traffic, outage bool) (failed bool) {
 	before := l.emits("refund")
 	l.cut(of, outage)
 	status := l.attempt("/pull", toOrigin)
-	failed = l.heal()
+	failed = l.restore()
 	l.tried(status)
 	if now := l.emits("refund"); status == 200 {
 		require.Equal(l.t, theirs, now)
@@ -159,7 +159,7 @@ func TestFaultCutsDuringPushAndPull(t *testing.T) {
 					}
 				}
 				failed.Add(int64(l.failed))
-				versions.Add(int64(l.versionsStand()))
+				versions.Add(int64(l.requireVersionsPushed()))
 			})
 		}
 	})

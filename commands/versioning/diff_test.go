@@ -10,7 +10,7 @@ import (
 // two moments.
 func TestDiffWithTheBaseAndTheRemote(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	details := p.ok(404, "GET", "/diff?from=base:origin", "")["details"].(map[string]any)
 	require.Equal(t, "no_base", details["reason"])

@@ -19,7 +19,7 @@ import (
 
 // edit saves the automation charge so that it emits an event, with enough text
 // that does not compress for cuts to fall into it.
-func (p *place) edit(rng *rand.Rand, event string) {
+func (p *gitWorkspace) edit(rng *rand.Rand, event string) {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"slug":"charge","name":"charge","do":[{"emit":{"event":%q,"payload":{"noise":%q}}}]}`, event, noise(rng))
 	got, err := p.ask("PUT", p.path+"/automations/charge", body)
@@ -40,7 +40,7 @@ func noise(rng *rand.Rand) string {
 }
 
 // onTarget reports whether the target branch has the event in charge.
-func (p *place) onTarget(event string) bool {
+func (p *gitWorkspace) onTarget(event string) bool {
 	p.t.Helper()
 	return p.repo.ID("refs/heads/main") != "" && strings.Contains(p.repo.Git("show", "main:automations/charge.yml")+"\n", "event: "+event+"\n")
 }
@@ -57,7 +57,7 @@ func other(c *gittest.Clone, event string) {
 // consistent asserts what holds at any time: dirty is false only when the target
 // branch has what was edited last, the edit is not lost, and no push has made two
 // commits there.
-func (p *place) consistent(event string) {
+func (p *gitWorkspace) consistent(event string) {
 	p.t.Helper()
 	if !p.dirty() {
 		require.True(p.t, p.onTarget(event), "dirty is false and %s is not on main", event)
@@ -68,7 +68,7 @@ func (p *place) consistent(event string) {
 
 // oneCommitEach asserts that no push has two commits on the target branch. A pull
 // may have two: what it saved, and the merge.
-func (p *place) oneCommitEach() {
+func (p *gitWorkspace) oneCommitEach() {
 	p.t.Helper()
 	if p.repo.ID("refs/heads/main") == "" {
 		return
@@ -83,12 +83,12 @@ func (p *place) oneCommitEach() {
 	}
 }
 
-// versionsStand asserts that every version that was recorded is at the remote,
+// requireVersionsPushed asserts that every version that was recorded is at the remote,
 // and once.
-func (p *place) versionsStand() (count int) {
+func (p *gitWorkspace) requireVersionsPushed() (count int) {
 	p.t.Helper()
 	var versions []struct{ Name, Commit string }
-	require.NoError(p.t, json.Unmarshal(p.does(p.t, 200, "GET", p.path+"/versions", "").body, &versions))
+	require.NoError(p.t, json.Unmarshal(p.do(p.t, 200, "GET", p.path+"/versions", "").body, &versions))
 	onMain, seen := strings.Fields(p.repo.Git("rev-list", "main")), map[string]bool{}
 	for _, v := range versions {
 		require.Contains(p.t, onMain, v.Commit, "version %s", v.Name)
@@ -119,15 +119,15 @@ func (o ran) reason() string {
 }
 
 // runs lists those of the workspace.
-func (p *place) runs() (list []ran) {
+func (p *gitWorkspace) runs() (list []ran) {
 	p.t.Helper()
-	body := p.does(p.t, 200, "GET", p.path+"/operations", "").body
+	body := p.do(p.t, 200, "GET", p.path+"/operations", "").body
 	require.NoError(p.t, json.Unmarshal(body, &list), "%s", body)
 	return list
 }
 
-// settled waits until no operation of the workspace runs, and its lock is gone.
-func (p *place) settled(within time.Duration) {
+// awaitIdle waits until no operation of the workspace runs, and its lock is gone.
+func (p *gitWorkspace) awaitIdle(within time.Duration) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
 		for _, o := range p.runs() {
@@ -140,12 +140,12 @@ func (p *place) settled(within time.Duration) {
 }
 
 // attempt asks for a push or a pull and waits until it has ended, well or not.
-func (p *place) attempt(path, body string) int {
+func (p *gitWorkspace) attempt(path, body string) int {
 	p.t.Helper()
 	got, err := p.ask("POST", p.path+path, body)
 	require.NoError(p.t, err)
 	if got.StatusCode == http.StatusAccepted {
-		p.settled(time.Minute)
+		p.awaitIdle(time.Minute)
 	}
 	return got.StatusCode
 }

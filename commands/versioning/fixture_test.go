@@ -48,9 +48,9 @@ type fixture struct {
 }
 
 // common is the service that tests share which do nothing to the process.
-var common commonHouse
+var common sharedServices
 
-type commonHouse struct {
+type sharedServices struct {
 	once sync.Once
 	dir  string
 	*fixture
@@ -71,7 +71,7 @@ func shared(t *testing.T) *fixture {
 	return common.fixture
 }
 
-func (c *commonHouse) end() {
+func (c *sharedServices) end() {
 	if c.fixture != nil && c.cmd != nil {
 		_ = c.cmd.Process.Kill()
 		<-c.gone
@@ -178,7 +178,7 @@ func (h *fixture) ask(method, path, body string) (answer, error) {
 	return answer{got, text}, err
 }
 
-func (h *fixture) does(t *testing.T, status int, method, path, body string) answer {
+func (h *fixture) do(t *testing.T, status int, method, path, body string) answer {
 	t.Helper()
 	got, err := h.ask(method, path, body)
 	require.NoError(t, err)
@@ -186,8 +186,8 @@ func (h *fixture) does(t *testing.T, status int, method, path, body string) answ
 	return got
 }
 
-// place is a workspace with a repository at a Git server.
-type place struct {
+// gitWorkspace is a workspace with a repository at a Git server.
+type gitWorkspace struct {
 	*fixture
 	t    *testing.T
 	id   string
@@ -204,16 +204,16 @@ var slugs = struct {
 	n int
 }{}
 
-// newPlace makes a workspace whose repository origin is an empty one.
-func newPlace(t *testing.T, h *fixture) *place {
+// newGitWorkspace makes a workspace whose repository origin is an empty one.
+func newGitWorkspace(t *testing.T, h *fixture) *gitWorkspace {
 	t.Helper()
 	slugs.Lock()
 	slugs.n++
 	slug := fmt.Sprintf("shop-%d", slugs.n)
 	slugs.Unlock()
 	server := gittest.New(t)
-	p := &place{fixture: h, t: t, slug: slug, repo: server.Repo("shop.git"), ca: server.CA, server: server}
-	made := h.does(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q}`, slug)).json(t)
+	p := &gitWorkspace{fixture: h, t: t, slug: slug, repo: server.Repo("shop.git"), ca: server.CA, server: server}
+	made := h.do(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q}`, slug)).json(t)
 	p.id = made["id"].(string)
 	p.path = "/v2/workspaces/" + p.id
 	p.configure("")
@@ -221,20 +221,20 @@ func newPlace(t *testing.T, h *fixture) *place {
 }
 
 // configure sets the repository; more is put into it, such as ,"mode":"read-only".
-func (p *place) configure(more string) {
+func (p *gitWorkspace) configure(more string) {
 	p.t.Helper()
-	p.does(p.t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}}%s}}}`,
+	p.do(p.t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}}%s}}}`,
 		p.repo.URL, p.ca, gittest.User, gittest.Password, more))
 }
 
 // ok asks and wants a status; the path continues that of the workspace.
-func (p *place) ok(status int, method, path, body string) map[string]any {
+func (p *gitWorkspace) ok(status int, method, path, body string) map[string]any {
 	p.t.Helper()
-	return p.does(p.t, status, method, p.path+path, body).json(p.t)
+	return p.do(p.t, status, method, p.path+path, body).json(p.t)
 }
 
 // refused asks and wants a refusal with a reason.
-func (p *place) refused(status int, reason, method, path, body string) map[string]any {
+func (p *gitWorkspace) refused(status int, reason, method, path, body string) map[string]any {
 	p.t.Helper()
 	got := p.ok(status, method, path, body)
 	details, _ := got["details"].(map[string]any)
@@ -245,19 +245,19 @@ func (p *place) refused(status int, reason, method, path, body string) map[strin
 const toOrigin = `{"repository":"origin"}`
 
 // push pushes a version to origin.
-func (p *place) push(name string) map[string]any {
+func (p *gitWorkspace) push(name string) map[string]any {
 	p.t.Helper()
 	return p.ok(201, "POST", "/versions", fmt.Sprintf(`{"name":%q,"repository":{"id":"origin"}}`, name))
 }
 
 // pull pulls from origin.
-func (p *place) pull() map[string]any {
+func (p *gitWorkspace) pull() map[string]any {
 	p.t.Helper()
 	return p.ok(200, "POST", "/pull", toOrigin)
 }
 
 // automation saves an automation that emits an event.
-func (p *place) automation(slug, event string) {
+func (p *gitWorkspace) automation(slug, event string) {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"slug":%q,"name":%q,"do":[{"emit":{"event":%q}}]}`, slug, slug, event)
 	got, err := p.ask("PUT", p.path+"/automations/"+slug, body)
@@ -270,7 +270,7 @@ func (p *place) automation(slug, event string) {
 }
 
 // emits returns the event that an automation emits; "" when there is none.
-func (p *place) emits(slug string) string {
+func (p *gitWorkspace) emits(slug string) string {
 	p.t.Helper()
 	got, err := p.ask("GET", p.path+"/automations/"+slug, "")
 	require.NoError(p.t, err)
@@ -281,12 +281,12 @@ func (p *place) emits(slug string) string {
 	return do["emit"].(map[string]any)["event"].(string)
 }
 
-func (p *place) workspace() map[string]any {
+func (p *gitWorkspace) workspace() map[string]any {
 	p.t.Helper()
 	return p.ok(200, "GET", "", "")
 }
 
-func (p *place) dirty() bool {
+func (p *gitWorkspace) dirty() bool {
 	p.t.Helper()
 	return p.workspace()["dirty"].(bool)
 }
@@ -297,4 +297,4 @@ func file(slug, event string) string {
 }
 
 // own is the intermediate branch.
-func (p *place) own() string { return "svc/" + p.slug + "/main" }
+func (p *gitWorkspace) own() string { return "svc/" + p.slug + "/main" }

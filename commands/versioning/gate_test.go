@@ -15,7 +15,7 @@ import (
 
 // gate is where a push or a pull is held at the remote.
 type gate struct {
-	*place
+	*gitWorkspace
 	dir  string        // of the files that hooks look at
 	at   chan struct{} // closed when a fetch has come
 	pass chan struct{} // closed when it may go on
@@ -23,18 +23,18 @@ type gate struct {
 }
 
 // hooked holds whoever a hook of the repository is called for.
-func hooked(p *place, hook string) *gate {
+func hooked(p *gitWorkspace, hook string) *gate {
 	p.t.Helper()
-	g := &gate{place: p, dir: p.t.TempDir()}
+	g := &gate{gitWorkspace: p, dir: p.t.TempDir()}
 	g.put("hold")
 	p.repo.Hook(hook, fmt.Sprintf("cd %q; touch at; while [ -e hold ]; do sleep 0.02; done; no=0; [ ! -e refuse ] || no=1; touch left; exit $no", g.dir))
 	return g
 }
 
 // fetching holds whoever asks the repository for commits.
-func fetching(p *place) *gate {
+func fetching(p *gitWorkspace) *gate {
 	p.t.Helper()
-	g := &gate{place: p, dir: p.t.TempDir(), at: make(chan struct{}), pass: make(chan struct{})}
+	g := &gate{gitWorkspace: p, dir: p.t.TempDir(), at: make(chan struct{}), pass: make(chan struct{})}
 	p.server.Garble(func(body string) bool {
 		if strings.Contains(body, "want ") {
 			g.once.Do(func() { close(g.at) })

@@ -38,9 +38,9 @@ type caught struct {
 
 // ready makes a workspace that was pushed once and edited since. The other
 // developer has changed something, if it is to be pulled.
-func ready(t *testing.T, h *fixture, pulled bool) *place {
+func ready(t *testing.T, h *fixture, pulled bool) *gitWorkspace {
 	t.Helper()
-	p := newPlace(t, h)
+	p := newGitWorkspace(t, h)
 	rng := rand.New(rand.NewPCG(1, 1))
 	p.edit(rng, "charged")
 	p.push("v1")
@@ -78,8 +78,8 @@ func (c *caught) latest() ran {
 	return list[0]
 }
 
-// judge asserts what became of it.
-func (c *caught) judge(t *testing.T) {
+// verifyOutcome asserts what became of it.
+func (c *caught) verifyOutcome(t *testing.T) {
 	t.Helper()
 	c.t = t
 	last := c.latest()
@@ -88,14 +88,14 @@ func (c *caught) judge(t *testing.T) {
 	c.oneCommitEach()
 	if c.done {
 		require.Equal(t, "succeeded", last.Status, "%v", last.Error)
-		require.Equal(t, 2, c.versionsStand())
+		require.Equal(t, 2, c.requireVersionsPushed())
 		require.False(t, c.dirty())
 		require.True(t, c.onTarget("charged again"))
 		require.Equal(t, "v2", c.workspace()["lastPush"].(map[string]any)["version"])
 	} else {
 		require.Equal(t, "failed", last.Status)
 		require.Equal(t, "interrupted", last.reason())
-		require.Equal(t, 1, c.versionsStand())
+		require.Equal(t, 1, c.requireVersionsPushed())
 		require.True(t, c.dirty())
 		require.False(t, c.onTarget("charged again"))
 	}
@@ -116,7 +116,7 @@ func (c *caught) again() {
 }
 
 // emitted is emits, nil when there is no such automation.
-func (p *place) emitted(slug string) any {
+func (p *gitWorkspace) emitted(slug string) any {
 	if event := p.emits(slug); event != "" {
 		return event
 	}
@@ -152,11 +152,11 @@ func TestFaultEndedInMidOperation(t *testing.T) {
 			require.NoError(t, h.start())
 			started := time.Now()
 			for _, c := range all {
-				c.settled(recovery - time.Since(started))
+				c.awaitIdle(recovery - time.Since(started))
 			}
 			took := time.Since(started)
 			for _, c := range all {
-				t.Run(c.name, func(t *testing.T) { c.judge(t) })
+				t.Run(c.name, func(t *testing.T) { c.verifyOutcome(t) })
 			}
 			nodetest.Report(t, "git-"+name, map[string]any{
 				"operations": len(all), "settledAfterMs": took.Milliseconds(), "seconds": int(time.Since(start).Seconds()),
@@ -176,13 +176,13 @@ func TestFaultKillsAtRandomMoments(t *testing.T) {
 	kills := nodetest.Cycles(12, 120)
 	for i := range kills {
 		began := time.Now()
-		c := &caught{gate: &gate{place: ready(t, h, i%2 == 1)}, name: fmt.Sprint(i), path: []string{"/versions", "/pull"}[i%2]}
+		c := &caught{gate: &gate{gitWorkspace: ready(t, h, i%2 == 1)}, name: fmt.Sprint(i), path: []string{"/versions", "/pull"}[i%2]}
 		all = append(all, c)
 		about := time.Since(began) // a little longer than what is killed takes, on a slow machine too
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			_, _ = h.ask("POST", c.place.path+c.path, c.body()) // the kill is its answer
+			_, _ = h.ask("POST", c.gitWorkspace.path+c.path, c.body()) // the kill is its answer
 		}()
 		moment := time.NewTimer(time.Duration(rng.Int64N(int64(about))))
 		<-moment.C
@@ -193,7 +193,7 @@ func TestFaultKillsAtRandomMoments(t *testing.T) {
 	started := time.Now()
 	counts := map[string]int{}
 	for _, c := range all {
-		c.settled(recovery - time.Since(started))
+		c.awaitIdle(recovery - time.Since(started))
 		counts[c.outcome()]++
 		c.again()
 	}
@@ -207,7 +207,7 @@ func TestFaultKillsAtRandomMoments(t *testing.T) {
 func (c *caught) outcome() string {
 	c.t.Helper()
 	c.consistent("charged again")
-	last, versions := c.latest(), c.versionsStand()
+	last, versions := c.latest(), c.requireVersionsPushed()
 	switch {
 	case last.Kind == "push" && versions == 2:
 		require.False(c.t, c.dirty())

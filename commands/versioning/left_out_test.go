@@ -11,7 +11,7 @@ import (
 // remote has it.
 func TestWhatAPullLeavesOutStaysAtTheRemote(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.push("v1")
 	clone := p.repo.Clone()
@@ -37,7 +37,7 @@ func TestWhatAPullLeavesOutStaysAtTheRemote(t *testing.T) {
 // Names and texts of versions have their bounds.
 func TestBoundsOfVersions(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.push("v1")
 	p.ok(409, "POST", "/versions", `{"name":"v1"}`)

@@ -20,8 +20,8 @@ import (
 
 const masterKey = "8f1c27d05be94a63c2e7706d1ab84f95e03d6b7a9c5812f44e6093bd7a21c8f6"
 
-// couple starts two services on one broker.
-func couple(t *testing.T, env ...string) (one, two *fixture) {
+// startTwoServices starts two services on one broker.
+func startTwoServices(t *testing.T, env ...string) (one, two *fixture) {
 	t.Helper()
 	nodes := cluster(t, 2, env...)
 	return nodes[0], nodes[1]
@@ -54,7 +54,7 @@ func cluster(t *testing.T, count int, env ...string) []*fixture {
 }
 
 // on is the same place as another node shows it.
-func (p *place) on(h *fixture) *place {
+func (p *gitWorkspace) on(h *fixture) *gitWorkspace {
 	q := *p
 	q.fixture = h
 	return &q
@@ -64,8 +64,8 @@ func (p *place) on(h *fixture) *place {
 // answers 423. The one that does is held at the remote until both have been asked.
 func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 	t.Parallel()
-	one, two := couple(t)
-	p, start := newPlace(t, one), time.Now()
+	one, two := startTwoServices(t)
+	p, start := newGitWorkspace(t, one), time.Now()
 	g := hooked(p, "pre-receive")
 	g.remove("hold")
 	rounds, winners := nodetest.Cycles(10, 100), map[string]int{}
@@ -103,7 +103,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 		}
 		p.consistent(event)
 	}
-	require.Equal(t, rounds, p.versionsStand())
+	require.Equal(t, rounds, p.requireVersionsPushed())
 	nodetest.Report(t, "git-two-nodes", map[string]any{"rounds": rounds, "nodesThatWon": len(winners), "seconds": int(time.Since(start).Seconds())})
 }
 
@@ -111,7 +111,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 // within 30 seconds: the remote has it, and it is recorded once.
 func TestFaultAnotherNodeTakesOver(t *testing.T) {
 	t.Parallel()
-	one, two := couple(t)
+	one, two := startTwoServices(t)
 	held := []*caught{
 		{gate: hooked(ready(t, one, false), "post-receive"), name: "accepted", path: "/versions", done: true},
 		{gate: hooked(ready(t, one, false), "pre-receive"), name: "accepted later", path: "/versions", done: true},
@@ -125,14 +125,14 @@ func TestFaultAnotherNodeTakesOver(t *testing.T) {
 	killed := time.Now()
 	for _, c := range held {
 		c.open()
-		c.place = c.on(two)
+		c.gitWorkspace = c.on(two)
 	}
 	for _, c := range held {
-		c.settled(recovery - time.Since(killed))
+		c.awaitIdle(recovery - time.Since(killed))
 	}
 	took := time.Since(killed)
 	for _, c := range held {
-		t.Run(c.name, func(t *testing.T) { c.judge(t) })
+		t.Run(c.name, func(t *testing.T) { c.verifyOutcome(t) })
 	}
 	nodetest.Report(t, "git-take-over", map[string]any{"operations": len(held), "settledAfterMs": took.Milliseconds()})
 }

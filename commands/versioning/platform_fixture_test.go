@@ -14,17 +14,17 @@ import (
 	"svc/commands/gitsync/gittest"
 )
 
-// estate is a service whose administrator has given every workspace two
+// platformFixture is a service whose administrator has given every workspace two
 // repositories: main, a git one with the directory envs, and disk, a directory. It
 // may reach nothing inside but those.
-type estate struct {
+type platformFixture struct {
 	*fixture
 	t    *testing.T
 	main *gittest.Repo
 	disk string
 }
 
-func newEstate(t *testing.T, env ...string) *estate {
+func newPlatformFixture(t *testing.T, env ...string) *platformFixture {
 	t.Helper()
 	e, given := prepareEstate(t)
 	e.fixture = newFixture(t, append(given, env...)...)
@@ -33,10 +33,10 @@ func newEstate(t *testing.T, env ...string) *estate {
 
 // prepareEstate makes the repositories, and returns the settings of a service that
 // has them.
-func prepareEstate(t *testing.T) (e *estate, env []string) {
+func prepareEstate(t *testing.T) (e *platformFixture, env []string) {
 	t.Helper()
 	server := gittest.New(t)
-	e = &estate{t: t, main: server.Repo("envs.git"), disk: t.TempDir()}
+	e = &platformFixture{t: t, main: server.Repo("envs.git"), disk: t.TempDir()}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(ca, []byte(server.CA), 0o600))
 	const prefix = "WORKSPACES_STORAGE_GIT_PLATFORM_"
@@ -51,33 +51,33 @@ func prepareEstate(t *testing.T) (e *estate, env []string) {
 }
 
 // workspace makes one with a slug and labels.
-func (e *estate) workspace(slug string, labels ...string) *place {
+func (e *platformFixture) workspace(slug string, labels ...string) *gitWorkspace {
 	e.t.Helper()
 	list := `[]`
 	if len(labels) > 0 {
 		list = `["` + strings.Join(labels, `","`) + `"]`
 	}
-	made := e.does(e.t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q,"labels":%s,"description":"A shop","photo":"/p.png"}`, slug, list)).json(e.t)
-	p := &place{fixture: e.fixture, t: e.t, id: made["id"].(string), slug: slug, repo: e.main}
+	made := e.do(e.t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Shop","slug":%q,"labels":%s,"description":"A shop","photo":"/p.png"}`, slug, list)).json(e.t)
+	p := &gitWorkspace{fixture: e.fixture, t: e.t, id: made["id"].(string), slug: slug, repo: e.main}
 	p.path = "/v2/workspaces/" + p.id
 	return p
 }
 
 // rename gives a workspace another slug.
-func (p *place) rename(slug string) {
+func (p *gitWorkspace) rename(slug string) {
 	p.t.Helper()
 	p.ok(200, "PATCH", "", fmt.Sprintf(`{"slug":%q}`, slug))
 	p.slug = slug
 }
 
 // pushTo pushes a version to a repository.
-func (p *place) pushTo(repository, name string) map[string]any {
+func (p *gitWorkspace) pushTo(repository, name string) map[string]any {
 	p.t.Helper()
 	return p.ok(201, "POST", "/versions", versionTo(name, repository))
 }
 
-// shown returns a file on main, "" when it is not there.
-func (e *estate) shown(path string) string {
+// readFileOnMain returns a file on main, "" when it is not there.
+func (e *platformFixture) readFileOnMain(path string) string {
 	e.t.Helper()
 	if !slices.Contains(strings.Fields(e.main.Git("ls-tree", "-r", "--name-only", "main")), path) {
 		return ""
@@ -86,7 +86,7 @@ func (e *estate) shown(path string) string {
 }
 
 // onDisk returns a file of the directory, "" when it is not there.
-func (e *estate) onDisk(path string) string {
+func (e *platformFixture) onDisk(path string) string {
 	e.t.Helper()
 	text, err := os.ReadFile(filepath.Join(e.disk, path))
 	if !os.IsNotExist(err) {
@@ -96,7 +96,7 @@ func (e *estate) onDisk(path string) string {
 }
 
 // put writes a file into the directory by hand.
-func (e *estate) put(path, text string) {
+func (e *platformFixture) put(path, text string) {
 	e.t.Helper()
 	path = filepath.Join(e.disk, path)
 	require.NoError(e.t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -104,7 +104,7 @@ func (e *estate) put(path, text string) {
 }
 
 // inDisk lists what is in the directory, the lock left out.
-func (e *estate) inDisk() (names []string) {
+func (e *platformFixture) inDisk() (names []string) {
 	e.t.Helper()
 	entries, err := os.ReadDir(e.disk)
 	require.NoError(e.t, err)

@@ -15,8 +15,8 @@ import (
 	"svc/domain/document"
 )
 
-// told reads an import file, whose checksums must be those of the files beside it.
-func told(t *testing.T, text string, read func(path string) string) archive.ImportFile {
+// parseImportFile reads an import file, whose checksums must be those of the files beside it.
+func parseImportFile(t *testing.T, text string, read func(path string) string) archive.ImportFile {
 	t.Helper()
 	file, err := archive.ReadImportFile([]byte(text), document.FileLimits)
 	require.NoError(t, err, text)
@@ -28,9 +28,9 @@ func told(t *testing.T, text string, read func(path string) string) archive.Impo
 
 func TestAPushToAPlatformRepositoryTellsWhatItIs(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	app := e.workspace("mailer", "unrelated")
-	e.does(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"Mailer"}`, app.id))
+	e.do(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"Mailer"}`, app.id))
 	p := e.workspace("billing", "more", "addon", "other")
 	p.automation("charge", "charged")
 	p.ok(201, "POST", "/apps", `{"slug":"Mail","appSlug":"Mailer"}`)
@@ -38,7 +38,7 @@ func TestAPushToAPlatformRepositoryTellsWhatItIs(t *testing.T) {
 
 	first := e.main.ID("refs/heads/main")
 	require.NotEmpty(t, e.main.ID("refs/tags/envs/billing/v1"))
-	file := told(t, e.shown("envs/billing/.import.yml"), func(name string) string { return e.shown("envs/billing/" + name) })
+	file := parseImportFile(t, e.readFileOnMain("envs/billing/.import.yml"), func(name string) string { return e.readFileOnMain("envs/billing/" + name) })
 	require.Len(t, file.Checksums, 4)
 	file.Checksums = nil
 	require.Equal(t, archive.ImportFile{WorkspaceID: p.id, Version: "v1", Groups: []string{"base", "extra"}, DependsOn: []string{"app/Mailer"}}, file)
@@ -51,13 +51,13 @@ func TestAPushToAPlatformRepositoryTellsWhatItIs(t *testing.T) {
 	require.Equal(t, wholePush, p.progress(p.lastOperation()["id"].(string)))
 
 	app.pushTo("main", "v1")
-	file = told(t, e.shown("envs/mailer/.import.yml"), func(name string) string { return e.shown("envs/mailer/" + name) })
+	file = parseImportFile(t, e.readFileOnMain("envs/mailer/.import.yml"), func(name string) string { return e.readFileOnMain("envs/mailer/" + name) })
 	require.Equal(t, []any{"Mailer", "Shop", []string(nil), []string(nil)}, []any{file.AppSlug, file.AppName, file.DependsOn, file.Groups})
-	e.does(t, 200, "DELETE", "/v2/apps/Mailer", "")
-	e.does(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"Mailer"}`, p.id))
+	e.do(t, 200, "DELETE", "/v2/apps/Mailer", "")
+	e.do(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"Mailer"}`, p.id))
 	p.pushTo("disk", "v3")
-	require.Empty(t, told(t, e.onDisk("billing/.import.yml"), func(name string) string { return e.onDisk("billing/" + name) }).DependsOn, "the own app is none")
-	p.discreet()
+	require.Empty(t, parseImportFile(t, e.onDisk("billing/.import.yml"), func(name string) string { return e.onDisk("billing/" + name) }).DependsOn, "the own app is none")
+	p.requirePasswordHidden()
 	require.NotContains(t, e.log.String(), gittest.Password)
 }
 
@@ -65,7 +65,7 @@ func TestAPushToAPlatformRepositoryTellsWhatItIs(t *testing.T) {
 // that was pulled. A workspace's own repository has none.
 func TestTheImportFileNeverConflicts(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	p.automation("charge", "charged")
 	p.pushTo("main", "v1")
@@ -79,7 +79,7 @@ func TestTheImportFileNeverConflicts(t *testing.T) {
 	require.Equal(t, []any{"refunded", "charged twice"}, []any{p.emits("refund"), p.emits("charge")})
 	require.Equal(t, "by-hand", p.workspace()["lastPull"].(map[string]any)["version"])
 	p.pushTo("main", "v2")
-	require.Equal(t, "v2", told(t, e.shown("envs/billing/.import.yml"), func(name string) string { return e.shown("envs/billing/" + name) }).Version)
+	require.Equal(t, "v2", parseImportFile(t, e.readFileOnMain("envs/billing/.import.yml"), func(name string) string { return e.readFileOnMain("envs/billing/" + name) }).Version)
 	require.Equal(t, "clean", p.ok(200, "GET", "/status?refresh=true&repository=main", "")["state"])
 	clone.Git("pull", "-q", "origin", "main")
 	clone.Write("envs/billing/.import.yml", "version:\n  name: by-hand-again\n", "envs/other/x.txt", "x")
@@ -87,14 +87,14 @@ func TestTheImportFileNeverConflicts(t *testing.T) {
 	clone.Push("main")
 	p.pushTo("main", "v3")
 
-	own := newPlace(t, shared(t))
+	own := newGitWorkspace(t, shared(t))
 	own.push("v1")
 	require.NotContains(t, own.repo.Git("ls-tree", "-r", "--name-only", "main"), ".import.yml")
 }
 
 func TestRepositoryOfAPush(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	details := p.ok(404, "POST", "/push", `{"repository":"nowhere"}`)["details"].(map[string]any)
 	require.Equal(t, []any{"archive", "disk", "main"}, details["availableRepositories"])
@@ -129,7 +129,7 @@ func TestRepositoryOfAPush(t *testing.T) {
 
 func TestARenamedWorkspaceTakesItsDirectoryAlong(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	p.automation("charge", "charged")
 	for _, repository := range []string{"main", "disk"} {
@@ -142,7 +142,7 @@ func TestARenamedWorkspaceTakesItsDirectoryAlong(t *testing.T) {
 	p.rename("payments")
 	p.pushTo("main", "main-2")
 	require.Equal(t, "envs/billing/README.md", e.main.Git("ls-tree", "-r", "--name-only", "main", "envs/billing"), "what is not managed stays")
-	require.NotEmpty(t, e.shown("envs/payments/automations/charge.yml"))
+	require.NotEmpty(t, e.readFileOnMain("envs/payments/automations/charge.yml"))
 	require.Equal(t, 1, strings.Count(e.main.Git("log", "--format=%s", "main"), "main-2"), "in one commit")
 	p.pushTo("disk", "disk-2")
 	require.Equal(t, []string{"payments"}, e.inDisk())
@@ -170,14 +170,14 @@ func TestARenamedWorkspaceTakesItsDirectoryAlong(t *testing.T) {
 		p.pushTo(repository, repository+"-3")
 	}
 	require.Equal(t, []string{"money", "payments"}, e.inDisk())
-	require.NotEmpty(t, e.shown("envs/payments/index.yml"))
+	require.NotEmpty(t, e.readFileOnMain("envs/payments/index.yml"))
 }
 
 // Workspaces of one repository share its branch: none of them loses.
 func TestManyWorkspacesPushToOneBranchAtOnce(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	var all []*place
+	e := newPlatformFixture(t)
+	var all []*gitWorkspace
 	for i := range 8 {
 		all = append(all, e.workspace(fmt.Sprintf("w-%d", i)))
 	}
@@ -189,7 +189,7 @@ func TestManyWorkspacesPushToOneBranchAtOnce(t *testing.T) {
 	pushing.Wait()
 	for i, p := range all {
 		require.Equal(t, 201, answers[i].StatusCode, "%s", answers[i].body)
-		require.NotEmpty(t, e.shown(path.Join("envs", p.slug, "index.yml")))
+		require.NotEmpty(t, e.readFileOnMain(path.Join("envs", p.slug, "index.yml")))
 		require.NotEmpty(t, e.main.ID("refs/tags/envs/"+p.slug+"/v1"))
 	}
 	require.Equal(t, strconv.Itoa(len(all)), e.main.Git("rev-list", "--count", "main"))

@@ -14,7 +14,7 @@ func TestPull40SomebodyElseWorksOnTheBranch(t *testing.T) {
 	foreign := clone.Commit("of another environment")
 	clone.Push(p.own())
 	clone.Git("reset", "-q", "--hard", "origin/main")
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 
 	details := p.fails(409, "intermediate_branch_in_use", "write", "/pull", toOrigin)
@@ -34,8 +34,8 @@ func TestPull41AnotherEnvironmentLeftTheBranchAhead(t *testing.T) {
 			t.Parallel()
 			p, clone := newPushed(t, shared(t))
 			base := p.onMain()
-			theirs(clone, "charge", "charged elsewhere")
-			head := theirs(clone, "refund", "refunded")
+			pushFromOther(clone, "charge", "charged elsewhere")
+			head := pushFromOther(clone, "refund", "refunded")
 			clone.Push(p.own())
 			if forbids {
 				p.repo.Git("config", "receive.denyNonFastForwards", "true")
@@ -59,8 +59,8 @@ func TestPull41AnotherEnvironmentLeftTheBranchAhead(t *testing.T) {
 func TestPull42AForcePushDroppedACommit(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
-	theirs(clone, "dropped", "soon gone")
-	theirs(clone, "kept", "stays")
+	pushFromOther(clone, "dropped", "soon gone")
+	pushFromOther(clone, "kept", "stays")
 	p.pull()
 	require.Equal(t, "soon gone", p.emits("dropped"))
 	clone.Git("rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
@@ -96,14 +96,14 @@ func TestPull42AForcePushWithoutLocalChanges(t *testing.T) {
 func TestPull48AnExcludedPageNeverConflicts(t *testing.T) {
 	t.Parallel()
 	page := func(title string) string { return "slug: home\nname: " + title + "\nblocks: []\n" }
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.ok(201, "POST", "/pages", `{"slug":"home","name":"Start","blocks":[]}`)
 	p.automation("charge", "charged")
 	p.push("v1")
 	p.configure(`,"pull":{"exclude":[{"path":"pages/home"},{"path":"imports/*"}]}`)
 	clone := p.repo.Clone()
 	clone.Write("pages/home.yml", page("Theirs"))
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	home := p.ok(200, "GET", "/pages/home", "")
 	p.ok(200, "PATCH", "/pages/home", `{"name":"Ours"}`)
 
@@ -114,7 +114,7 @@ func TestPull48AnExcludedPageNeverConflicts(t *testing.T) {
 	require.Empty(t, p.locked())
 
 	clone.Git("rm", "-q", "pages/home.yml")
-	theirs(clone, "charge", "theirs again")
+	pushFromOther(clone, "charge", "theirs again")
 	got = p.ok(200, "POST", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
 	require.Equal(t, []any{}, got["deleted"], "nor is it deleted")
 	require.Equal(t, "Ours", p.ok(200, "GET", "/pages/home", "")["name"])
@@ -125,7 +125,7 @@ func TestPullRefusedByAHook(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	own := p.onOwn()
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	p.repo.Hook("update", `case "$1" in refs/heads/svc/*) echo "no robots here" >&2; exit 1;; esac`)
 	details := p.fails(403, "remote_refused", "write", "/pull", toOrigin)
@@ -141,7 +141,7 @@ func TestPullRefusedByAHook(t *testing.T) {
 func TestPullFromARepositoryThatIsOnlyWritten(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.configure(`,"mode":"write-only"`)
 	operations := len(p.operations())
 	p.refused(403, "repository_write_only", "POST", "/pull", toOrigin)
@@ -156,7 +156,7 @@ func TestPullStrictly(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	clone.Write("automations/broken.yml", "slug: [\n")
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	before := p.content()
 	p.ok(422, "POST", "/pull", `{"repository":"origin","strict":true}`)
 	require.Equal(t, before, p.content())

@@ -28,8 +28,8 @@ func zipOf(t *testing.T, pathsAndTexts ...string) []byte {
 	return b.Bytes()
 }
 
-// brings imports an archive.
-func (p *place) brings(query string, archive []byte) map[string]any {
+// importArchive imports an archive.
+func (p *gitWorkspace) importArchive(query string, archive []byte) map[string]any {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), "POST", p.base+p.path+"/import"+query, bytes.NewReader(archive))
 	require.NoError(p.t, err)
@@ -46,12 +46,12 @@ func (p *place) brings(query string, archive []byte) map[string]any {
 
 func TestPull45TheOrderOfKeysIsContent(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.ok(201, "POST", "/automations", `{"slug":"choose","name":"Choose","do":[{"conditions":{"b":[{"emit":{"event":"b"}}],"a":[{"emit":{"event":"a"}}]}}]}`)
 	first := p.content()
 	text := p.exported("automations/choose.yml")
 	require.Less(t, strings.Index(text, " b:"), strings.Index(text, " a:"), text)
-	got := p.brings("", []byte(first))
+	got := p.importArchive("", []byte(first))
 	require.Equal(t, []any{}, got["imported"])
 	require.Equal(t, first, p.content())
 
@@ -75,7 +75,7 @@ func TestPull46TwoNodesExportTheSame(t *testing.T) {
 	h := newFixture(t)
 	other := *p
 	other.fixture = h
-	other.id = h.does(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Other","slug":%q}`, p.slug)).json(t)["id"].(string)
+	other.id = h.do(t, 201, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":"Other","slug":%q}`, p.slug)).json(t)["id"].(string)
 	other.path = "/v2/workspaces/" + other.id
 	other.configure("")
 	other.pull()
@@ -85,14 +85,14 @@ func TestPull46TwoNodesExportTheSame(t *testing.T) {
 
 func TestPull47AnArchiveDeletesOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.ok(201, "POST", "/pages", `{"slug":"x","name":"X","blocks":[]}`)
 	p.ok(200, "PUT", "/security", `{"authorizations":{"roles":{"editor":{}},"rules":[]}}`)
 	archive := zipOf(t, "index.yml", "name: Shop\nslug: "+p.slug+"\n", "automations/charge.yml", file("charge", "charged"))
-	got := p.brings("", archive)
+	got := p.importArchive("", archive)
 	require.Equal(t, []any{}, got["deleted"])
 	p.ok(200, "GET", "/pages/x", "")
-	got = p.brings("?prune=true", archive)
+	got = p.importArchive("?prune=true", archive)
 	require.Equal(t, []any{"pages/x"}, got["deleted"])
 	p.ok(404, "GET", "/pages/x", "")
 	require.Contains(t, p.exported("security.yml"), "editor")
@@ -101,10 +101,10 @@ func TestPull47AnArchiveDeletesOnlyWhenAsked(t *testing.T) {
 
 func TestPull49LabelsAreUnitedAndDomainsKept(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	domain := p.slug + ".example.com"
 	p.ok(200, "PATCH", "", fmt.Sprintf(`{"labels":["la"],"customDomains":[%q]}`, domain))
-	p.brings("", zipOf(t, "index.yml", "name: Shop\nslug: other\nlabels: [lb]\ncustomDomains: [else.example.com]\n"))
+	p.importArchive("", zipOf(t, "index.yml", "name: Shop\nslug: other\nlabels: [lb]\ncustomDomains: [else.example.com]\n"))
 	now := p.workspace()
 	require.Equal(t, []any{"la", "lb"}, now["labels"])
 	require.Equal(t, []any{domain}, now["customDomains"])

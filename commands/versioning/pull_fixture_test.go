@@ -15,13 +15,13 @@ import (
 )
 
 // content is what the workspace holds, byte by byte.
-func (p *place) content() string {
+func (p *gitWorkspace) content() string {
 	p.t.Helper()
-	return string(p.does(p.t, 200, "GET", p.path+"/export", "").body)
+	return string(p.do(p.t, 200, "GET", p.path+"/export", "").body)
 }
 
 // exported is the text of a file of the workspace; "" when there is none.
-func (p *place) exported(path string) string {
+func (p *gitWorkspace) exported(path string) string {
 	p.t.Helper()
 	body := []byte(p.content())
 	r, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
@@ -37,7 +37,7 @@ func (p *place) exported(path string) string {
 }
 
 // locked is the reason of the lock; "" when there is none.
-func (p *place) locked() string {
+func (p *gitWorkspace) locked() string {
 	p.t.Helper()
 	lock, _ := p.workspace()["writeLock"].(map[string]any)
 	reason, _ := lock["reason"].(string)
@@ -45,18 +45,18 @@ func (p *place) locked() string {
 }
 
 // last is the newest operation.
-func (p *place) last() map[string]any {
+func (p *gitWorkspace) last() map[string]any {
 	p.t.Helper()
 	var list []map[string]any
-	require.NoError(p.t, json.Unmarshal(p.does(p.t, 200, "GET", p.path+"/operations", "").body, &list))
+	require.NoError(p.t, json.Unmarshal(p.do(p.t, 200, "GET", p.path+"/operations", "").body, &list))
 	require.NotEmpty(p.t, list)
 	return list[0]
 }
 
 // steps are what was told of the newest operation: "pull done", and its last word.
-func (p *place) steps() (steps []string, last map[string]any) {
+func (p *gitWorkspace) steps() (steps []string, last map[string]any) {
 	p.t.Helper()
-	text := string(p.does(p.t, 200, "GET", p.path+"/operations/"+p.last()["id"].(string)+"/events", "").body)
+	text := string(p.do(p.t, 200, "GET", p.path+"/operations/"+p.last()["id"].(string)+"/events", "").body)
 	require.NotContains(p.t, text, gittest.Password)
 	for frame := range strings.SplitSeq(text, "\n\n") {
 		_, data, ok := strings.Cut(frame, "event: workspaces.versions.progress\ndata: ")
@@ -71,23 +71,23 @@ func (p *place) steps() (steps []string, last map[string]any) {
 }
 
 // recorded counts what was recorded of the workspace, operations included.
-func (p *place) recorded() int {
+func (p *gitWorkspace) recorded() int {
 	p.t.Helper()
 	var history []any
-	require.NoError(p.t, json.Unmarshal(p.does(p.t, 200, "GET", p.path+"/history?limit=1000", "").body, &history))
+	require.NoError(p.t, json.Unmarshal(p.do(p.t, 200, "GET", p.path+"/history?limit=1000", "").body, &history))
 	return len(history) + len(p.operations())
 }
 
-func (p *place) operations() (list []any) {
+func (p *gitWorkspace) operations() (list []any) {
 	p.t.Helper()
-	require.NoError(p.t, json.Unmarshal(p.does(p.t, 200, "GET", p.path+"/operations?limit=100", "").body, &list))
+	require.NoError(p.t, json.Unmarshal(p.do(p.t, 200, "GET", p.path+"/operations?limit=100", "").body, &list))
 	return list
 }
 
 // fails asks for a pull or a resolution that fails in a step. The workspace and
 // what it knows of the repository stay as they were, the lock is free or that of
 // the conflict it was before, the failure is told, and no secret with it.
-func (p *place) fails(status int, reason, step, path, body string) map[string]any {
+func (p *gitWorkspace) fails(status int, reason, step, path, body string) map[string]any {
 	p.t.Helper()
 	content, lock, before := p.content(), p.locked(), p.workspace()
 	details := p.refused(status, reason, "POST", path, body)
@@ -102,7 +102,7 @@ func (p *place) fails(status int, reason, step, path, body string) map[string]an
 }
 
 // failedIn checks how the newest operation ended.
-func (p *place) failedIn(step, reason string) {
+func (p *gitWorkspace) failedIn(step, reason string) {
 	p.t.Helper()
 	op := p.last()
 	status := "failed"
@@ -120,16 +120,16 @@ func (p *place) failedIn(step, reason string) {
 }
 
 // newPushed is a workspace with the automation charge, pushed, and a clone of it.
-func newPushed(t *testing.T, h *fixture) (*place, *gittest.Clone) {
+func newPushed(t *testing.T, h *fixture) (*gitWorkspace, *gittest.Clone) {
 	t.Helper()
-	p := newPlace(t, h)
+	p := newGitWorkspace(t, h)
 	p.automation("charge", "charged")
 	p.push("v1")
 	return p, p.repo.Clone()
 }
 
-// theirs lets the other developer push an automation to main.
-func theirs(c *gittest.Clone, slug, event string) string {
+// pushFromOther lets the other developer push an automation to main.
+func pushFromOther(c *gittest.Clone, slug, event string) string {
 	c.Write("automations/"+slug+".yml", file(slug, event))
 	id := c.Commit(slug + " " + event)
 	c.Push("main")
@@ -138,10 +138,10 @@ func theirs(c *gittest.Clone, slug, event string) string {
 
 // newConflict is a workspace whose automation charge says ours here and theirs on
 // main, after the pull that found out.
-func newConflict(t *testing.T, h *fixture) (*place, *gittest.Clone) {
+func newConflict(t *testing.T, h *fixture) (*gitWorkspace, *gittest.Clone) {
 	t.Helper()
 	p, clone := newPushed(t, h)
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
 	clone.Git("fetch", "-q", "origin")
@@ -149,24 +149,24 @@ func newConflict(t *testing.T, h *fixture) (*place, *gittest.Clone) {
 }
 
 // Where the branches are.
-func (p *place) onMain() string { p.t.Helper(); return p.repo.ID("refs/heads/main") }
-func (p *place) onOwn() string  { p.t.Helper(); return p.repo.ID("refs/heads/" + p.own()) }
+func (p *gitWorkspace) onMain() string { p.t.Helper(); return p.repo.ID("refs/heads/main") }
+func (p *gitWorkspace) onOwn() string  { p.t.Helper(); return p.repo.ID("refs/heads/" + p.own()) }
 
 // parents are those of a commit.
-func (p *place) parents(commit string) []string {
+func (p *gitWorkspace) parents(commit string) []string {
 	p.t.Helper()
 	return strings.Fields(p.repo.Git("show", "-s", "--format=%P", commit))
 }
 
 // subject is the first line of a commit's message.
-func (p *place) subject(commit string) string {
+func (p *gitWorkspace) subject(commit string) string {
 	p.t.Helper()
 	return p.repo.Git("show", "-s", "--format=%s", commit)
 }
 
 // fill commits a workspace to a repository as the other developer, before anybody
 // pushed.
-func (p *place) fill(pathsAndTexts ...string) *gittest.Clone {
+func (p *gitWorkspace) fill(pathsAndTexts ...string) *gittest.Clone {
 	p.t.Helper()
 	clone := p.repo.Clone()
 	clone.Write(append([]string{"index.yml", "name: Shop\nslug: " + p.slug + "\n"}, pathsAndTexts...)...)

@@ -13,7 +13,7 @@ import (
 )
 
 // object writes a Git object, whatever Git thinks of it.
-func (p *place) object(kind string, body []byte) string {
+func (p *gitWorkspace) object(kind string, body []byte) string {
 	p.t.Helper()
 	path := filepath.Join(p.t.TempDir(), "object")
 	require.NoError(p.t, os.WriteFile(path, body, 0o600))
@@ -24,7 +24,7 @@ func (p *place) object(kind string, body []byte) string {
 type node struct{ mode, id, name string }
 
 // tree writes a tree that no work tree could have.
-func (p *place) tree(nodes ...node) string {
+func (p *gitWorkspace) tree(nodes ...node) string {
 	p.t.Helper()
 	var b strings.Builder
 	for _, n := range nodes {
@@ -35,8 +35,8 @@ func (p *place) tree(nodes ...node) string {
 	return p.object("tree", []byte(b.String()))
 }
 
-// becomes puts a tree with an index on the target branch.
-func (p *place) becomes(nodes ...node) {
+// replaceTree puts a tree with an index on the target branch.
+func (p *gitWorkspace) replaceTree(nodes ...node) {
 	p.t.Helper()
 	index := node{"100644", p.object("blob", []byte("name: Shop\nslug: "+p.slug+"\n")), "index.yml"}
 	p.repo.Git("update-ref", "refs/heads/main", p.repo.Git("commit-tree", "-m", "by hand", p.tree(append(nodes, index)...)))
@@ -63,7 +63,7 @@ func TestPull76UnsafeTreesAreRefused(t *testing.T) {
 		"a backslash":    {[]node{{regular, good, `b\c.yml`}}, []any{`automations/b\c.yml`}},
 		"all are named":  {[]node{{regular, good, "ok.yml"}, {link, good, "x.yml"}, {link, good, "y.yml"}}, []any{"automations/x.yml", "automations/y.yml"}},
 	} {
-		p.becomes(node{folder, p.tree(tt.nodes...), "automations"})
+		p.replaceTree(node{folder, p.tree(tt.nodes...), "automations"})
 		details := p.fails(422, "unsafe_tree", "pull", "/pull", toOrigin)
 		require.Equal(t, tt.paths, details["paths"], name)
 		require.Equal(t, "charged", p.emits("charge"), name)
@@ -72,7 +72,7 @@ func TestPull76UnsafeTreesAreRefused(t *testing.T) {
 	p.fails(422, "unsafe_tree", "pull", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
 	unsafe := p.onMain()
 
-	p.becomes(node{link, good, "elsewhere"}, node{module, commit, "vendor"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "safe"))), "charge.yml"}), "automations"})
+	p.replaceTree(node{link, good, "elsewhere"}, node{module, commit, "vendor"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "safe"))), "charge.yml"}), "automations"})
 	require.Equal(t, []any{"automations/charge"}, p.pull()["imported"], "elsewhere they do no harm")
 	p.repo.Git("update-ref", "refs/tags/unsafe", unsafe)
 	p.fails(422, "unsafe_tree", "pull", "/versions/unsafe/pull", toOrigin)
@@ -86,12 +86,12 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, node{regular, blob, fmt.Sprintf("f%04d.yml", i)})
 	}
-	p.becomes(node{folder, p.tree(many...), "automations"}) // and the index
+	p.replaceTree(node{folder, p.tree(many...), "automations"}) // and the index
 	details := p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)
 	require.Equal(t, []any{"files", 5000.0}, []any{details["limit"], details["value"]})
 
 	huge := p.object("blob", []byte("slug: x\nname: "+strings.Repeat("x", 1_100_000)+"\ndo: []\n"))
-	p.becomes(node{folder, p.tree(node{regular, huge, "x.yml"}), "automations"})
+	p.replaceTree(node{folder, p.tree(node{regular, huge, "x.yml"}), "automations"})
 	details = p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)
 	require.Equal(t, []any{"fileBytes", "automations/x.yml"}, []any{details["limit"], details["path"]})
 
@@ -99,7 +99,7 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 	for range 40 {
 		deep = p.tree(node{folder, deep, "d"})
 	}
-	p.becomes(node{folder, deep, "pages"})
+	p.replaceTree(node{folder, deep, "pages"})
 	require.Equal(t, "segments", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 }
 
@@ -108,20 +108,20 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 func TestPull81AHugeBlob(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "GIT_MAX_FETCH_MB=2")
-	p := newPlace(t, h)
+	p := newGitWorkspace(t, h)
 	noise := make([]byte, 3<<20)
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
 	}
-	p.becomes(node{regular, p.object("blob", noise), "big.bin"})
+	p.replaceTree(node{regular, p.object("blob", noise), "big.bin"})
 	require.Equal(t, "fetchBytes", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 	left, err := filepath.Glob(filepath.Join(h.dir, "data", "git", "*", "*", "objects", "pack", "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 
 	zeros := p.object("blob", make([]byte, 64<<20)) // 64 kB on the wire
-	p.becomes(node{regular, zeros, "big.bin"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "charged"))), "charge.yml"}), "automations"})
+	p.replaceTree(node{regular, zeros, "big.bin"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "charged"))), "charge.yml"}), "automations"})
 	require.Contains(t, p.pull()["imported"], "automations/charge")
-	p.becomes(node{folder, p.tree(node{regular, zeros, "x.yml"}), "automations"})
+	p.replaceTree(node{folder, p.tree(node{regular, zeros, "x.yml"}), "automations"})
 	require.Equal(t, "fileBytes", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 }

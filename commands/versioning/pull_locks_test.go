@@ -13,14 +13,14 @@ func TestPull53LocksRunOutButConflicts(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=4s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=3s")
 	conflicted, _ := newConflict(t, h)
-	byHand, asConflict := newPlace(t, h), newPlace(t, h)
+	byHand, asConflict := newGitWorkspace(t, h), newGitWorkspace(t, h)
 	asConflict.ok(200, "POST", "/writeLock", `{"reason":"merge_conflict"}`)
 	lock := byHand.ok(200, "POST", "/writeLock", `{"reason":"audit"}`)["writeLock"].(map[string]any)
 	require.NotEmpty(t, lock["expiresAt"])
 	byHand.refused(423, "audit", "POST", "/pull", toOrigin)
 	require.Eventually(t, func() bool { return byHand.locked() == "" }, time.Minute, 100*time.Millisecond)
 	byHand.refused(404, "remote_empty", "POST", "/pull", toOrigin)
-	for _, p := range []*place{conflicted, asConflict} {
+	for _, p := range []*gitWorkspace{conflicted, asConflict} {
 		require.Equal(t, "merge_conflict", p.locked())
 		p.refused(423, "merge_conflict", "POST", "/push", toOrigin)
 	}
@@ -36,7 +36,7 @@ func TestPull54KilledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	p, clone := newPushed(t, h)
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	content := p.content()
 	begun := filepath.Join(t.TempDir(), "begun")

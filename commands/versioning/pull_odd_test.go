@@ -10,7 +10,7 @@ import (
 // so that the status is clean, nothing is lost, and a push leaves those files as they are.
 func TestPullCorrectsWhatItReads(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.repo.Clone()
 	const page = "slug: home\nname: Home # the first\nfavicon: icon.png\nblocks:\n  - name: Header\n    config:\n      title: T\n"
 	const data = `["Paris", "Rome"]`
@@ -63,15 +63,15 @@ func TestPullCorrectsWhatItReads(t *testing.T) {
 func TestPullSaysThatItKeepsRolledBackContent(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
-	rollBack := map[string]func(p *place){
-		"restored":        func(p *place) { p.ok(200, "POST", "/restore", `{"version":"v1"}`) },
-		"a named version": func(p *place) { p.ok(200, "POST", "/versions/v1/pull", toOrigin) },
-		"an archive of before": func(p *place) {
-			p.brings("?prune=true", zipOf(t, "index.yml", "name: Shop\nslug: "+p.slug+"\n", "automations/charge.yml", file("charge", "first")))
+	rollBack := map[string]func(p *gitWorkspace){
+		"restored":        func(p *gitWorkspace) { p.ok(200, "POST", "/restore", `{"version":"v1"}`) },
+		"a named version": func(p *gitWorkspace) { p.ok(200, "POST", "/versions/v1/pull", toOrigin) },
+		"an archive of before": func(p *gitWorkspace) {
+			p.importArchive("?prune=true", zipOf(t, "index.yml", "name: Shop\nslug: "+p.slug+"\n", "automations/charge.yml", file("charge", "first")))
 		},
 	}
 	for name, roll := range rollBack {
-		p := newPlace(t, h)
+		p := newGitWorkspace(t, h)
 		p.automation("charge", "first")
 		p.push("v1")
 		p.automation("charge", "second")
@@ -99,7 +99,7 @@ func TestPullSaysThatItKeepsRolledBackContent(t *testing.T) {
 }
 
 // lastImport is the payload of the newest workspaces.imported.
-func (p *place) lastImport() map[string]any {
+func (p *gitWorkspace) lastImport() map[string]any {
 	p.t.Helper()
 	events := p.ok(200, "GET", "/events?type=workspaces.imported&limit=1", "")["result"].(map[string]any)["events"].([]any)
 	require.NotEmpty(p.t, events)

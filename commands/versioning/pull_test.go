@@ -8,7 +8,7 @@ import (
 
 func TestPull21ANewWorkspaceTakesWhatTheRepositoryHas(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	require.True(t, p.dirty())
 	p.fill("automations/charge.yml", file("charge", "charged"), "README.md", "hello\n")
 
@@ -31,7 +31,7 @@ func TestPull22WhatTheRemoteHasMoreIsBrought(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	own := p.onOwn()
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	clone.Git("rm", "-q", "automations/charge.yml")
 	clone.Commit("no more charges")
 	clone.Push("main")
@@ -54,7 +54,7 @@ func TestPull23And24EditsOnBothSidesAreMergedAndPushed(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	base := p.onMain()
-	head := theirs(clone, "refund", "refunded")
+	head := pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 
 	got := p.pull()
@@ -108,7 +108,7 @@ func TestPull38LocalChangesAreDiscarded(t *testing.T) {
 	t.Parallel()
 	p, clone := newPushed(t, shared(t))
 	own := p.onOwn()
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	p.automation("extra", "more")
 
@@ -122,7 +122,7 @@ func TestPull38LocalChangesAreDiscarded(t *testing.T) {
 
 func TestPull39WhatIsNotThereCannotBePulled(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.fails(404, "remote_empty", "checkout", "/pull", toOrigin)
 
@@ -152,10 +152,10 @@ func TestADeletedBranchIsNotFound(t *testing.T) {
 // change of the workspace's, until somebody edits it here or adds one there.
 func TestPull22ARepositoryWithoutSecurity(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.fill("automations/charge.yml", file("charge", "charged"))
 	p.pull()
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.pull()
 	require.Empty(t, p.onOwn(), "nothing was changed here")
 	require.Equal(t, "clean", p.ok(200, "GET", "/status?refresh=true", "")["state"])

@@ -69,7 +69,7 @@ func TestPullOfAVersionThatIsNot(t *testing.T) {
 
 func TestPullOfTheNativeRepository(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.ok(201, "POST", "/versions", `{"name":"one"}`)
 	p.automation("charge", "charged twice")
@@ -88,7 +88,7 @@ func TestPullOfTheNativeRepository(t *testing.T) {
 // A dry run tells what a pull would do, and nobody notices it.
 func TestPullDryRun(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	dry := func(path, body string) map[string]any {
 		t.Helper()
 		content, events, own := p.content(), p.recorded(), p.onOwn()
@@ -105,7 +105,7 @@ func TestPullDryRun(t *testing.T) {
 	require.Contains(t, plan["wouldImport"], "automations/charge")
 	p.pull()
 
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	require.Equal(t, map[string]any{
 		"path": "remote", "wouldImport": []any{"automations/refund"}, "wouldDelete": []any{}, "conflicts": []any{}, "warnings": []any{}, "errors": []any{},
 	}, dry("/versions/latest/pull", toOrigin))
@@ -121,7 +121,7 @@ func TestPullDryRun(t *testing.T) {
 	require.Equal(t, "version", plan["path"])
 
 	p.automation("charge", "ours")
-	theirs(clone, "charge", "theirs")
+	pushFromOther(clone, "charge", "theirs")
 	plan = dry("/pull", toOrigin)
 	require.Equal(t, []any{map[string]any{"path": "automations/charge.yml", "kind": "modify/modify", "keys": []any{"do"}}}, plan["conflicts"])
 	require.Equal(t, []any{"automations/refund"}, plan["wouldImport"])

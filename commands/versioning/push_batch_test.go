@@ -14,7 +14,7 @@ import (
 // once, one on top of the other; what is refused is refused alone.
 func TestPushesToOneBranchGoTogether(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t, "BULK_CONCURRENCY=6")
+	e := newPlatformFixture(t, "BULK_CONCURRENCY=6")
 	const count = 24
 	for i := range count {
 		p := e.workspace(fmt.Sprintf("w-%02d", i), "core")
@@ -32,7 +32,7 @@ func TestPushesToOneBranchGoTogether(t *testing.T) {
 	require.True(t, taken.dirty())
 	for i := range count {
 		slug := fmt.Sprintf("w-%02d", i)
-		require.Contains(t, e.shown("envs/"+slug+"/automations/charge.yml"), "charged by "+slug)
+		require.Contains(t, e.readFileOnMain("envs/"+slug+"/automations/charge.yml"), "charged by "+slug)
 		require.NotEmpty(t, e.main.ID("refs/tags/envs/"+slug+"/v1"))
 		require.Equal(t, "1", e.main.Git("rev-list", "--count", "main", "--", "envs/"+slug))
 		p := e.found(slug)
@@ -46,8 +46,8 @@ func TestPushesToOneBranchGoTogether(t *testing.T) {
 // takes to try one by one.
 func TestARefusedBatchIsSentOneByOne(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
-	var all []*place
+	e := newPlatformFixture(t)
+	var all []*gitWorkspace
 	for i := range 6 {
 		p := e.workspace(fmt.Sprintf("w-%d", i), "core")
 		p.automation("charge", "charged")
@@ -69,7 +69,7 @@ func TestARefusedBatchIsSentOneByOne(t *testing.T) {
 	for i, got := range answers {
 		require.Equal(t, http.StatusCreated, got.StatusCode, "%s %s", got.Status, got.body)
 		require.Equal(t, i == 3, strings.Contains(string(got.body), "tag_not_written"), "%s", got.body)
-		require.Contains(t, e.shown("envs/"+all[i].slug+"/automations/charge.yml"), "charged")
+		require.Contains(t, e.readFileOnMain("envs/"+all[i].slug+"/automations/charge.yml"), "charged")
 		require.False(t, all[i].dirty())
 	}
 	require.Equal(t, "6", e.main.Git("rev-list", "--count", "main"))

@@ -31,12 +31,12 @@ func count(r *gittest.Repo, ref string) string { return r.Git("rev-list", "--cou
 
 func TestPush01EmptyRemote(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	received := receipts(p.repo)
 	require.True(t, p.dirty(), "a new workspace is dirty")
 
-	got := p.does(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
+	got := p.do(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
 	version := got.json(t)
 	head := p.repo.ID("refs/heads/main")
 	require.NotEmpty(t, head)
@@ -75,12 +75,12 @@ func TestPush01EmptyRemote(t *testing.T) {
 	happened := p.history("workspaces.*ocked,workspaces.versions.published,workspaces.versions.progress")
 	require.Equal(t, "workspaces.locked", happened[0])
 	require.Equal(t, []string{"workspaces.versions.published", "workspaces.unlocked"}, happened[len(happened)-2:])
-	p.discreet()
+	p.requirePasswordHidden()
 }
 
 func TestPush02ReadmeOnly(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello  \r\n", ".github/ci.yml", "a: [\n")
 	old := clone.Commit("readme")
@@ -97,12 +97,12 @@ func TestPush02ReadmeOnly(t *testing.T) {
 
 func TestPush03BranchMissing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello\n")
 	old := clone.Commit("readme")
 	clone.Push("main")
-	p.does(t, 200, "PATCH", p.path, strings.ReplaceAll(p.repositoryWith(`"branch":"release/1",`), "Origin", "Release"))
+	p.do(t, 200, "PATCH", p.path, strings.ReplaceAll(p.repositoryWith(`"branch":"release/1",`), "Origin", "Release"))
 
 	version := p.push("v1")
 	require.Equal(t, version["commit"], p.repo.ID("refs/heads/release/1"))
@@ -114,7 +114,7 @@ func TestPush03BranchMissing(t *testing.T) {
 
 func TestPush04IntermediateMissing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	p.repo.Git("update-ref", "-d", "refs/heads/"+p.own())
 	p.automation("charge", "charged")
@@ -126,7 +126,7 @@ func TestPush04IntermediateMissing(t *testing.T) {
 
 func TestPush09NothingChanged(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	first := p.push("v1")
 	received := receipts(p.repo)
@@ -148,7 +148,7 @@ func TestPush09NothingChanged(t *testing.T) {
 
 func TestPush10TagTaken(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello\n")
 	clone.Commit("readme")
@@ -167,8 +167,8 @@ func TestPush10TagTaken(t *testing.T) {
 
 func TestPushIntoADirectoryOfAnEmptyRemote(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	p.does(t, 200, "PATCH", p.path, p.repositoryWith(`"dirpath":"envs/shop",`))
+	p := newGitWorkspace(t, shared(t))
+	p.do(t, 200, "PATCH", p.path, p.repositoryWith(`"dirpath":"envs/shop",`))
 	p.automation("charge", "charged")
 	version := p.push("v1")
 	require.Equal(t, "envs/shop/v1", version["tag"])
@@ -180,7 +180,7 @@ func TestPushIntoADirectoryOfAnEmptyRemote(t *testing.T) {
 
 func TestPushAfterTheBranchWasDeleted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello\n")
 	clone.Commit("readme")

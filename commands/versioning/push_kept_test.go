@@ -8,7 +8,7 @@ import (
 
 func TestPush43BrokenFileAtTheRemote(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.push("v1")
 	const broken = "slug: charge\ndo: [\n"
@@ -45,7 +45,7 @@ func TestPush43BrokenFileAtTheRemote(t *testing.T) {
 
 func TestPush44Comments(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.automation("refund", "refunded")
 	p.push("v1")
@@ -76,8 +76,8 @@ func TestPush44Comments(t *testing.T) {
 func TestPush50SlugInUse(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
-	first := newPlace(t, h)
-	p := newPlace(t, h)
+	first := newGitWorkspace(t, h)
+	p := newGitWorkspace(t, h)
 	clone := p.repo.Clone()
 	clone.Write("index.yml", "# ours\nname: Shop\nslug: "+first.slug+"\n", "automations/charge.yml", file("charge", "charged"))
 	clone.Commit("as it is elsewhere")
@@ -93,7 +93,7 @@ func TestPush50SlugInUse(t *testing.T) {
 	p.automation("refund", "refunded")
 	version := p.push("v1")
 	require.NotContains(t, version["changes"].(map[string]any)["files"], "index.yml")
-	p.does(t, 200, "PATCH", p.path, `{"description":"Sells things"}`)
+	p.do(t, 200, "PATCH", p.path, `{"description":"Sells things"}`)
 	p.push("v2")
 	index := p.repo.Git("show", "main:index.yml")
 	require.Contains(t, index, "slug: "+first.slug+"\n", "the foreign slug is written back")

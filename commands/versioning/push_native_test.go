@@ -22,9 +22,9 @@ func unzipped(t *testing.T, archived []byte, path string) string {
 
 func TestPush20Native(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
-	got := p.does(t, 201, "POST", p.path+"/versions", `{"name":"v1","description":"First"}`)
+	got := p.do(t, 201, "POST", p.path+"/versions", `{"name":"v1","description":"First"}`)
 	version := got.json(t)
 	require.Equal(t, "v1", version["name"])
 	require.Equal(t, "First", version["description"])
@@ -37,7 +37,7 @@ func TestPush20Native(t *testing.T) {
 	require.Nil(t, p.workspace()["lastPush"])
 	require.Empty(t, p.repo.Git("for-each-ref"))
 	var list []map[string]any
-	require.NoError(t, json.Unmarshal(p.does(t, 200, "GET", p.path+"/versions", "").body, &list))
+	require.NoError(t, json.Unmarshal(p.do(t, 200, "GET", p.path+"/versions", "").body, &list))
 	require.Len(t, list, 1)
 	require.Equal(t, "v1", list[0]["name"])
 	require.Len(t, p.history("workspaces.versions.published"), 1)
@@ -64,7 +64,7 @@ func TestPush20Native(t *testing.T) {
 // pushed to or pulled from; without one, from the version.
 func TestStatusAfterANativePull(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "first")
 	p.ok(201, "POST", "/versions", `{"name":"v1"}`)
 	p.ok(200, "POST", "/pull", `{}`)
@@ -81,7 +81,7 @@ func TestStatusAfterANativePull(t *testing.T) {
 
 	p.automation("charge", "second")
 	p.push("g1")
-	theirs(p.repo.Clone(), "more", "more")
+	pushFromOther(p.repo.Clone(), "more", "more")
 	p.pull()
 	p.ok(200, "POST", "/versions/v1/pull", `{}`)
 	status := p.ok(200, "GET", "/status", "")
@@ -93,7 +93,7 @@ func TestStatusAfterANativePull(t *testing.T) {
 
 func TestPush20NativeVersionsAreKept(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "first")
 	p.ok(201, "POST", "/versions", `{"name":"v1"}`)
 	p.automation("charge", "second")
@@ -110,16 +110,16 @@ func TestPush20NativeVersionsAreKept(t *testing.T) {
 	diff := p.ok(200, "GET", "/diff?from=v1&to=v2", "")
 	require.Equal(t, map[string]any{"added": 1.0, "modified": 1.0, "deleted": 0.0}, diff["summary"])
 	for _, how := range [][2]string{{"POST", "/versions/v1/export"}, {"GET", "/versions/v1/export"}} {
-		zipped := p.does(t, 200, how[0], p.path+how[1], "")
+		zipped := p.do(t, 200, how[0], p.path+how[1], "")
 		require.Contains(t, unzipped(t, zipped.body, "current/automations/charge.yml"), "event: first")
 		require.Contains(t, zipped.Header.Get("Content-Disposition"), p.id+"-v1.zip")
 	}
 	p.ok(404, "POST", "/versions/v9/export", "")
 	copied := p.ok(201, "POST", "/versions/v1/duplicate", `{"name":"Copy"}`)
-	text := p.does(t, 200, "GET", "/v2/workspaces/"+copied["id"].(string)+"/automations/charge", "")
+	text := p.do(t, 200, "GET", "/v2/workspaces/"+copied["id"].(string)+"/automations/charge", "")
 	require.Contains(t, string(text.body), "first")
 
-	got := p.does(t, 200, "POST", p.path+"/versions/v1/pull", `{}`)
+	got := p.do(t, 200, "POST", p.path+"/versions/v1/pull", `{}`)
 	require.Equal(t, []any{"automations/charge"}, got.json(t)["imported"])
 	require.Equal(t, []any{"automations/refund"}, got.json(t)["deleted"])
 	require.Equal(t, []any{}, got.json(t)["errors"])
@@ -143,5 +143,5 @@ func TestPush20NativeVersionsAreKept(t *testing.T) {
 	p.ok(200, "POST", "/pull", `{"version":"v1"}`)
 	p.ok(201, "POST", "/versions", `{"name":"v2"}`)
 	require.Nil(t, p.workspace()["writeLock"])
-	require.Equal(t, "resource_not_found", newPlace(t, p.fixture).ok(404, "POST", "/pull", `{}`)["error"], "there is none yet")
+	require.Equal(t, "resource_not_found", newGitWorkspace(t, p.fixture).ok(404, "POST", "/pull", `{}`)["error"], "there is none yet")
 }

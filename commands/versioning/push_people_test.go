@@ -13,7 +13,7 @@ import (
 )
 
 // as asks the service as somebody, with headers: name, value, name, value.
-func (p *place) as(user, method, path, body string, headers ...string) (answer, error) {
+func (p *gitWorkspace) as(user, method, path, body string, headers ...string) (answer, error) {
 	r, err := http.NewRequest(method, p.base+p.path+path, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -34,8 +34,8 @@ func (p *place) as(user, method, path, body string, headers ...string) (answer, 
 
 func TestPush13KilledAfterTheRemoteAccepted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, newFixture(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, newFixture(t))
+	d := p.useProxy()
 	p.push("v1")
 	p.automation("charge", "charged")
 	accepted := make(chan struct{})
@@ -72,9 +72,9 @@ func (d discarded) WriteHeader(int)             {}
 
 func TestPush19Commit(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	mail := p.slug + "@example.org"
-	made := p.does(t, 201, "POST", "/v2/signup", fmt.Sprintf(`{"email":%q,"password":"Long-enough-4711","firstName":"Ada","lastName":"<Byron>"}`, mail)).json(t)
+	made := p.do(t, 201, "POST", "/v2/signup", fmt.Sprintf(`{"email":%q,"password":"Long-enough-4711","firstName":"Ada","lastName":"<Byron>"}`, mail)).json(t)
 	push := func(user, body string) (map[string]any, string) {
 		got, err := p.as(user, "POST", "/push", body)
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestPush19Commit(t *testing.T) {
 	require.Equal(t, "Version v2 of "+p.slug, show("%s", "main"))
 
 	var list []map[string]any
-	require.NoError(t, json.Unmarshal(p.does(t, 200, "GET", p.path+"/versions", "").body, &list))
+	require.NoError(t, json.Unmarshal(p.do(t, 200, "GET", p.path+"/versions", "").body, &list))
 	require.Equal(t, "v2", list[0]["name"], "the newest first")
 	require.Equal(t, "v1", list[1]["name"])
 	require.Equal(t, version["commit"], list[1]["commit"])
@@ -115,7 +115,7 @@ func TestPush19Commit(t *testing.T) {
 
 func TestPushNames(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	for _, bad := range []string{"current", "latest", ".a", "a.", "a..b", "a.lock", "a/b", "a b", strings.Repeat("a", 64)} {
 		got := p.ok(422, "POST", "/versions", versionTo(bad, "origin"))
 		require.Equal(t, "validation_failed", got["error"], bad)
@@ -152,10 +152,10 @@ func TestPushNames(t *testing.T) {
 
 func TestPushByAllItsNames(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	for i, path := range []string{p.path + "/versions", p.path + "/push", "/workspaces/" + p.id + "/versions", "/workspaces/" + p.id + "/push"} {
 		name := fmt.Sprintf("v%d", i)
-		got := p.does(t, 201, "POST", path, `{"name":"`+name+`","createdAt":"2001-01-01T00:00:00Z","repository":{"id":"origin"}}`)
+		got := p.do(t, 201, "POST", path, `{"name":"`+name+`","createdAt":"2001-01-01T00:00:00Z","repository":{"id":"origin"}}`)
 		require.Equal(t, name, got.json(t)["name"])
 		require.NotContains(t, got.json(t)["createdAt"], "2001")
 		require.True(t, strings.HasSuffix(got.Header.Get("Location"), "/workspaces/"+p.id+"/versions/"+name), got.Header.Get("Location"))
@@ -165,7 +165,7 @@ func TestPushByAllItsNames(t *testing.T) {
 
 func TestPushTwiceWithTheSameKey(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	var answers []answer
 	for range 2 {
 		got, err := p.as("u1", "POST", "/versions?timeout=0", toOrigin, "Idempotency-Key", "push-"+p.slug)

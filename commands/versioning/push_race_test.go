@@ -12,8 +12,8 @@ func TestPush11MovedElsewhere(t *testing.T) {
 	for name, when := range map[string]func(*http.Request) bool{"before the refs are listed to send": listsToSend, "while it is sent": sends} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
-			d := p.behindDoor()
+			p := newGitWorkspace(t, shared(t))
+			d := p.useProxy()
 			p.inDirectory().push("v1")
 			clone := p.repo.Clone()
 			clone.Write("other/README.md", "hello\n")
@@ -23,7 +23,7 @@ func TestPush11MovedElsewhere(t *testing.T) {
 				pass.ServeHTTP(w, r)
 			})
 			p.automation("charge", "charged")
-			got := p.does(t, 201, "POST", p.path+"/versions", versionTo("v2", "origin"))
+			got := p.do(t, 201, "POST", p.path+"/versions", versionTo("v2", "origin"))
 			require.Equal(t, p.repo.ID("refs/heads/main"), got.json(t)["commit"])
 			require.Equal(t, theirs, p.repo.Git("rev-parse", "main^"))
 			require.Equal(t, got.json(t)["commit"], commitOf(p.repo, "refs/tags/shop/v2"))
@@ -38,8 +38,8 @@ func TestPush11MovedElsewhere(t *testing.T) {
 
 func TestPush12MovedHere(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Write("automations/refund.yml", file("refund", "refunded"))
@@ -59,8 +59,8 @@ func TestPush12MovedHere(t *testing.T) {
 
 func TestPush12NeverEnds(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	p.inDirectory().push("v1")
 	clone := p.repo.Clone()
 	d.set(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
@@ -81,8 +81,8 @@ func TestPushOfATagThatSomebodyTakesMeanwhile(t *testing.T) {
 	for name, change := range map[string]bool{"with a commit": true, "alone": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
-			d := p.behindDoor()
+			p := newGitWorkspace(t, shared(t))
+			d := p.useProxy()
 			p.push("v1")
 			d.once(sends, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 				p.repo.Git("tag", "v2", "main")
@@ -106,11 +106,11 @@ func TestPush14CutBeforeItArrived(t *testing.T) {
 	for name, when := range map[string]func(*http.Request) bool{"while the refs are listed": listsToSend, "while it is sent": sends} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
-			d := p.behindDoor()
+			p := newGitWorkspace(t, shared(t))
+			d := p.useProxy()
 			p.automation("charge", "charged")
-			d.once(when, lose)
-			got := p.does(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
+			d.once(when, dropRequest)
+			got := p.do(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
 			require.Equal(t, got.json(t)["commit"], p.repo.ID("refs/heads/main"))
 			require.Equal(t, "1", count(p.repo, "main"))
 			require.False(t, p.dirty())
@@ -122,8 +122,8 @@ func TestPush14CutBeforeItArrived(t *testing.T) {
 
 func TestPush14AnswerLost(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	p.push("v1")
 	p.automation("charge", "charged")
 	d.once(sends, loseAnswer)
@@ -142,12 +142,12 @@ func TestPush14AnswerLost(t *testing.T) {
 
 func TestPush15Unreachable(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	p.automation("charge", "charged")
 	d.set(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		if sends(r) {
-			d.set(lose)
+			d.set(dropRequest)
 			loseAnswer(w, r, pass)
 		}
 		pass.ServeHTTP(w, r)

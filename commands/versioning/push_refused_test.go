@@ -18,7 +18,7 @@ func TestPush16Protected(t *testing.T) {
 	for name, atomic := range map[string]string{"all or nothing": "true", "one by one": "false"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
+			p := newGitWorkspace(t, shared(t))
 			p.repo.Git("config", "receive.advertiseAtomic", atomic)
 			p.push("v1")
 			head := p.repo.ID("refs/heads/main")
@@ -45,7 +45,7 @@ func TestPush16RefusalsBesideTheTarget(t *testing.T) {
 	for pattern, warning := range map[string]string{"refs/heads/svc/*": "intermediate_not_written", "refs/tags/*": "tag_not_written"} {
 		t.Run(warning, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
+			p := newGitWorkspace(t, shared(t))
 			p.repo.Hook("update", refuses(pattern))
 			version := p.push("v1")
 			warnings := version["warnings"].([]any)
@@ -60,7 +60,7 @@ func TestPush16RefusalsBesideTheTarget(t *testing.T) {
 
 func TestPush16HostThatForbidsToMoveBack(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Git("commit", "-q", "--amend", "-m", "rewritten")
@@ -75,8 +75,8 @@ func TestPush16HostThatForbidsToMoveBack(t *testing.T) {
 
 func TestPush17EditMeanwhile(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	p.automation("charge", "charged")
 	h := newHold(t)
 	d.once(sends, h.watch)
@@ -99,7 +99,7 @@ func TestPush17EditMeanwhile(t *testing.T) {
 
 func TestPush18Modes(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.configure(`,"mode":"read-only"`)
 	p.refused(403, "repository_read_only", "POST", "/push", toOrigin)
 	require.Empty(t, p.repo.Git("for-each-ref"))
@@ -107,14 +107,14 @@ func TestPush18Modes(t *testing.T) {
 	p.refused(403, "repository_write_only", "POST", "/pull", toOrigin)
 	p.push("v1")
 	require.Nil(t, p.workspace()["writeLock"])
-	got := p.does(t, 200, "GET", p.path+"/operations", "")
+	got := p.do(t, 200, "GET", p.path+"/operations", "")
 	require.Equal(t, 1, strings.Count(string(got.body), `"kind"`), "what is refused at once is no operation")
 }
 
 func TestPush55TwoAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	h := newHold(t)
 	d.once(fetchesRefs, h.watch)
 	id := p.started("v1")
@@ -139,8 +139,8 @@ func fetchesRefs(r *http.Request) bool { return listsToFetch(r) || fetches(r) }
 
 func TestPush56LongerThanTheCallerWaits(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
-	d := p.behindDoor()
+	p := newGitWorkspace(t, shared(t))
+	d := p.useProxy()
 	h := newHold(t)
 	d.once(sends, h.watch)
 	id := p.started("v1")
@@ -174,8 +174,8 @@ func TestPush57Cancel(t *testing.T) {
 	t.Parallel()
 	t.Run("before sending", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t, shared(t))
-		d := p.behindDoor()
+		p := newGitWorkspace(t, shared(t))
+		d := p.useProxy()
 		h := newHold(t)
 		d.once(fetchesRefs, h.watch)
 		id := p.started("v1")
@@ -192,8 +192,8 @@ func TestPush57Cancel(t *testing.T) {
 	})
 	t.Run("after sending", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t, shared(t))
-		d := p.behindDoor()
+		p := newGitWorkspace(t, shared(t))
+		d := p.useProxy()
 		h := newHold(t)
 		d.once(sends, h.watch)
 		id := p.started("v1")

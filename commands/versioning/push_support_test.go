@@ -29,15 +29,15 @@ import (
 // through.
 type watcher func(w http.ResponseWriter, r *http.Request, pass http.Handler)
 
-// door stands before a Git server: requests can be watched, held and lost there.
-type door struct {
+// gitProxy stands before a Git server: requests can be watched, held and lost there.
+type gitProxy struct {
 	mu    sync.Mutex
 	watch watcher
 }
 
-// behindDoor puts the repository of a workspace behind a door that is open. The
+// useProxy puts the repository of a workspace behind a door that is open. The
 // workspace has nothing in common with it yet.
-func (p *place) behindDoor() *door {
+func (p *gitWorkspace) useProxy() *gitProxy {
 	p.t.Helper()
 	target, err := url.Parse(p.repo.URL)
 	require.NoError(p.t, err)
@@ -48,7 +48,7 @@ func (p *place) behindDoor() *door {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 		ErrorLog:  log.New(io.Discard, "", 0), FlushInterval: -1,
 	}
-	d := &door{}
+	d := &gitProxy{}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
 		watch := d.watch
@@ -69,7 +69,7 @@ func (p *place) behindDoor() *door {
 }
 
 // set says who is asked from now on; nil lets everything through.
-func (d *door) set(watch watcher) {
+func (d *gitProxy) set(watch watcher) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.watch = watch
@@ -77,7 +77,7 @@ func (d *door) set(watch watcher) {
 
 // once lets something happen at the first request that matches, and everything
 // else through.
-func (d *door) once(matches func(*http.Request) bool, do watcher) {
+func (d *gitProxy) once(matches func(*http.Request) bool, do watcher) {
 	var first sync.Once
 	d.set(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		happened := false
@@ -98,8 +98,8 @@ func listsToFetch(r *http.Request) bool {
 	return r.URL.Query().Get("service") == "git-upload-pack"
 }
 
-// lose loses a request on its way.
-func lose(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+// dropRequest loses a request on its way.
+func dropRequest(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	panic(http.ErrAbortHandler)
 }
@@ -149,15 +149,15 @@ func versionTo(name, repository string) string {
 
 // repositoryWith is a change of the repository to one with more in its config, such
 // as "branch":"next",
-func (p *place) repositoryWith(config string) string {
+func (p *gitWorkspace) repositoryWith(config string) string {
 	return fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{%s"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}}}}}`,
 		config, p.repo.URL, p.ca, gittest.User, gittest.Password)
 }
 
 // started starts a push without waiting for it and returns its operation.
-func (p *place) started(name string) string {
+func (p *gitWorkspace) started(name string) string {
 	p.t.Helper()
-	got := p.does(p.t, 202, "POST", p.path+"/versions?timeout=0", versionTo(name, "origin"))
+	got := p.do(p.t, 202, "POST", p.path+"/versions?timeout=0", versionTo(name, "origin"))
 	id := got.json(p.t)["operationId"].(string)
 	require.Equal(p.t, true, got.json(p.t)["processing"])
 	require.NotEmpty(p.t, got.json(p.t)["message"])
@@ -166,7 +166,7 @@ func (p *place) started(name string) string {
 }
 
 // ended waits for the end of an operation and returns it.
-func (p *place) ended(id string) map[string]any {
+func (p *gitWorkspace) ended(id string) map[string]any {
 	p.t.Helper()
 	p.stream(id) // which ends with it
 	var op map[string]any
@@ -175,9 +175,9 @@ func (p *place) ended(id string) map[string]any {
 }
 
 // lastOperation is the newest one.
-func (p *place) lastOperation() map[string]any {
+func (p *gitWorkspace) lastOperation() map[string]any {
 	p.t.Helper()
-	got := p.does(p.t, 200, "GET", p.path+"/operations?limit=1", "")
+	got := p.do(p.t, 200, "GET", p.path+"/operations?limit=1", "")
 	var list []map[string]any
 	require.NoError(p.t, json.Unmarshal(got.body, &list))
 	require.Len(p.t, list, 1)
@@ -191,7 +191,7 @@ type frame struct {
 }
 
 // stream reads the events of an operation until its end.
-func (p *place) stream(id string) (frames []frame) {
+func (p *gitWorkspace) stream(id string) (frames []frame) {
 	p.t.Helper()
 	return p.streamed(p.t, http.MethodGet, p.path+"/operations/"+id+"/events", "", "")
 }
@@ -244,7 +244,7 @@ func (h *fixture) some(t *testing.T, method, path, body, after string, count int
 }
 
 // progress returns the steps of an operation as its events tell them.
-func (p *place) progress(id string) (steps []string) {
+func (p *gitWorkspace) progress(id string) (steps []string) {
 	p.t.Helper()
 	for _, f := range p.stream(id) {
 		if f.event == "workspaces.versions.progress" {
@@ -263,7 +263,7 @@ var wholePush = []string{
 }
 
 // succeeded checks what is left of a push that went well.
-func (p *place) succeeded(id string) map[string]any {
+func (p *gitWorkspace) succeeded(id string) map[string]any {
 	p.t.Helper()
 	op := p.ended(id)
 	require.Equal(p.t, "succeeded", op["status"], "%v", op)
@@ -274,7 +274,7 @@ func (p *place) succeeded(id string) map[string]any {
 
 // failed checks what is left of a push that failed in a step: the last events, the
 // record, and no lock.
-func (p *place) failed(reason, step string) map[string]any {
+func (p *gitWorkspace) failed(reason, step string) map[string]any {
 	p.t.Helper()
 	op := p.ended(p.lastOperation()["id"].(string))
 	failure, _ := op["error"].(map[string]any)
@@ -291,23 +291,23 @@ func (p *place) failed(reason, step string) map[string]any {
 	require.Equal(p.t, step, last["failedStep"])
 	require.Equal(p.t, failure["code"], last["error"].(map[string]any)["code"])
 	require.Nil(p.t, p.workspace()["writeLock"])
-	p.discreet()
+	p.requirePasswordHidden()
 	return op
 }
 
-// discreet checks that nothing of what is shown tells the password.
-func (p *place) discreet() {
+// requirePasswordHidden checks that nothing of what is shown tells the password.
+func (p *gitWorkspace) requirePasswordHidden() {
 	p.t.Helper()
 	for _, path := range []string{"", "/operations", "/versions", "/history?limit=200", "/status"} {
-		require.NotContains(p.t, string(p.does(p.t, 200, "GET", p.path+path, "").body), gittest.Password, path)
+		require.NotContains(p.t, string(p.do(p.t, 200, "GET", p.path+path, "").body), gittest.Password, path)
 	}
 }
 
 // history returns the types of what happened to the workspace, the oldest first.
-func (p *place) history(types string) (list []string) {
+func (p *gitWorkspace) history(types string) (list []string) {
 	p.t.Helper()
 	var entries []map[string]any
-	got := p.does(p.t, 200, "GET", p.path+"/history?limit=500&types="+types, "")
+	got := p.do(p.t, 200, "GET", p.path+"/history?limit=500&types="+types, "")
 	require.NoError(p.t, json.Unmarshal(got.body, &entries))
 	for _, e := range entries {
 		list = append([]string{e["type"].(string)}, list...)

@@ -7,15 +7,15 @@ import (
 )
 
 // inDirectory lets the workspace live in a directory of its repository.
-func (p *place) inDirectory() *place {
+func (p *gitWorkspace) inDirectory() *gitWorkspace {
 	p.t.Helper()
-	p.does(p.t, 200, "PATCH", p.path, p.repositoryWith(`"dirpath":"shop",`))
+	p.do(p.t, 200, "PATCH", p.path, p.repositoryWith(`"dirpath":"shop",`))
 	return p
 }
 
 func TestPush05RemoteHasMore(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.push("v1")
 	clone := p.repo.Clone()
@@ -46,7 +46,7 @@ func TestPush05RemoteHasMore(t *testing.T) {
 
 func TestPush05ReadmeOfTheOwnDirectoryIsAChangeToo(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello\n")
@@ -62,7 +62,7 @@ func TestPush05ReadmeOfTheOwnDirectoryIsAChangeToo(t *testing.T) {
 
 func TestPush05BothMadeTheSameChange(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	p.automation("charge", "charged")
 	clone := p.repo.Clone()
@@ -77,7 +77,7 @@ func TestPush05BothMadeTheSameChange(t *testing.T) {
 
 func TestPush06OtherDirectory(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t)).inDirectory()
+	p := newGitWorkspace(t, shared(t)).inDirectory()
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Write("other/index.yml", "name: Other\n")
@@ -93,18 +93,18 @@ func TestPush06OtherDirectory(t *testing.T) {
 
 func TestPush07RewrittenElsewhere(t *testing.T) {
 	t.Parallel()
-	for name, rewrite := range map[string]func(p *place) (removed string){
-		"another commit in its place": func(p *place) string {
+	for name, rewrite := range map[string]func(p *gitWorkspace) (removed string){
+		"another commit in its place": func(p *gitWorkspace) string {
 			clone := p.repo.Clone()
 			removed := clone.Head()
 			clone.Git("commit", "-q", "--amend", "-m", "rewritten")
 			clone.Push("main", "-f")
 			return removed
 		},
-		"taken back": func(p *place) string {
+		"taken back": func(p *gitWorkspace) string {
 			p.automation("charge", "charged")
 			p.push("v2")
-			p.does(p.t, 200, "DELETE", p.path+"/automations/charge", "")
+			p.do(p.t, 200, "DELETE", p.path+"/automations/charge", "")
 			p.push("v3")
 			clone := p.repo.Clone()
 			removed := clone.Head()
@@ -115,7 +115,7 @@ func TestPush07RewrittenElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, shared(t))
+			p := newGitWorkspace(t, shared(t))
 			p.push("v1")
 			removed := rewrite(p)
 			start := p.repo.ID("refs/heads/main")
@@ -132,7 +132,7 @@ func TestPush07RewrittenElsewhere(t *testing.T) {
 
 func TestPush08RewrittenHere(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.push("v1")
 	p.automation("charge", "charged twice")
@@ -152,7 +152,7 @@ func TestPush08RewrittenHere(t *testing.T) {
 
 func TestPushWhileSomebodyElseIsOnTheBranch(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	clone := p.repo.Clone()
 	clone.Write("automations/refund.yml", file("refund", "refunded"))
@@ -170,7 +170,7 @@ func TestPushWhileSomebodyElseIsOnTheBranch(t *testing.T) {
 
 func TestPush58Diverged(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	p.automation("refund", "refunded")
 	p.automation("ship", "shipped")
@@ -192,7 +192,7 @@ func TestPush58Diverged(t *testing.T) {
 	require.Equal(t, "remote_ahead", p.ok(200, "GET", "/status?refresh=true", "")["state"])
 	p.automation("charge", "ours")
 	p.automation("new", "made")
-	p.does(t, 200, "DELETE", p.path+"/automations/refund", "")
+	p.do(t, 200, "DELETE", p.path+"/automations/refund", "")
 
 	got := p.ok(200, "GET", "/status?refresh=true", "")
 	require.Equal(t, "diverged", got["state"])
@@ -220,12 +220,12 @@ func TestPush58Diverged(t *testing.T) {
 	require.Equal(t, []string{
 		"automations charge modified both", "automations new added local", "automations refund deleted local", "automations ship modified remote",
 	}, changes)
-	p.discreet()
+	p.requirePasswordHidden()
 }
 
 func TestPush58AheadCountsCommitsAndWhatIsInNone(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	p.automation("charge", "charged")
 	clone := p.repo.Clone()
@@ -249,7 +249,7 @@ func TestPush58AheadCountsCommitsAndWhatIsInNone(t *testing.T) {
 
 func TestPush58TheLastOfPushAndPull(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.push("v1")
 	for _, name := range []string{"v2", "v3"} {
 		p.pull()

@@ -8,7 +8,7 @@ import (
 
 func TestPushAndPull(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	require.True(t, p.dirty())
 

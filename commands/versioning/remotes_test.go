@@ -15,14 +15,14 @@ import (
 )
 
 // at sets the repository to another configuration.
-func (p *place) at(config string, args ...any) {
+func (p *gitWorkspace) at(config string, args ...any) {
 	p.t.Helper()
-	p.does(p.t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{`+config+`}}}}`, args...))
+	p.do(p.t, 200, "PATCH", p.path, fmt.Sprintf(`{"repositories":{"origin":{"name":"Origin","config":{`+config+`}}}}`, args...))
 }
 
 func TestRemotes77ACertificateOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.fill("automations/charge.yml", file("charge", "charged"))
 	p.at(`"url":%q,"auth":{"user":%q,"password":%q}`, p.repo.URL, gittest.User, gittest.Password)
 	details := p.fails(422, "remote_certificate_untrusted", "checkout", "/pull", toOrigin)
@@ -36,7 +36,7 @@ func TestRemotes77ACertificateOfTheirOwn(t *testing.T) {
 
 func TestRemotes78TheHostKey(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	clone := p.fill("automations/charge.yml", file("charge", "charged"))
 	server := gittest.NewSSH(t, strings.TrimSuffix(p.repo.Path, "/shop.git"))
 	p.at(`"url":%q,"auth":{"sshkey":%q}`, server.URL(p.repo), server.Key)
@@ -46,7 +46,7 @@ func TestRemotes78TheHostKey(t *testing.T) {
 
 	p.at(`"url":%q,"auth":{"sshkey":%q},"knownHosts":%q`, server.URL(p.repo), server.Key, server.KnownHosts())
 	require.Contains(t, p.pull()["imported"], "automations/charge")
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	require.Equal(t, []any{"automations/refund"}, p.pull()["imported"])
 	p.push("v1")
@@ -59,8 +59,8 @@ func TestRemotes78TheHostKey(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(steps, p.last()), "PRIVATE KEY")
 }
 
-// elsewhere is a server that notes the credentials that come to it.
-func elsewhere(t *testing.T, to func() string) (server *httptest.Server, bundle string, seen func() []string) {
+// startCredentialServer is a server that notes the credentials that come to it.
+func startCredentialServer(t *testing.T, to func() string) (server *httptest.Server, bundle string, seen func() []string) {
 	var mu sync.Mutex
 	var all []string
 	server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,11 +80,11 @@ func elsewhere(t *testing.T, to func() string) (server *httptest.Server, bundle 
 
 func TestRemotes79ARedirectToAForeignHost(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, shared(t))
+	p := newGitWorkspace(t, shared(t))
 	p.fill("automations/charge.yml", file("charge", "charged"))
 	var to string
-	foreign, certificate, visitors := elsewhere(t, func() string { return "https://example.com" })
-	hop, ours, _ := elsewhere(t, func() string { return to })
+	foreign, certificate, visitors := startCredentialServer(t, func() string { return "https://example.com" })
+	hop, ours, _ := startCredentialServer(t, func() string { return to })
 	at := func(more string) {
 		p.at(`"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}`+more, hop.URL+"/shop.git", p.ca+ours+certificate, gittest.User, gittest.Password)
 	}
@@ -121,7 +121,7 @@ func TestRemotesWrongCredentials(t *testing.T) {
 func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "GIT_REMOTE_TIMEOUT_SECONDS=1")
-	p := newPlace(t, h)
+	p := newGitWorkspace(t, h)
 	p.automation("charge", "charged")
 	silent := gittest.Silent(t)
 	for _, config := range []string{
@@ -134,7 +134,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	p.configure("")
 	p.push("v1")
 	clone := p.repo.Clone()
-	theirs(clone, "refund", "refunded")
+	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	p.repo.Hook("pre-receive", "exec sleep 4")
 	got, err := p.ask("POST", p.path+"/pull?timeout=30", toOrigin)
@@ -153,7 +153,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 func TestRemotesInsideAreNotReached(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "EGRESS_ALLOW_PRIVATE=no")
-	p := newPlace(t, h)
+	p := newGitWorkspace(t, h)
 	p.fill("automations/charge.yml", file("charge", "charged"))
 	p.fails(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)
 	server := gittest.NewSSH(t, t.TempDir())

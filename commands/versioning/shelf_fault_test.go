@@ -21,7 +21,7 @@ import (
 // and writes it when it has not.
 func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	p.automation("charge", "charged")
 	p.pushTo("disk", "v1")
@@ -34,7 +34,7 @@ func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 	e.kill()
 	require.NoError(t, lock.Close())
 	require.NoError(t, e.start())
-	p.settled(recovery)
+	p.awaitIdle(recovery)
 	require.Equal(t, "succeeded", p.runs()[0].Status)
 	require.Contains(t, e.onDisk("billing/automations/charge.yml"), "charged twice")
 	require.Equal(t, "v2", p.workspace()["lastPush"].(map[string]any)["version"])
@@ -55,7 +55,7 @@ func (h *fixture) waits(name string) bool {
 // new one, and dirty tells which.
 func TestFaultKillsWhileWritingADirectory(t *testing.T) {
 	t.Parallel()
-	e, seed := newEstate(t), nodetest.Seed()
+	e, seed := newPlatformFixture(t), nodetest.Seed()
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	outcomes := map[string]int{}
@@ -77,14 +77,14 @@ func TestFaultKillsWhileWritingADirectory(t *testing.T) {
 		e.kill()
 		<-gone
 		require.NoError(t, e.start())
-		p.settled(recovery)
+		p.awaitIdle(recovery)
 		version, event := "v2", "second"
 		if p.dirty() {
 			version, event = "v1", "first"
 		}
 		outcomes[version]++
 		require.Contains(t, e.onDisk(p.slug+"/automations/a-3.yml"), event)
-		require.Equal(t, version, told(t, e.onDisk(p.slug+"/.import.yml"), func(name string) string { return e.onDisk(p.slug + "/" + name) }).Version)
+		require.Equal(t, version, parseImportFile(t, e.onDisk(p.slug+"/.import.yml"), func(name string) string { return e.onDisk(p.slug + "/" + name) }).Version)
 		p.pushTo("disk", "v3")
 		require.False(t, p.dirty())
 		for _, name := range e.inDisk() {

@@ -12,7 +12,7 @@ const fromDisk = `{"repository":"disk"}`
 
 func TestPushAndPullADirectory(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing", "core")
 	p.automation("charge", "charged")
 	p.automation("a/b", "nested")
@@ -23,7 +23,7 @@ func TestPushAndPullADirectory(t *testing.T) {
 	written := e.onDisk("billing/automations/charge.yml")
 	require.Contains(t, written, "event: charged")
 	require.NotEmpty(t, e.onDisk("billing/automations/a/b.yml"))
-	require.Equal(t, []string{"base"}, told(t, e.onDisk("billing/.import.yml"), func(name string) string { return e.onDisk("billing/" + name) }).Groups)
+	require.Equal(t, []string{"base"}, parseImportFile(t, e.onDisk("billing/.import.yml"), func(name string) string { return e.onDisk("billing/" + name) }).Groups)
 	require.False(t, p.dirty())
 	require.Equal(t, []any{"disk", "v1"}, both(p.workspace()["lastPush"], "repositoryId", "version"))
 	require.Equal(t, []string{"checkout started", "checkout done", "pull started", "pull done", "write started", "write done"}, p.progress(p.lastOperation()["id"].(string)))
@@ -61,7 +61,7 @@ func both(m any, a, b string) []any {
 
 func TestADirectoryThatWasChangedByHand(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	p.automation("charge", "charged")
 	p.automation("refund", "refunded")
@@ -120,13 +120,13 @@ func errs(result map[string]any) (codes []string) {
 
 func TestADirectoryCanBeCompared(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t)
+	e := newPlatformFixture(t)
 	p := e.workspace("billing")
 	p.automation("charge", "charged")
 	p.pushTo("disk", "v1")
 	e.put("billing/automations/charge.yml", file("charge", "by hand"))
 	for _, path := range []string{"/diff?from=base:disk&to=remote:disk", "/diff?from=current&to=remote:disk"} {
-		require.Contains(t, string(p.does(t, 200, "GET", p.path+path, "").body), "by hand", path)
+		require.Contains(t, string(p.do(t, 200, "GET", p.path+path, "").body), "by hand", path)
 	}
 	require.NoError(t, os.RemoveAll(e.disk+"/billing"))
 	p.refused(404, "remote_empty", "GET", "/diff?from=current&to=remote:disk", "")
@@ -140,7 +140,7 @@ func TestADirectoryCanBeCompared(t *testing.T) {
 	require.NoError(t, os.Chmod(e.disk, 0o755))
 	require.NoError(t, os.Rename(e.disk, e.disk+"-gone"))
 	fresh.refused(503, "remote_unreachable", "POST", "/push", fromDisk)
-	body := string(p.does(t, 200, "GET", p.path+"/status?refresh=true&repository=disk", "").body)
+	body := string(p.do(t, 200, "GET", p.path+"/status?refresh=true&repository=disk", "").body)
 	require.Contains(t, body, "remote_unreachable")
 	require.NotContains(t, body, e.disk+"-gone")
 }

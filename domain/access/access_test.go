@@ -34,8 +34,8 @@ var (
 	visitor = access.Principal{SessionID: "s-visitor"}
 )
 
-// family shares the workspace with them.
-func family() []access.Share {
+// sampleShares shares the workspace with them.
+func sampleShares() []access.Share {
 	return []access.Share{access.OwnedBy("ann"), role("eve", "editor"), role("rob", "agent")}
 }
 
@@ -67,7 +67,7 @@ func workspace(t require.TestingT, doc access.Security, shares ...access.Share) 
 
 // ruled is a workspace of the family with these rules.
 func ruled(t require.TestingT, rules string) *access.Workspace {
-	return workspace(t, parse(t, rules), family()...)
+	return workspace(t, parse(t, rules), sampleShares()...)
 }
 
 // with is an object of a workspace with more fields.
@@ -179,7 +179,7 @@ func someDocument(t *rapid.T) access.Security {
 }
 
 func someShares(t *rapid.T) []access.Share {
-	shares := family()
+	shares := sampleShares()
 	for _, target := range []access.Target{{ID: "sam"}, {Role: "agent"}, {Role: "clerk"}, {Public: true}} {
 		if rapid.Bool().Draw(t, "shared") {
 			shares = append(shares, policies(target, rapid.SampledFrom([]string{"read", "write", "delete", "manage_permissions"}).Draw(t, "policy")))
@@ -188,7 +188,7 @@ func someShares(t *rapid.T) []access.Share {
 	return shares
 }
 
-func somebody(t *rapid.T) access.Principal {
+func drawPrincipal(t *rapid.T) access.Principal {
 	p := rapid.SampledFrom(everybody).Draw(t, "who")
 	if rapid.Bool().Draw(t, "of a provider") {
 		p.AuthData = map[string]map[string]any{"corp": {"name": someNames.Draw(t, "auth name")}}
@@ -235,7 +235,7 @@ func someQuestion(t *rapid.T) question {
 // A rule never removes rights unless it is inverted, and never adds any if so.
 func TestARuleNeverRemovesRightsUnlessInverted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		doc, shares, who := someDocument(t), someShares(t), somebody(t)
+		doc, shares, who := someDocument(t), someShares(t), drawPrincipal(t)
 		before := workspace(t, doc, shares...).For(who)
 		more, at := someRule(t), rapid.IntRange(0, len(doc.Authorizations.Rules)).Draw(t, "at")
 		doc.Authorizations.Rules = slices.Insert(slices.Clone(doc.Authorizations.Rules), at, more)
@@ -254,7 +254,7 @@ func TestARuleNeverRemovesRightsUnlessInverted(t *testing.T) {
 // The three answers of the evaluator agree.
 func TestFilterAndReasonsEqualTheCheckOfEachItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := workspace(t, someDocument(t), someShares(t)...).For(somebody(t))
+		r := workspace(t, someDocument(t), someShares(t)...).For(drawPrincipal(t))
 		for range 10 {
 			q := someQuestion(t)
 			d := r.May(q.action, q.subject, q.object, q.fields...)
@@ -269,14 +269,14 @@ func TestFilterAndReasonsEqualTheCheckOfEachItem(t *testing.T) {
 			require.Equal(t, allowed, r.Filter(q.action, q.subject)(q.object))
 			_, shared := q.object.(access.Shared)
 			if id, _ := q.object.Field("workspaceId"); id != there && allowed && !shared {
-				require.True(t, elsewhere(q) || r.Could(q.action, q.subject), "%v is allowed", q)
+				require.True(t, isInOtherWorkspace(q) || r.Could(q.action, q.subject), "%v is allowed", q)
 			}
 		}
 	})
 }
 
-// elsewhere reports whether the object is one of another workspace.
-func elsewhere(q question) bool {
+// isInOtherWorkspace reports whether the object is one of another workspace.
+func isInOtherWorkspace(q question) bool {
 	for _, o := range []map[string]any{{"id": there}, {"workspaceId": there}, {"runningWorkspaceId": there}} {
 		for name, want := range o {
 			if got, _ := q.object.Field(name); got == want {
@@ -293,7 +293,7 @@ func elsewhere(q question) bool {
 // not matter.
 func TestOrderMattersOnlyWhereItShould(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		doc, shares, who := someDocument(t), someShares(t), somebody(t)
+		doc, shares, who := someDocument(t), someShares(t), drawPrincipal(t)
 		for i := range doc.Authorizations.Rules {
 			doc.Authorizations.Rules[i].Priority = new(100 + i)
 		}
@@ -328,10 +328,10 @@ func TestOwnersAndSuperAdminsAreNotBoundByDocuments(t *testing.T) {
 // another one.
 func TestRightsEndAtTheWorkspace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		who := somebody(t)
+		who := drawPrincipal(t)
 		r, outside := workspace(t, someDocument(t), someShares(t)...).For(who), access.OutsideRights(who)
 		for range 10 {
-			if q := someQuestion(t); elsewhere(q) {
+			if q := someQuestion(t); isInOtherWorkspace(q) {
 				require.Equal(t, q.of(outside), q.of(r), "%v", q)
 			}
 		}
@@ -341,7 +341,7 @@ func TestRightsEndAtTheWorkspace(t *testing.T) {
 // A key that was granted never does what neither its maker nor everyone may.
 func TestAGrantedKeyIsNoMoreThanItsMaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, maker := workspace(t, someDocument(t), someShares(t)...), somebody(t)
+		w, maker := workspace(t, someDocument(t), someShares(t)...), drawPrincipal(t)
 		q := someQuestion(t)
 		asked := access.KeyGrant{Action: access.Word(q.action), Subject: access.Word(q.subject), Conditions: someCondition(t, 1)}
 		rules, err := access.ScopeKey(here, []access.KeyGrant{asked})
@@ -453,7 +453,7 @@ func FuzzSecurity(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(sent), string(again))
 
-		w := &access.Workspace{Policy: p, Shares: family()}
+		w := &access.Workspace{Policy: p, Shares: sampleShares()}
 		for _, who := range everybody {
 			effort += domaintest.MeasureEffort(t, func() {
 				r := w.For(who)
@@ -476,7 +476,7 @@ func FuzzSecurity(f *testing.F) {
 
 // One question of a request: the rights are there, the object is there.
 func BenchmarkAllows(b *testing.B) {
-	w := workspace(b, access.Default(here), family()[:2]...)
+	w := workspace(b, access.Default(here), sampleShares()[:2]...)
 	page := plain("pages")
 	apikeys := event("apikeys.created", nil)
 	for name, ask := range map[string]func() bool{
@@ -501,7 +501,7 @@ func bench(r *access.Rights, action, subject string, o access.Object) func() boo
 
 // What a request pays once.
 func BenchmarkFor(b *testing.B) {
-	w := workspace(b, access.Default(here), family()[:2]...)
+	w := workspace(b, access.Default(here), sampleShares()[:2]...)
 	b.ReportAllocs()
 	for b.Loop() {
 		w.For(eve)
@@ -518,7 +518,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 func TestAllowsTakesNoMemory(t *testing.T) {
-	w := workspace(t, access.Default(here), family()[:2]...)
+	w := workspace(t, access.Default(here), sampleShares()[:2]...)
 	page, apikeys := access.Object(plain("pages")), access.Object(event("apikeys.created", nil))
 	for name, ask := range map[string]func() bool{
 		"owner":    bench(w.For(ann), "update", "workspaces", nil),

@@ -59,7 +59,7 @@ collections delete              yes  yes  yes  -    -    -       -
 func TestRightsInANewWorkspace(t *testing.T) {
 	doc := access.Default(here)
 	doc.Authorizations.Roles["agent"] = access.Role{}
-	w := workspace(t, doc, family()...)
+	w := workspace(t, doc, sampleShares()...)
 	caller := access.Principal{Key: key(t, here, grant("read", "workspaces"))}
 	names := strings.Fields("root ann eve rob sam visitor key")
 	callers := []access.Principal{root, ann, eve, rob, sam, visitor, caller}

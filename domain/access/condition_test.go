@@ -357,7 +357,7 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 	const (
 		all, none, some = "all", "none", "some"
 	)
-	fresh := workspace(t, access.Default(here), family()...)
+	fresh := workspace(t, access.Default(here), sampleShares()...)
 	for name, tt := range map[string]struct {
 		w    *access.Workspace
 		who  access.Principal
@@ -403,7 +403,7 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 // What is foreseen of an object, however little of it is known, is so.
 func TestWhatIsForeseenIsAllowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := workspace(t, someDocument(t), someShares(t)...).For(somebody(t))
+		r := workspace(t, someDocument(t), someShares(t)...).For(drawPrincipal(t))
 		for range 10 {
 			q := someQuestion(t)
 			object, ok := q.object.(access.Fields)

@@ -348,7 +348,7 @@ func TestAlwaysCountsTheRolesThatAnObjectGives(t *testing.T) {
 // What is always allowed is allowed on every object here.
 func TestAlwaysIsNeverMoreThanAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := workspace(t, someDocument(t), someShares(t)...).For(somebody(t))
+		r := workspace(t, someDocument(t), someShares(t)...).For(drawPrincipal(t))
 		for range 10 {
 			q := someQuestion(t)
 			if id, ok := q.object.Field(map[string]string{"workspaces": "id", "automations": "runningWorkspaceId"}[q.subject]); ok && id != here {
@@ -397,7 +397,7 @@ func TestEventsThatAreReadWhateverTheySayHaveNoNeeds(t *testing.T) {
 // What somebody may read says all that one of the alternatives needs.
 func TestWhatIsAllowedSaysWhatIsNeeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		doc, shares, who := someDocument(t), someShares(t), somebody(t)
+		doc, shares, who := someDocument(t), someShares(t), drawPrincipal(t)
 		rights := workspace(t, doc, shares...).For(who)
 		for range 10 {
 			q := someQuestion(t)
@@ -406,16 +406,16 @@ func TestWhatIsAllowedSaysWhatIsNeeded(t *testing.T) {
 				continue
 			}
 			require.True(t, slices.ContainsFunc(needs, func(all []access.Need) bool {
-				return !slices.ContainsFunc(all, func(n access.Need) bool { return !says(q.object, strings.Split(n.Path, "."), n.Any) })
+				return !slices.ContainsFunc(all, func(n access.Need) bool { return !hasText(q.object, strings.Split(n.Path, "."), n.Any) })
 			}), "%v is allowed, and has none of %v", q, needs)
 		}
 	})
 }
 
-// says reports whether a value has one of some texts at a path, or in a list there.
-func says(v any, path, texts []string) bool {
+// hasText reports whether a value has one of some texts at a path, or in a list there.
+func hasText(v any, path, texts []string) bool {
 	if list, ok := v.([]any); ok {
-		return slices.ContainsFunc(list, func(item any) bool { return says(item, path, texts) })
+		return slices.ContainsFunc(list, func(item any) bool { return hasText(item, path, texts) })
 	}
 	if len(path) == 0 {
 		text, ok := v.(string)
@@ -424,10 +424,10 @@ func says(v any, path, texts []string) bool {
 	switch v := v.(type) {
 	case access.Object:
 		inner, ok := v.Field(path[0])
-		return ok && says(inner, path[1:], texts)
+		return ok && hasText(inner, path[1:], texts)
 	case map[string]any:
 		inner, ok := v[path[0]]
-		return ok && says(inner, path[1:], texts)
+		return ok && hasText(inner, path[1:], texts)
 	}
 	return false
 }

@@ -70,7 +70,7 @@ func repeat(item string, n int) string {
 }
 
 func TestAKeyHoldsItsRulesAndWhatEveryoneHas(t *testing.T) {
-	w := workspace(t, access.Default(here), family()...)
+	w := workspace(t, access.Default(here), sampleShares()...)
 	k := key(t, here, grant("read", "workspaces"), grant("create", "events"), grant("manage", "secrets"))
 	lone := w.For(access.Principal{Key: k})
 	require.True(t, lone.Allows("read", "workspaces", nil))

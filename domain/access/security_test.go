@@ -114,9 +114,9 @@ func TestWhatIsWithinTheBoundsIsAccepted(t *testing.T) {
 
 func TestARoleThatIsAssignedStays(t *testing.T) {
 	doc := parse(t, `[]`)
-	require.NoError(t, doc.Validate(family()))
+	require.NoError(t, doc.Validate(sampleShares()))
 	delete(doc.Authorizations.Roles, "agent")
-	err := doc.Validate(family())
+	err := doc.Validate(sampleShares())
 	requireFault(t, err, "authorizations.roles")
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)

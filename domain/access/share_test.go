@@ -203,11 +203,11 @@ const chiefs = `[
 	{"action":"read","subject":"secrets","role":"agent"}
 ]`
 
-func chief(t require.TestingT, rules string, shares ...access.Share) *access.Workspace {
+func workspaceWithRules(t require.TestingT, rules string, shares ...access.Share) *access.Workspace {
 	doc := parse(t, rules)
 	doc.Authorizations.Roles["chief"] = access.Role{}
 	doc.Authorizations.Roles["idle"] = access.Role{}
-	return workspace(t, doc, append(family(), append(shares, role("sam", "chief"))...)...)
+	return workspace(t, doc, append(sampleShares(), append(shares, role("sam", "chief"))...)...)
 }
 
 func TestNobodySharesWhatTheyDoNotHold(t *testing.T) {
@@ -249,7 +249,7 @@ func TestNobodySharesWhatTheyDoNotHold(t *testing.T) {
 		"no role comes without reading": {visitor, role("u", "idle"), "read", "workspaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := chief(t, chiefs).For(tt.who).CheckShare(tt.share)
+			err := workspaceWithRules(t, chiefs).For(tt.who).CheckShare(tt.share)
 			if tt.action == "" {
 				require.NoError(t, err)
 				return
@@ -266,29 +266,29 @@ func TestADenialBelowARoleIsNotTheGiversToOverride(t *testing.T) {
 		denied  = `{"action":"read","subject":"files","inverted":true,"conditions":{"secret":true}}`
 		granted = `{"action":"read","subject":"files","role":"agent"}`
 	)
-	free := chief(t, `[`+mine+`,`+granted+`,`+denied+`]`).For(sam)
+	free := workspaceWithRules(t, `[`+mine+`,`+granted+`,`+denied+`]`).For(sam)
 	require.NoError(t, free.CheckShare(role("u", "agent")), "everyone is denied, agents too")
-	bound := chief(t, `[`+mine+`,`+denied+`,`+granted+`]`).For(sam)
+	bound := workspaceWithRules(t, `[`+mine+`,`+denied+`,`+granted+`]`).For(sam)
 	requireNotHeld(t, bound.CheckShare(role("u", "agent")), "read", "files")
-	above := chief(t, `[`+denied+`,`+mine+`,`+granted+`]`).For(sam)
+	above := workspaceWithRules(t, `[`+denied+`,`+mine+`,`+granted+`]`).For(sam)
 	require.NoError(t, above.CheckShare(role("u", "agent")), "neither is denied")
 }
 
 // What is shared with a role comes with it.
 func TestARoleBringsWhatIsSharedWithIt(t *testing.T) {
 	idle := access.Target{Role: "idle"}
-	require.NoError(t, chief(t, chiefs, policies(idle, "update")).For(sam).CheckShare(role("u", "idle")))
-	requireNotHeld(t, chief(t, chiefs, policies(idle, "delete")).For(sam).CheckShare(role("u", "idle")), "delete", "workspaces")
+	require.NoError(t, workspaceWithRules(t, chiefs, policies(idle, "update")).For(sam).CheckShare(role("u", "idle")))
+	requireNotHeld(t, workspaceWithRules(t, chiefs, policies(idle, "delete")).For(sam).CheckShare(role("u", "idle")), "delete", "workspaces")
 }
 
 func TestOnlyOwnersChangeOwners(t *testing.T) {
-	w := chief(t, chiefs)
+	w := workspaceWithRules(t, chiefs)
 	for _, who := range []access.Principal{ann, root} {
 		require.NoError(t, w.For(who).CheckUnshare(access.OwnedBy("bob")))
 	}
 	require.Error(t, w.For(access.Principal{Workspace: here}).CheckUnshare(access.OwnedBy("bob")), "the workspace itself is none")
 	require.NoError(t, w.For(ann).CheckUnshare(access.OwnedBy("ann")), "oneself")
-	gone := chief(t, chiefs, access.OwnedBy("sam"))
+	gone := workspaceWithRules(t, chiefs, access.OwnedBy("sam"))
 	gone.Shares = gone.Shares[:3] // sam is no owner any more, and yet asks
 	require.NoError(t, gone.For(sam).CheckUnshare(access.OwnedBy("sam")))
 	key := access.Principal{Key: key(t, here, grant("manage", "workspaces"))}
@@ -304,7 +304,7 @@ func TestOnlyOwnersChangeOwners(t *testing.T) {
 // everyone may.
 func TestASharedRightIsNoMoreThanTheGivers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		doc, shares, giver := someDocument(t), someShares(t), somebody(t)
+		doc, shares, giver := someDocument(t), someShares(t), drawPrincipal(t)
 		given := policies(access.Target{ID: "new"}, rapid.SampledFrom([]string{"read", "write", "delete", "manage_permissions"}).Draw(t, "policy"))
 		given.Permissions.Role = rapid.SampledFrom(append(someRoles, "", "owner")).Draw(t, "role")
 		mine := workspace(t, doc, shares...).For(giver)

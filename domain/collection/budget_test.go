@@ -198,7 +198,7 @@ func TestManyFieldsAreWritten(t *testing.T) {
 	}
 	dropped("create", `{"collection":"c","data":{"id":"a","n":1,`+many+`}}`)
 	dropped("updateOne", `{"collection":"c","query":{"id":"a"},"update":{`+many+`}}`)
-	story{
+	callScript{
 		`updateOne {"collection":"c","query":{"id":"a"},"update":{"e":[` + times(100_000, "9999") + `]}}`, `{"matchedCount":1,"modifiedCount":1}`,
 		`create {"collection":"d","data":{"id":"a"}}`, `{"acknowledged":true,"insertedId":"a"}`,
 		`updateOne {"collection":"d","query":{"id":"a"},"update":{` + many + `}}`, `{"matchedCount":1,"modifiedCount":1}`,
@@ -209,7 +209,7 @@ func TestManyFieldsAreWritten(t *testing.T) {
 func TestCallsThatNameTooMuchAreRefused(t *testing.T) {
 	many := fields(2000, `1`)
 	pairs := times(20, `["n","m"],["m","n"],["n"],["m"]`)
-	story{
+	callScript{
 		`create {"collection":"c","data":{"id":"a"}}`, `{"acknowledged":true,"insertedId":"a"}`,
 		`findMany {"collection":"c","query":{` + many + `}}`, `CollectionError bad_query`,
 		`findMany {"collection":"c","query":{"$or":[{` + many + `}]}}`, `CollectionError bad_query`,
@@ -230,7 +230,7 @@ func TestACallHoldsNoMoreThanItMay(t *testing.T) {
 		_, err = m.call(t, "create", value.NewObject("collection", "d", "data", value.NewObject("n", 1.0)))
 		require.NoError(t, err)
 	}
-	story{
+	callScript{
 		`distinct {"collection":"c","field":"s"}`, `CollectionError too_large`,
 		`aggregate {"collection":"c","steps":[{"$group":{"_id":"$id","s":{"$first":"$s"}}},{"$count":"n"}]}`, `CollectionError too_large`,
 		`aggregate {"collection":"c","steps":[{"$group":{"_id":null,"s":{"$last":"$s"}}},{"$count":"n"}]}`, `[{"n":1}]`,

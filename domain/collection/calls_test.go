@@ -15,7 +15,7 @@ const three = `bulkCreate {"collection":"c","data":[{"id":"a","n":1,"t":["x","y"
 const threeDone = `{"acknowledged":true,"insertedCount":3,"insertedIds":["a","b","c"]}`
 
 func TestFunctionsDoWhatTheContractSays(t *testing.T) {
-	tests := map[string]story{
+	tests := map[string]callScript{
 		"an unknown collection reads as empty": {
 			`findMany {"collection":"c"}`, `[]`,
 			`findOne {"collection":"c"}`, `undefined`,
@@ -200,7 +200,7 @@ func TestAggregatesRunTheirSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
 			m.line(t, rows)
-			story{`aggregate {"collection":"c","steps":` + test.steps + `}`, test.want}.run(t, m)
+			callScript{`aggregate {"collection":"c","steps":` + test.steps + `}`, test.want}.run(t, m)
 		})
 	}
 }
@@ -291,7 +291,7 @@ func TestWritesOfManyRowsAreRefused(t *testing.T) {
 		m.line(t, `create {"collection":"c","data":{"n":1}}`)
 	}
 	m.limits = collection.Limits{MaxWrite: 4, MaxLimit: 4}
-	story{
+	callScript{
 		`updateMany {"collection":"c","query":{"n":1},"update":{"n":2}}`, `CollectionError too_large`,
 		`deleteMany {"collection":"c","query":{"n":1}}`, `CollectionError too_large`,
 		`distinct {"collection":"c","field":"id"}`, `CollectionError too_large`,
@@ -304,7 +304,7 @@ func TestWritesOfManyRowsAreRefused(t *testing.T) {
 func TestDeepValuesAreRefused(t *testing.T) {
 	deep := strings.Repeat(`[`, 150) + strings.Repeat(`]`, 150)
 	path := strings.TrimSuffix(strings.Repeat("k.", 90), ".")
-	story{
+	callScript{
 		`create {"collection":"c","data":{"v":` + deep + `}}`, `CollectionError validation`,
 		`create {"collection":"c","data":{"id":"a"}}`, `{"acknowledged":true,"insertedId":"a"}`,
 		`updateOne {"collection":"c","query":{"id":"a"},"update":{"$set":{"` + path + `":` + deep[:40] + deep[260:] + `}}}`, `CollectionError validation`,
@@ -313,7 +313,7 @@ func TestDeepValuesAreRefused(t *testing.T) {
 
 func TestDeclarationsChange(t *testing.T) {
 	const shown = `"indexes":[],"uniques":[]}`
-	tests := map[string]story{
+	tests := map[string]callScript{
 		"a type changes when every row fits": {
 			`bulkCreate {"collection":"c","data":[{"id":"a","n":"1","x":1},{"id":"b","n":2},{"id":"d"}]}`, `{"acknowledged":true,"insertedCount":3,"insertedIds":["a","b","d"]}`,
 			`updateSchema {"collection":"c","properties":{"n":"integer"}}`, `{"collection":"c","properties":{"n":{"type":"integer"}},` + shown,
@@ -401,7 +401,7 @@ func TestATypeChangeThatWouldLoseSomethingIsRefused(t *testing.T) {
 }
 
 func TestWritesMayRound(t *testing.T) {
-	story{
+	callScript{
 		`updateSchema {"collection":"c","properties":{"n":"number","w":"datetime"}}`, `{"collection":"c","properties":{"n":{"type":"number"},"w":{"type":"datetime"}},"indexes":[],"uniques":[]}`,
 		`create {"collection":"c","data":{"id":"a","n":"12345678901234567.89","w":"2024-01-31T10:00:00.1239Z"}}`, `{"acknowledged":true,"insertedId":"a"}`,
 		`findMany {"collection":"c"}`, `[{"id":"a","n":12345678901234568,"w":"2024-01-31T10:00:00.123Z"}]`,
@@ -451,7 +451,7 @@ func TestValuesAreKeptInOneForm(t *testing.T) {
 	_, err := m.call(t, "create", value.NewObject("collection", "c", "data", value.NewObject(
 		"id", "a", "d", "2024-01-31T00:00:00Z", "w", "2024-01-31T12:00+02:00", "n", " 5 ", "m", " 1.10 ", "b", value.Bytes{1, 2})))
 	require.NoError(t, err)
-	story{
+	callScript{
 		`updateOne {"collection":"c","query":{"id":"a"},"update":{"$inc":{"m":0.05}}}`, `{"matchedCount":1,"modifiedCount":1}`,
 		`findMany {"collection":"c"}`, `[{"id":"a","d":"2024-01-31","w":"2024-01-31T10:00:00.000Z","n":5,"m":"1.15","b":"AQI="}]`,
 	}.run(t, m)

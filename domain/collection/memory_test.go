@@ -201,10 +201,10 @@ func object(tb testing.TB, text string) *value.Object {
 	return o
 }
 
-// story is calls one after the other, each with what it returns.
-type story []string
+// callScript is calls one after the other, each with what it returns.
+type callScript []string
 
-func (s story) run(tb testing.TB, m *memory) {
+func (s callScript) run(tb testing.TB, m *memory) {
 	tb.Helper()
 	require.Zero(tb, len(s)%2)
 	for i := 0; i < len(s); i += 2 {

@@ -153,8 +153,8 @@ func TestMixedValuesAreSorted(t *testing.T) {
 	}
 	m.line(t, `create {"collection":"c","data":{"id":"r9"}}`)
 	up := `[{"id":"r3","v":null},{"id":"r9"},{"id":"r7","v":false},{"id":"r2","v":true},{"id":"r6","v":-1},{"id":"r1","v":2},{"id":"r4","v":"a"},{"id":"r0","v":"b"},{"id":"r5","v":{}},{"id":"r8","v":[]}]`
-	story{`findMany {"collection":"c","opts":{"sort":{"v":1}}}`, up}.run(t, m)
-	story{`findMany {"collection":"c","opts":{"sort":{"v":-1},"limit":3,"fields":["id"]}}`, `[{"id":"r5"},{"id":"r8"},{"id":"r0"}]`}.run(t, m)
+	callScript{`findMany {"collection":"c","opts":{"sort":{"v":1}}}`, up}.run(t, m)
+	callScript{`findMany {"collection":"c","opts":{"sort":{"v":-1},"limit":3,"fields":["id"]}}`, `[{"id":"r5"},{"id":"r8"},{"id":"r0"}]`}.run(t, m)
 }
 
 func FuzzStoredBytes(f *testing.F) {
@@ -257,7 +257,7 @@ func TestDeclaredKeywordsAreEnforced(t *testing.T) {
 }
 
 func TestRequiredFieldsAndDefaults(t *testing.T) {
-	story{
+	callScript{
 		`updateSchema {"collection":"c","properties":{"a":{"type":"string","required":true},"n":{"type":"integer","default":"7"},"b":{"type":"boolean","default":false,"required":true}}}`,
 		`{"collection":"c","properties":{"a":{"type":"string","required":true},"n":{"type":"integer","default":"7"},"b":{"type":"boolean","default":false,"required":true}},"indexes":[],"uniques":[]}`,
 		`create {"collection":"c","data":{}}`, `CollectionError validation`,
@@ -276,7 +276,7 @@ func TestAKeywordThatRowsBreakIsRefused(t *testing.T) {
 	const rows = `bulkCreate {"collection":"c","data":[{"id":"a","n":5,"s":"x"},{"id":"b","n":6}]}`
 	const done = `{"acknowledged":true,"insertedCount":2,"insertedIds":["a","b"]}`
 	for _, spec := range []string{`"n":{"type":"number","maximum":5}`, `"s":{"type":"string","required":true}`, `"s":{"type":"string","enum":["y"]}`, `"n":{"type":"string","minLength":2}`} {
-		story{rows, done, `updateSchema {"collection":"c","properties":{` + spec + `}}`, `CollectionError validation`, `getCollectionSchemas {}`, `[{"collection":"c","properties":{},"indexes":[],"uniques":[]}]`}.run(t, newMemory())
+		callScript{rows, done, `updateSchema {"collection":"c","properties":{` + spec + `}}`, `CollectionError validation`, `getCollectionSchemas {}`, `[{"collection":"c","properties":{},"indexes":[],"uniques":[]}]`}.run(t, newMemory())
 	}
 	m := newMemory()
 	require.Equal(t, done, m.line(t, rows))
@@ -337,7 +337,7 @@ func TestDeclarationsOfEarlierCommitsAreRead(t *testing.T) {
 	require.NoError(t, err)
 	m := newMemory()
 	m.apply(t, changes)
-	story{
+	callScript{
 		`create {"collection":"c","data":{"id":"a"}}`, `{"acknowledged":true,"insertedId":"a"}`,
 		`create {"collection":"c","data":{"id":"b","v":"abc"}}`, `{"acknowledged":true,"insertedId":"b"}`,
 		`create {"collection":"c","data":{"v":"abcd"}}`, `CollectionError validation`,

@@ -216,8 +216,8 @@ func (r *tokens) mapping(depth int) (any, error) {
 // tight are limits that short texts pass.
 var tight = document.Limits{Bytes: 300, Depth: 4, Nodes: 12}
 
-// agrees demands that a text is read, or refused, as by its tokens.
-func agrees(t require.TestingT, text []byte) {
+// requireSameAsTokens demands that a text is read, or refused, as by its tokens.
+func requireSameAsTokens(t require.TestingT, text []byte) {
 	for _, limits := range []document.Limits{{}, tight} {
 		want, wrong := byTokens(text, limits)
 		got, err := document.ReadJSON(text, limits)
@@ -241,18 +241,18 @@ var hardJSON = []string{
 func TestJSONIsReadAsTheStandardLibrarySplitsIt(t *testing.T) {
 	t.Parallel()
 	for _, text := range hardJSON {
-		agrees(t, []byte(text))
+		requireSameAsTokens(t, []byte(text))
 	}
 	for _, depth := range []int{9999, 10000, 10001} {
-		agrees(t, []byte(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
-		agrees(t, []byte(strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat("}", depth)))
+		requireSameAsTokens(t, []byte(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
+		requireSameAsTokens(t, []byte(strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat("}", depth)))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.OneOf(
 			rapid.SampledFrom([]string{"{", "}", "[", "]", ",", ":", `"a"`, `"b"`, `"`, `\`, " ", "\n", "0", "-", "1.5", "e", "+", "true", "null", `\u00e9`, "é", "\x01", "\xff"}),
 			rapid.SampledFrom(hardJSON),
 		), 0, 12).Draw(t, "parts")
-		agrees(t, []byte(strings.Join(parts, "")))
+		requireSameAsTokens(t, []byte(strings.Join(parts, "")))
 	})
 }
 
@@ -260,5 +260,5 @@ func FuzzReadJSON(f *testing.F) {
 	for _, text := range hardJSON {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) { agrees(t, text) })
+	f.Fuzz(func(t *testing.T, text []byte) { requireSameAsTokens(t, text) })
 }

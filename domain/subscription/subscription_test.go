@@ -22,7 +22,7 @@ var (
 	keys  = subscription.Keys{Sealed: []byte("sealed-1"), Last4: "abc="}
 )
 
-func shown(change ...func(*subscription.Summary)) subscription.Summary {
+func summaryWith(change ...func(*subscription.Summary)) subscription.Summary {
 	s := subscription.Summary{ID: "sub_1", Terms: terms, SecretLast4: "abc="}
 	s.OrderKey, s.Filters = subscription.DefaultOrderKey, map[string]any{}
 	for _, c := range change {
@@ -39,10 +39,10 @@ func to[T any](v T) *T { return &v }
 
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
-	made := subscription.Created{Subscription: shown(), WorkspaceID: "w1", Keys: keys}
-	stopped := subscription.Disabled{Subscription: shown(disabled("5 days of failure")), Reason: "5 days of failure"}
-	again := subscription.Updated{Subscription: shown(), Keys: keys, Closes: true}
-	gone := subscription.Deleted{Subscription: shown()}
+	made := subscription.Created{Subscription: summaryWith(), WorkspaceID: "w1", Keys: keys}
+	stopped := subscription.Disabled{Subscription: summaryWith(disabled("5 days of failure")), Reason: "5 days of failure"}
+	again := subscription.Updated{Subscription: summaryWith(), Keys: keys, Closes: true}
+	gone := subscription.Deleted{Subscription: summaryWith()}
 	for name, sc := range map[string]scenario{
 		"a subscription is made, with the usual order": {
 			When: subscription.Create{ID: "sub_1", WorkspaceID: "w1", Terms: terms, Keys: keys},
@@ -60,7 +60,7 @@ func TestSubscriptions(t *testing.T) {
 			Given: []domain.Event{made},
 			When:  subscription.Change{Patch: subscription.Patch{Description: to("for the shop")}},
 			Then: []domain.Event{subscription.Updated{
-				Subscription: shown(func(s *subscription.Summary) { s.Description = "for the shop" }), Keys: keys,
+				Subscription: summaryWith(func(s *subscription.Summary) { s.Description = "for the shop" }), Keys: keys,
 			}},
 		},
 		"a patch that changes nothing records nothing": {
@@ -75,7 +75,7 @@ func TestSubscriptions(t *testing.T) {
 		"to say that it is not disabled closes the breaker, even when it was not": {
 			Given: []domain.Event{made},
 			When:  subscription.Change{Patch: subscription.Patch{Disabled: to(false)}},
-			Then:  []domain.Event{subscription.Updated{Subscription: shown(), Keys: keys, Closes: true}},
+			Then:  []domain.Event{subscription.Updated{Subscription: summaryWith(), Keys: keys, Closes: true}},
 		},
 		"the platform disables it with a reason": {
 			Given: []domain.Event{made},
@@ -98,13 +98,13 @@ func TestSubscriptions(t *testing.T) {
 		"it goes on without the reason": {
 			Given: []domain.Event{made, stopped},
 			When:  subscription.Change{Patch: subscription.Patch{Disabled: to(false)}},
-			Then:  []domain.Event{subscription.Updated{Subscription: shown(), Keys: keys, Closes: true}},
+			Then:  []domain.Event{subscription.Updated{Subscription: summaryWith(), Keys: keys, Closes: true}},
 		},
 		"a rotation keeps the secret before it for a while": {
 			Given: []domain.Event{made},
 			When:  subscription.Rotate{Sealed: []byte("sealed-2"), Last4: "xyz=", Until: noon},
 			Then: []domain.Event{subscription.Updated{
-				Subscription: shown(func(s *subscription.Summary) { s.SecretLast4 = "xyz=" }),
+				Subscription: summaryWith(func(s *subscription.Summary) { s.SecretLast4 = "xyz=" }),
 				Keys:         subscription.Keys{Sealed: []byte("sealed-2"), Last4: "xyz=", Previous: []byte("sealed-1"), PreviousUntil: noon},
 			}},
 		},
@@ -132,7 +132,7 @@ func TestSubscriptions(t *testing.T) {
 
 func TestPayloadsHaveNoSecretNotEvenSealed(t *testing.T) {
 	t.Parallel()
-	one := shown()
+	one := summaryWith()
 	one.URL += "?token=of-the-receiver#here"
 	for _, ev := range []domain.PayloadEvent{
 		subscription.Created{Subscription: one, Keys: keys}, subscription.Updated{Subscription: one, Keys: keys}, subscription.Deleted{Subscription: one},

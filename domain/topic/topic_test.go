@@ -22,8 +22,8 @@ func create(ids ...string) topic.Create { return topic.Create{Name: "sales", Use
 
 func join(ids ...string) topic.Join { return topic.Join{Name: "sales", UserIDs: ids, Create: true} }
 
-// crowd is so many users.
-func crowd(n int) (ids []string) {
+// manyUsers is so many users.
+func manyUsers(n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprintf("u%05d", i))
 	}
@@ -33,7 +33,7 @@ func crowd(n int) (ids []string) {
 func TestTopic(t *testing.T) {
 	made := []domain.Event{topic.Created{Topic: "sales", UserIDs: []string{"bob", "ann"}}}
 	empty := topic.Created{Topic: "sales", UserIDs: []string{}}
-	full := []domain.Event{topic.Created{Topic: "sales", UserIDs: crowd(topic.Most)}}
+	full := []domain.Event{topic.Created{Topic: "sales", UserIDs: manyUsers(topic.Most)}}
 	named := func(name string) topic.Create { return topic.Create{Name: name} }
 	for name, sc := range map[string]scenario{
 		"a topic is made":                            {When: create(), Then: []domain.Event{empty}},
@@ -58,8 +58,8 @@ func TestTopic(t *testing.T) {
 		"a user has an id":                           {When: join("eve", ""), Refuse: domain.CodeValidation},
 		"the id of a user is one line":               {When: create("a\x00b"), Refuse: domain.CodeValidation},
 		"the id of a user is not too long":           {When: join(strings.Repeat("u", topic.MaxUser+1)), Refuse: domain.CodeValidation},
-		"many do not join at once":                   {When: join(crowd(topic.MostAtOnce + 1)...), Refuse: domain.CodeValidation},
-		"many are no first members":                  {When: create(crowd(topic.MostAtOnce + 1)...), Refuse: domain.CodeValidation},
+		"many do not join at once":                   {When: join(manyUsers(topic.MostAtOnce + 1)...), Refuse: domain.CodeValidation},
+		"many are no first members":                  {When: create(manyUsers(topic.MostAtOnce + 1)...), Refuse: domain.CodeValidation},
 		"a full topic takes nobody":                  {Given: full, When: join("eve"), Refuse: domain.CodeQuota},
 		"a full topic has room for those who joined": {Given: full, When: join("u00001")},
 	} {
@@ -76,7 +76,7 @@ func TestAListWithManyFaultsNamesFew(t *testing.T) {
 }
 
 func TestMembersAreFoldedInWhateverOrder(t *testing.T) {
-	ids := crowd(300)
+	ids := manyUsers(300)
 	s := topic.Decider.Fold(topic.State{}, topic.Created{Topic: "sales", UserIDs: []string{ids[7], ids[3]}})
 	before := s
 	for _, id := range slices.Backward(ids) {

@@ -21,8 +21,8 @@ type (
 
 const id = "0123456789abcdef01234567"
 
-// ada is a local account; the functions change it for one case.
-func ada(changes ...func(*user.State)) user.State {
+// localAccount is a local account; the functions change it for one case.
+func localAccount(changes ...func(*user.State)) user.State {
 	s := user.State{
 		User: user.User{
 			ID: id, Email: "ada@example.org", FirstName: "Ada", LastName: "Byron", Status: user.Validated, Meta: meta{},
@@ -91,7 +91,7 @@ func TestMakingAnAccount(t *testing.T) {
 	}}
 	check(t, map[string]scenario{
 		"an address is kept in lower case": {
-			When: signUp, Then: events{user.SignedUp{User: ada(pending).User, IP: "::1", Credentials: user.Credentials{Password: "hash-1"}}},
+			When: signUp, Then: events{user.SignedUp{User: localAccount(pending).User, IP: "::1", Credentials: user.Credentials{Password: "hash-1"}}},
 		},
 		"who signs up has a name": {
 			When: nameless, Refuse: domain.CodeValidation,
@@ -100,11 +100,11 @@ func TestMakingAnAccount(t *testing.T) {
 			When: user.SignUp{ID: id, FirstName: "A", LastName: "B", Status: user.Pending}, Refuse: domain.CodeValidation,
 		},
 		"the same sign-up again does nothing": {
-			Given: given(ada()), When: signUp,
+			Given: given(localAccount()), When: signUp,
 		},
 		"a local account is made": {
 			When: user.Create{ID: id, Email: "ada@example.org", FirstName: "Ada", LastName: "Byron", EmailProven: true, Status: user.Validated, Password: "hash-1", Provider: user.Local},
-			Then: given(ada()),
+			Then: given(localAccount()),
 		},
 		"a visitor has no address": {
 			When: user.Create{ID: id, Status: user.Validated, Provider: user.Anonymous}, Then: given(visitor),
@@ -113,7 +113,7 @@ func TestMakingAnAccount(t *testing.T) {
 			Given: given(visitor), When: user.Create{ID: id, Status: user.Validated, Provider: user.Anonymous},
 		},
 		"an id is used once": {
-			Given: append(given(ada()), user.Deleted{UserID: id}), When: user.Create{ID: id, Status: user.Validated, Provider: user.Anonymous},
+			Given: append(given(localAccount()), user.Deleted{UserID: id}), When: user.Create{ID: id, Status: user.Validated, Provider: user.Anonymous},
 		},
 		"an account comes from somewhere": {
 			When: user.Create{ID: id, Status: user.Validated}, Refuse: domain.CodeValidation,
@@ -125,7 +125,7 @@ func TestMakingAnAccount(t *testing.T) {
 			When: user.Create{ID: id, Status: "frozen", Provider: user.Anonymous}, Refuse: domain.CodeValidation,
 		},
 		"looking changes nothing": {
-			Given: given(ada()), When: user.Get{},
+			Given: given(localAccount()), When: user.Get{},
 		},
 		"looking at nobody is no fault": {
 			When: user.Get{},
@@ -142,88 +142,88 @@ func TestMakingAnAccount(t *testing.T) {
 func TestChangingAnAccount(t *testing.T) {
 	two := json.RawMessage("2")
 	withMeta := func(m meta) func(*user.State) { return func(s *user.State) { s.Meta = m } }
-	moved := ada(vouched, func(s *user.State) {
+	moved := localAccount(vouched, func(s *user.State) {
 		s.Email = "ada@new.org"
 		s.AuthData[user.Local] = user.Identity{ID: id, Email: "ada@new.org"}
 	})
 	check(t, map[string]scenario{
 		"a change names what it changes": {
-			Given: given(ada()), When: user.Change{LastName: new("Lovelace"), Language: new("en-GB")},
-			Then: becomes(ada(func(s *user.State) { s.LastName, s.Language = "Lovelace", "en-GB" })),
+			Given: given(localAccount()), When: user.Change{LastName: new("Lovelace"), Language: new("en-GB")},
+			Then: becomes(localAccount(func(s *user.State) { s.LastName, s.Language = "Lovelace", "en-GB" })),
 		},
 		"a change to the same values records nothing": {
-			Given: given(ada()), When: user.Change{FirstName: new("Ada"), Groups: new([]string(nil)), Meta: new(meta(nil)), Email: new("ADA@example.org")},
+			Given: given(localAccount()), When: user.Change{FirstName: new("Ada"), Groups: new([]string(nil)), Meta: new(meta(nil)), Email: new("ADA@example.org")},
 		},
 		"nobody cannot be changed": {
 			When: user.Change{FirstName: new("Eve")}, Refuse: domain.CodeNotFound,
 		},
 		"who was deleted cannot be changed": {
-			Given: append(given(ada()), user.Deleted{UserID: id}), When: user.Change{FirstName: new("Eve")}, Refuse: domain.CodeNotFound,
+			Given: append(given(localAccount()), user.Deleted{UserID: id}), When: user.Change{FirstName: new("Eve")}, Refuse: domain.CodeNotFound,
 		},
 		"a new address is not proven": {
-			Given: given(ada()), When: user.Change{Email: new("Ada@New.org")}, Then: becomes(moved),
+			Given: given(localAccount()), When: user.Change{Email: new("Ada@New.org")}, Then: becomes(moved),
 		},
 		"a super admin vouches for the address of an account that validated itself": {
-			Given: signedUp(ada(unproven)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada(vouched)),
+			Given: signedUp(localAccount(unproven)), When: user.Change{Status: new(user.Validated)}, Then: becomes(localAccount(vouched)),
 		},
 		"a super admin ends the pending state": {
-			Given: signedUp(ada(pending)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada(vouched)),
+			Given: signedUp(localAccount(pending)), When: user.Change{Status: new(user.Validated)}, Then: becomes(localAccount(vouched)),
 		},
 		"what is proven needs nobody's word": {
-			Given: given(ada(inactive)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada()),
+			Given: given(localAccount(inactive)), When: user.Change{Status: new(user.Validated)}, Then: becomes(localAccount()),
 		},
 		"one's own changes prove nothing": {
-			Given: signedUp(ada(unproven)), When: user.Change{FirstName: new("Eve")}, Then: becomes(ada(unproven, func(s *user.State) { s.FirstName = "Eve" })),
+			Given: signedUp(localAccount(unproven)), When: user.Change{FirstName: new("Eve")}, Then: becomes(localAccount(unproven, func(s *user.State) { s.FirstName = "Eve" })),
 		},
 		"a local account keeps an address": {
-			Given: given(ada()), When: user.Change{Email: new("")}, Refuse: domain.CodeValidation,
+			Given: given(localAccount()), When: user.Change{Email: new("")}, Refuse: domain.CodeValidation,
 		},
 		"a super admin sets password, state and groups": {
-			Given: given(ada()), When: user.Change{Password: new("hash-2"), Status: new(user.Deactivated), Groups: new([]string{"a", "b", "a"})},
-			Then: becomes(ada(inactive, password("hash-2"), func(s *user.State) { s.Groups = []string{"a", "b"} })),
+			Given: given(localAccount()), When: user.Change{Password: new("hash-2"), Status: new(user.Deactivated), Groups: new([]string{"a", "b", "a"})},
+			Then: becomes(localAccount(inactive, password("hash-2"), func(s *user.State) { s.Groups = []string{"a", "b"} })),
 		},
 		"a super admin takes the second factor away": {
-			Given: given(ada(totp("sealed", 7), offered("next"))), When: user.Change{DropTOTP: true}, Then: becomes(ada()),
+			Given: given(localAccount(totp("sealed", 7), offered("next"))), When: user.Change{DropTOTP: true}, Then: becomes(localAccount()),
 		},
 		"meta data is merged and null removes": {
-			Given: given(ada(withMeta(meta{"a": two, "b": two}))),
+			Given: given(localAccount(withMeta(meta{"a": two, "b": two}))),
 			When:  user.MergeMeta{Values: meta{"a": json.RawMessage("null"), "c": json.RawMessage(" {\"x\": 1 } ")}},
-			Then:  becomes(ada(withMeta(meta{"b": two, "c": json.RawMessage(`{"x":1}`)}))),
+			Then:  becomes(localAccount(withMeta(meta{"b": two, "c": json.RawMessage(`{"x":1}`)}))),
 		},
 		"meta data that is there already records nothing": {
-			Given: given(ada(withMeta(meta{"a": two}))), When: user.MergeMeta{Values: meta{"a": json.RawMessage(" 2"), "z": nil}},
+			Given: given(localAccount(withMeta(meta{"a": two}))), When: user.MergeMeta{Values: meta{"a": json.RawMessage(" 2"), "z": nil}},
 		},
 		"meta data is JSON": {
-			Given: given(ada()), When: user.MergeMeta{Values: meta{"a": json.RawMessage("{")}}, Refuse: domain.CodeValidation,
+			Given: given(localAccount()), When: user.MergeMeta{Values: meta{"a": json.RawMessage("{")}}, Refuse: domain.CodeValidation,
 		},
 		"meta data has a limit": {
-			Given: given(ada()), When: user.MergeMeta{Values: meta{"a": json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}, Refuse: domain.CodeValidation,
+			Given: given(localAccount()), When: user.MergeMeta{Values: meta{"a": json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}, Refuse: domain.CodeValidation,
 		},
 		"an account is deleted": {
-			Given: given(ada()), When: user.Delete{}, Then: events{user.Deleted{UserID: id}},
+			Given: given(localAccount()), When: user.Delete{}, Then: events{user.Deleted{UserID: id}},
 		},
 		"an account is deleted once": {
-			Given: append(given(ada()), user.Deleted{UserID: id}), When: user.Delete{},
+			Given: append(given(localAccount()), user.Deleted{UserID: id}), When: user.Delete{},
 		},
 	})
 }
 
 func TestADeletedAccountLeavesNothing(t *testing.T) {
-	s := user.Decider.Fold(user.State{}, append(given(ada()), user.Deleted{UserID: id})...)
+	s := user.Decider.Fold(user.State{}, append(given(localAccount()), user.Deleted{UserID: id})...)
 	require.Equal(t, user.State{User: user.User{ID: id}, Deleted: true}, s)
 	require.False(t, s.Exists())
 }
 
 func TestASuperAdminOwnsAListedAddress(t *testing.T) {
 	admins := []string{"ADA@example.org", "root@localhost"}
-	s := ada()
+	s := localAccount()
 	require.True(t, s.Super(true, admins))
 	require.False(t, s.Super(false, admins), "an address that nobody has shown to own")
 	require.False(t, s.Super(true, []string{"eve@example.org"}))
-	require.False(t, ada(inactive).Super(true, admins))
-	require.False(t, ada(pending).Super(true, admins))
+	require.False(t, localAccount(inactive).Super(true, admins))
+	require.False(t, localAccount(pending).Super(true, admins))
 	require.False(t, user.User{Status: user.Validated}.Super(true, []string{""}))
-	require.False(t, ada(func(s *user.State) { s.Email = "ſoot@localhost" }).Super(true, []string{"soot@localhost"}), "another letter is another address")
+	require.False(t, localAccount(func(s *user.State) { s.Email = "ſoot@localhost" }).Super(true, []string{"soot@localhost"}), "another letter is another address")
 }
 
 func TestUsersBelongToThePlatform(t *testing.T) {
@@ -238,17 +238,17 @@ func TestWhichAddressesAreValid(t *testing.T) {
 		history events
 		valid   bool
 	}{
-		"typed at sign-up":                        {signedUp(ada(unproven)), false},
-		"waiting for a super admin":               {signedUp(ada(pending)), false},
-		"validated by a super admin, before":      {append(signedUp(ada(pending)), updated(ada(unproven))), true},
-		"and changed since":                       {append(signedUp(ada(pending)), updated(ada(unproven)), updated(ada(unproven, password("hash-2")))), true},
-		"and moved since":                         {append(signedUp(ada(pending)), updated(ada(unproven)), updated(ada(unproven, func(s *user.State) { s.Email = "x@y.z" }))), false},
-		"validated itself, before, and changed":   {append(signedUp(ada(unproven)), updated(ada(unproven, password("hash-2")))), false},
-		"made by a super admin, before":           {given(ada(unproven)), true},
-		"made at the first start, or by an IdP":   {given(ada()), true},
-		"proven by a mail link":                   {append(signedUp(ada(pending)), updated(ada())), true},
-		"vouched for":                             {append(signedUp(ada(unproven)), updated(ada(vouched))), true},
-		"proven by choosing a password by a mail": {append(signedUp(ada(unproven)), user.PasswordReset{User: ada().User, Credentials: ada().Credentials}), true},
+		"typed at sign-up":                        {signedUp(localAccount(unproven)), false},
+		"waiting for a super admin":               {signedUp(localAccount(pending)), false},
+		"validated by a super admin, before":      {append(signedUp(localAccount(pending)), updated(localAccount(unproven))), true},
+		"and changed since":                       {append(signedUp(localAccount(pending)), updated(localAccount(unproven)), updated(localAccount(unproven, password("hash-2")))), true},
+		"and moved since":                         {append(signedUp(localAccount(pending)), updated(localAccount(unproven)), updated(localAccount(unproven, func(s *user.State) { s.Email = "x@y.z" }))), false},
+		"validated itself, before, and changed":   {append(signedUp(localAccount(unproven)), updated(localAccount(unproven, password("hash-2")))), false},
+		"made by a super admin, before":           {given(localAccount(unproven)), true},
+		"made at the first start, or by an IdP":   {given(localAccount()), true},
+		"proven by a mail link":                   {append(signedUp(localAccount(pending)), updated(localAccount())), true},
+		"vouched for":                             {append(signedUp(localAccount(unproven)), updated(localAccount(vouched))), true},
+		"proven by choosing a password by a mail": {append(signedUp(localAccount(unproven)), user.PasswordReset{User: localAccount().User, Credentials: localAccount().Credentials}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tt.valid, user.Decider.Fold(user.State{}, tt.history...).Credentials.IsEmailValid())

@@ -46,7 +46,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestEveryFaultOfAnAccountIsNamed(t *testing.T) {
-	_, err := user.Decider.Decide(ada(), user.Change{
+	_, err := user.Decider.Decide(localAccount(), user.Change{
 		FirstName: new("a\nb"), LastName: new(strings.Repeat("é", 101)), Photo: new("javascript:alert(1)"), Language: new("e"),
 		Email: new("nobody"), Status: new(user.Status("gone")), Groups: new([]string{""}), Meta: new(meta{"": json.RawMessage("1")}),
 	})
@@ -92,7 +92,7 @@ func TestWhatAnAccountMayHold(t *testing.T) {
 		"meta data over its limit":             {user.Change{Meta: new(meta{"k": json.RawMessage(`"` + strings.Repeat("x", 64<<10-2) + `"`)})}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := user.Decider.Decide(ada(), tt.change)
+			_, err := user.Decider.Decide(localAccount(), tt.change)
 			want := domain.CodeValidation
 			if tt.fine {
 				want = domain.CodeNone

@@ -11,7 +11,7 @@ import (
 	"svc/domain/value"
 )
 
-func weigh(scale *value.MemoryMeter, all ...any) int {
+func measure(scale *value.MemoryMeter, all ...any) int {
 	for _, v := range all {
 		scale.Add(v)
 	}
@@ -36,7 +36,7 @@ func TestWeightIsWhatValuesTake(t *testing.T) { //nolint:paralleltest // see abo
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		took := float64(after.HeapAlloc) - float64(before.HeapAlloc)
-		weight := float64(weigh(&value.MemoryMeter{Limit: math.MaxInt}, v))
+		weight := float64(measure(&value.MemoryMeter{Limit: math.MaxInt}, v))
 		require.Greater(t, weight, took/2, name)
 		require.Less(t, weight, took*2, name)
 		runtime.KeepAlive(text)
@@ -52,13 +52,13 @@ func TestWhatIsSharedWeighsOnce(t *testing.T) {
 		o.Set(strings.Repeat("k", i+1), float64(i))
 	}
 	for _, v := range []any{long, value.Bytes(long), list, o} {
-		once := weigh(value.NewSharedMeter(math.MaxInt), v)
+		once := measure(value.NewSharedMeter(math.MaxInt), v)
 		require.Greater(t, once, 5_000)
-		require.Less(t, weigh(value.NewSharedMeter(math.MaxInt), v, v, []any{v, value.NewObject("a", v)}), once+500)
-		require.Greater(t, weigh(&value.MemoryMeter{Limit: math.MaxInt}, v, v), 2*once-500)
+		require.Less(t, measure(value.NewSharedMeter(math.MaxInt), v, v, []any{v, value.NewObject("a", v)}), once+500)
+		require.Greater(t, measure(&value.MemoryMeter{Limit: math.MaxInt}, v, v), 2*once-500)
 	}
-	require.Greater(t, weigh(value.NewSharedMeter(math.MaxInt), long, strings.Clone(long)), 20_000, "what is only equal is there twice")
-	require.Greater(t, weigh(value.NewSharedMeter(math.MaxInt), list, list[:900]), 30_000)
+	require.Greater(t, measure(value.NewSharedMeter(math.MaxInt), long, strings.Clone(long)), 20_000, "what is only equal is there twice")
+	require.Greater(t, measure(value.NewSharedMeter(math.MaxInt), list, list[:900]), 30_000)
 }
 
 func TestNoMoreIsWeighedThanTheLimit(t *testing.T) {
@@ -68,7 +68,7 @@ func TestNoMoreIsWeighedThanTheLimit(t *testing.T) {
 		bomb = []any{bomb, value.NewObject("a", bomb)}
 	}
 	for _, scale := range []*value.MemoryMeter{{Limit: 10_000}, value.NewSharedMeter(10_000)} {
-		require.Greater(t, weigh(scale, bomb), 10_000)
+		require.Greater(t, measure(scale, bomb), 10_000)
 		require.Less(t, scale.Values, 1_000)
 	}
 }

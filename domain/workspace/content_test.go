@@ -214,7 +214,7 @@ func locked(reason string, epoch uint64, op *workspace.Operation) workspace.Lock
 	return ev
 }
 
-func take(reason string, at time.Time, op *workspace.Operation) workspace.AcquireLock {
+func acquireLockFor(reason string, at time.Time, op *workspace.Operation) workspace.AcquireLock {
 	return workspace.AcquireLock{Reason: reason, By: "ada", Now: at, Timeout: 30 * time.Minute, Operation: op}
 }
 
@@ -230,19 +230,19 @@ func TestTheWriteLock(t *testing.T) {
 	lateUntil := later.Add(30 * time.Minute)
 	lateLock.LockedAt, lateLock.ExpiresAt = later, &lateUntil
 	for name, sc := range map[string]scenario{
-		"it is taken":                               {Given: owned(), When: take("manual", noon, nil), Then: []domain.Event{locked("manual", 1, nil)}},
-		"a hand renews the lock of a hand":          {Given: byHand, When: take("manual", noon, nil), Then: []domain.Event{second}},
-		"no hand takes the lock of an operation":    {Given: pushing, When: take("manual", noon, nil), Refuse: domain.CodeLocked},
-		"no operation takes the lock of a hand":     {Given: byHand, When: take(workspace.PushInProgress, noon, push), Refuse: domain.CodeLocked},
-		"it expires":                                {Given: byHand, When: take("manual", later, nil), Then: []domain.Event{expired, lateLock}},
-		"a conflict never expires":                  {Given: conflict, When: take("manual", noon.AddDate(1, 0, 0), nil), Refuse: domain.CodeLocked},
+		"it is taken":                               {Given: owned(), When: acquireLockFor("manual", noon, nil), Then: []domain.Event{locked("manual", 1, nil)}},
+		"a hand renews the lock of a hand":          {Given: byHand, When: acquireLockFor("manual", noon, nil), Then: []domain.Event{second}},
+		"no hand takes the lock of an operation":    {Given: pushing, When: acquireLockFor("manual", noon, nil), Refuse: domain.CodeLocked},
+		"no operation takes the lock of a hand":     {Given: byHand, When: acquireLockFor(workspace.PushInProgress, noon, push), Refuse: domain.CodeLocked},
+		"it expires":                                {Given: byHand, When: acquireLockFor("manual", later, nil), Then: []domain.Event{expired, lateLock}},
+		"a conflict never expires":                  {Given: conflict, When: acquireLockFor("manual", noon.AddDate(1, 0, 0), nil), Refuse: domain.CodeLocked},
 		"that it expired is recorded once":          {Given: byHand, When: workspace.Expire{Now: later}, Then: []domain.Event{expired}},
 		"it has not expired yet":                    {Given: byHand, When: workspace.Expire{Now: noon}},
 		"anybody's lock is cleared":                 {Given: conflict, When: workspace.Clear{}, Then: []domain.Event{workspace.Unlocked{Reason: workspace.MergeConflict, Epoch: 1, Cause: "cleared"}}},
 		"clearing what is free does nothing":        {Given: owned(), When: workspace.Clear{}},
 		"its holder gives it back":                  {Given: pushing, When: workspace.Release{Epoch: 1, Cause: "completed"}, Then: []domain.Event{workspace.Unlocked{Reason: workspace.PushInProgress, Epoch: 1, Cause: "completed"}}},
 		"nobody gives back what somebody else took": {Given: pushing, When: workspace.Release{Epoch: 2}, Refuse: domain.CodeConflict},
-		"a reason has a limit":                      {Given: owned(), When: take("a\nb", noon, nil), Refuse: domain.CodeValidation},
+		"a reason has a limit":                      {Given: owned(), When: acquireLockFor("a\nb", noon, nil), Refuse: domain.CodeValidation},
 	} {
 		t.Run(name, func(t *testing.T) { sc.Check(t, workspace.Decider) })
 	}
@@ -277,7 +277,7 @@ func TestDeleting(t *testing.T) {
 		t.Run(name, func(t *testing.T) { sc.Check(t, workspace.Decider) })
 	}
 	scenario{
-		Given: []domain.Event{born(domain.Platform, shop)}, When: workspace.Delete{Now: noon}, Refuse: domain.CodeConflict,
+		Given: []domain.Event{createdEvent(domain.Platform, shop)}, When: workspace.Delete{Now: noon}, Refuse: domain.CodeConflict,
 	}.Check(t, workspace.Decider)
 }
 
@@ -308,7 +308,7 @@ func TestSecretsAreToldByName(t *testing.T) {
 
 func TestAnImportTakesTheLockAndGivesItBack(t *testing.T) {
 	op := &workspace.Operation{ID: "op_1", Kind: "import"}
-	lock := take(workspace.ImportInProgress, noon, op)
+	lock := acquireLockFor(workspace.ImportInProgress, noon, op)
 	told := workspace.Import{OperationID: "op_1", FilesCount: 1}
 	to := workspace.Switch{Entries: []workspace.Entry{entry("automations/a", "1")}}
 	scenario{

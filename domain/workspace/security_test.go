@@ -12,7 +12,7 @@ import (
 
 // owned is a workspace of ada.
 func owned() []domain.Event {
-	ev := born(id, shop)
+	ev := createdEvent(id, shop)
 	ev.Shares = []access.Share{access.OwnedBy("ada")}
 	return []domain.Event{ev}
 }
@@ -25,8 +25,8 @@ func user(id, role string) access.Share {
 	return access.Share{Target: access.Target{ID: id}, Permissions: access.Permissions{Role: role}}
 }
 
-// clerk is a document with one role of its own.
-func clerk() access.Security {
+// securityWithRole is a document with one role of its own.
+func securityWithRole() access.Security {
 	return access.Security{Authorizations: access.Authorizations{
 		Roles: map[string]access.Role{"clerk": {}},
 		Rules: []access.Rule{{Action: access.Word("read"), Subject: access.Word("pages"), Role: access.Word("clerk")}},
@@ -75,34 +75,34 @@ func TestSharing(t *testing.T) {
 func TestThePlatformMayHaveNoOwner(t *testing.T) {
 	entry := user("ada", "owner")
 	scenario{
-		Given: []domain.Event{born(domain.Platform, shop), workspace.Shared{SubjectID: domain.Platform, Target: entry.Target, Permissions: entry.Permissions}},
+		Given: []domain.Event{createdEvent(domain.Platform, shop), workspace.Shared{SubjectID: domain.Platform, Target: entry.Target, Permissions: entry.Permissions}},
 		When:  workspace.Unshare{Target: "ada"},
 		Then:  []domain.Event{workspace.Unshared{SubjectID: domain.Platform, Target: entry.Target}},
 	}.Check(t, workspace.Decider)
 }
 
 func TestSecurity(t *testing.T) {
-	wrong := clerk()
+	wrong := securityWithRole()
 	wrong.Authorizations.Rules[0].Action = access.Word("fly")
 	for name, sc := range map[string]scenario{
 		"the document is replaced": {
-			Given: owned(), When: workspace.Secure{Security: clerk()}, Then: []domain.Event{workspace.Secured{Security: clerk()}},
+			Given: owned(), When: workspace.Secure{Security: securityWithRole()}, Then: []domain.Event{workspace.Secured{Security: securityWithRole()}},
 		},
 		"the same document is no event": {
-			Given: append(owned(), workspace.Secured{Security: clerk()}), When: workspace.Secure{Security: clerk()},
+			Given: append(owned(), workspace.Secured{Security: securityWithRole()}), When: workspace.Secure{Security: securityWithRole()},
 		},
 		"the client id is the service's": {
 			Given: owned(), When: workspace.Secure{Security: func() access.Security {
-				s := clerk()
+				s := securityWithRole()
 				s.Authentication.ClientID = "mine"
 				return s
-			}()}, Then: []domain.Event{workspace.Secured{Security: clerk()}},
+			}()}, Then: []domain.Event{workspace.Secured{Security: securityWithRole()}},
 		},
 		"an unknown action is refused": {
 			Given: owned(), When: workspace.Secure{Security: wrong}, Refuse: domain.CodeValidation,
 		},
 		"what is not there cannot be secured": {
-			When: workspace.Secure{Security: clerk()}, Refuse: domain.CodeNotFound,
+			When: workspace.Secure{Security: securityWithRole()}, Refuse: domain.CodeNotFound,
 		},
 	} {
 		t.Run(name, func(t *testing.T) { sc.Check(t, workspace.Decider) })
@@ -110,7 +110,7 @@ func TestSecurity(t *testing.T) {
 }
 
 func TestARoleThatSomebodyHasStays(t *testing.T) {
-	given := append(owned(), workspace.Secured{Security: clerk()}, shared(user("bob", "clerk")))
+	given := append(owned(), workspace.Secured{Security: securityWithRole()}, shared(user("bob", "clerk")))
 	_, err := workspace.Decider.Decide(workspace.Decider.Fold(workspace.State{}, given...), workspace.Secure{Security: access.Security{}})
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)

@@ -24,12 +24,12 @@ const id = "aB3dE6g"
 
 var (
 	shop    = workspace.Settings{Name: "Shop", Description: document.InEveryLanguage("sells"), Labels: []string{"core"}}
-	created = born(id, shop)
+	created = createdEvent(id, shop)
 	made    = []domain.Event{created}
 )
 
-// born is the fact that a workspace without an owner was created.
-func born(id string, s workspace.Settings) workspace.Created {
+// createdEvent is the fact that a workspace without an owner was created.
+func createdEvent(id string, s workspace.Settings) workspace.Created {
 	ev := workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: s}, Security: access.Default(id)}
 	ev.Security.Authentication.ClientID = workspace.ClientID(id)
 	return ev
@@ -62,7 +62,7 @@ func TestWorkspace(t *testing.T) {
 		},
 		"a name of sixty characters is long enough": {
 			When: create(workspace.Settings{Name: strings.Repeat("é", 60)}),
-			Then: []domain.Event{born(id, workspace.Settings{Name: strings.Repeat("é", 60)})},
+			Then: []domain.Event{createdEvent(id, workspace.Settings{Name: strings.Repeat("é", 60)})},
 		},
 		"a name of sixty-one characters is too long": {
 			When: create(workspace.Settings{Name: strings.Repeat("a", 61)}), Refuse: domain.CodeValidation,
@@ -121,7 +121,7 @@ func TestWorkspace(t *testing.T) {
 func TestThePlatformWorkspaceMayBeAskedForAgain(t *testing.T) {
 	again := workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform"}}
 	scenario{
-		Given: []domain.Event{born(again.ID, again.Settings)},
+		Given: []domain.Event{createdEvent(again.ID, again.Settings)},
 		When:  again,
 	}.Check(t, workspace.Decider)
 }

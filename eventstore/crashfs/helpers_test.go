@@ -143,7 +143,7 @@ func parts() map[string]func(dir string) error {
 		"appenders":    appenders,
 		"bulk":         bulk,
 		"hold":         holdOpen,
-		"mess":         mess,
+		"mess":         makeRandomChanges,
 		"mmap":         mapShared,
 		"nats-publish": natsPublish,
 		"nats-count":   natsCount,

@@ -148,8 +148,8 @@ func TestCloseWorksUnderAProcessThatHoldsFilesOpen(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// mess makes a few thousand random changes, the same each time.
-func mess(dir string) error {
+// makeRandomChanges makes a few thousand random changes, the same each time.
+func makeRandomChanges(dir string) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	name := func() string {
 		return fmt.Sprintf("%s/f%d", []string{".", "d1", "d1/d2"}[random.IntN(3)], random.IntN(6))

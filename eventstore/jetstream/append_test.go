@@ -26,7 +26,7 @@ func appendConcurrently(t *testing.T, s *Store, writers, each int, facts func(wr
 	for writer := range writers {
 		all.Go(func() {
 			for range each {
-				c := eventstore.Commit{Stream: someWorkspace, Meta: domain.Meta{UserID: strconv.Itoa(writer)}, Facts: happenings(facts(writer))}
+				c := eventstore.Commit{Stream: someWorkspace, Meta: domain.Meta{UserID: strconv.Itoa(writer)}, Facts: activityFacts(facts(writer))}
 				r, err := s.Log.Append(t.Context(), c)
 				if err != nil {
 					t.Error(err)
@@ -65,7 +65,7 @@ func TestTheMessagesOfAGroupAreConsecutive(t *testing.T) {
 // An incomplete group is void as soon as something follows it.
 func TestHalfAGroupIsVoid(t *testing.T) {
 	s := openHere(t, Options{})
-	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
+	c := eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(5)}
 	msgs, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{c})
 	require.NoError(t, err)
 	require.True(t, s.Log.usesGroups(domain.Activity))
@@ -74,14 +74,14 @@ func TestHalfAGroupIsVoid(t *testing.T) {
 	for _, m := range msgs[:3] {
 		require.Equal(t, []string{"3"}, m.Header[headerBatchSize])
 	}
-	more, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
+	more, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{{Stream: someWorkspace, Facts: activityFacts(5)}})
 	require.NoError(t, err)
 	for i, m := range more {
 		m.Header[headerGroup], m.Header[headerGroupSeq], m.Header[headerBatchSize] = []string{"broken"}, []string{string(rune('1' + i))}, []string{"5"}
 	}
 	_, _, err = s.Log.publishGroup(t.Context(), more[:3]) // of five
 	require.NoError(t, err)
-	r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+	r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(2)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{7<<packBits - 1, 7 << packBits}, r.Seqs)
 	events := readFrom(t, s, domain.Activity, 1, r.Seqs[1])
@@ -94,10 +94,10 @@ func TestHalfAGroupIsVoid(t *testing.T) {
 
 func TestARepeatedGroupIsStoredOnce(t *testing.T) {
 	s := openHere(t, Options{})
-	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(40)}
+	c := eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(40)}
 	first, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
-	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(3)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(3)})
 	require.NoError(t, err)
 	again, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestHalfAGroupThatIsRepeatedIsVoid(t *testing.T) {
 	for name, sent := range map[string][]int{"its end is missing": {0, 1, 2}, "one in between is missing": {0, 1, 3, 4}} {
 		t.Run(name, func(t *testing.T) {
 			s := openHere(t, Options{})
-			c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
+			c := eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(5)}
 			msgs, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{c})
 			require.NoError(t, err)
 			var broken []*nats.Msg
@@ -122,11 +122,11 @@ func TestHalfAGroupThatIsRepeatedIsVoid(t *testing.T) {
 			}
 			_, _, err = s.Log.publishGroup(t.Context(), broken)
 			require.NoError(t, err)
-			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
+			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(1)})
 			require.NoError(t, err)
 			_, err = s.Log.Append(t.Context(), c)
 			require.ErrorIs(t, err, eventstore.ErrVoidIDs)
-			r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+			r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(2)})
 			require.NoError(t, err)
 
 			events := readFrom(t, s, domain.Activity, 1, r.Seqs[1])

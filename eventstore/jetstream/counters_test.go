@@ -54,8 +54,8 @@ func (c *counterFixture) adds(t *testing.T, key string, window time.Duration, n 
 	return total
 }
 
-// kept lists the hours of the counters that are kept, one for each.
-func (c *counterFixture) kept(t *testing.T) (hours []string) {
+// storedHours lists the hours of the counters that are kept, one for each.
+func (c *counterFixture) storedHours(t *testing.T) (hours []string) {
 	t.Helper()
 	info, err := c.conn.subjectsInfo(t.Context(), streamLimits, limitsRoot+">")
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	c.adds(t, "c", time.Hour, 1)
 	c.adds(t, "d", 24*time.Hour, 1)
 	c.adds(t, "e", maxDurableWindow, 1)
-	all := c.kept(t)
+	all := c.storedHours(t)
 	require.Len(t, all, 5)
 	steps := []struct {
 		at   time.Duration
@@ -120,11 +120,11 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	}
 	for _, step := range steps {
 		require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(step.at)))
-		require.Equal(t, step.want, c.kept(t), "after %s", step.at)
+		require.Equal(t, step.want, c.storedHours(t), "after %s", step.at)
 	}
 	c.adds(t, "late", time.Minute, 1)
 	require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(time.Hour)))
-	require.Empty(t, c.kept(t), "a clock that was set back begins anew")
+	require.Empty(t, c.storedHours(t), "a clock that was set back begins anew")
 }
 
 // What two nodes sweep, or sweep while they count, is swept.
@@ -151,7 +151,7 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 		})
 	}
 	working.Wait()
-	require.Len(t, c.kept(t), 1)
+	require.Len(t, c.storedHours(t), 1)
 	require.EqualValues(t, 150, c.adds(t, "new", time.Minute, 0))
 }
 

@@ -49,7 +49,7 @@ func facts(n int) []eventstore.Fact {
 	return out
 }
 
-func happenings(n int) []eventstore.Fact {
+func activityFacts(n int) []eventstore.Fact {
 	out := make([]eventstore.Fact, n)
 	for i := range out {
 		out[i] = eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: fmt.Sprintf("my.event%d", i), Body: []byte(`{}`)}}
@@ -92,7 +92,7 @@ func TestAReaderMayBeginInsideABatch(t *testing.T) {
 
 func TestABatchThatWasPurgedInPartStillCounts(t *testing.T) {
 	s := openHere(t, Options{})
-	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: happenings(4)}
+	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: activityFacts(4)}
 	msgs, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{c})
 	require.NoError(t, err)
 	messages, _, err := s.Log.sendGroup(t.Context(), msgs) // as versions without packs did
@@ -107,7 +107,7 @@ func TestABatchThatWasPurgedInPartStillCounts(t *testing.T) {
 	require.True(t, ok)
 	require.False(t, isVoid(ev.Data))
 	requireReal(t, readFrom(t, s, domain.Activity, 1, seqs[2]), 2)
-	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: c.Stream, Facts: happenings(1)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: c.Stream, Facts: activityFacts(1)})
 	require.NoError(t, err)
 	requireReal(t, readFrom(t, s, domain.Activity, 1, seqs[3]+1), 3)
 }
@@ -115,9 +115,9 @@ func TestABatchThatWasPurgedInPartStillCounts(t *testing.T) {
 func TestRepeatedActivityIsRecognisedAmongOthers(t *testing.T) {
 	s := openHere(t, Options{})
 	scope := domain.StreamID{Scope: "w1"}
-	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: scope, Facts: happenings(1)})
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: scope, Facts: activityFacts(1)})
 	require.NoError(t, err)
-	c := eventstore.Commit{Stream: scope, Facts: happenings(2)}
+	c := eventstore.Commit{Stream: scope, Facts: activityFacts(2)}
 	first, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
 	again, err := s.Log.Append(t.Context(), c)

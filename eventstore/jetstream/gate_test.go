@@ -17,18 +17,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is a gate over a directory of the test, and what it told.
-type trial struct {
+// gateFixture is a gate over a directory of the test, and what it told.
+type gateFixture struct {
 	*gate
 	dir      string
 	rounds   chan int   // how many each fsync served; the gate waits here
 	failures chan error // what the gate reported
 }
 
-func newTrial(t *testing.T, mark *watermark) *trial {
+func newGateFixture(t *testing.T, mark *watermark) *gateFixture {
 	t.Helper()
 	top := t.TempDir()
-	tr := &trial{dir: filepath.Join(top, "STATE", "msgs"), rounds: make(chan int), failures: make(chan error, 8)}
+	tr := &gateFixture{dir: filepath.Join(top, "STATE", "msgs"), rounds: make(chan int), failures: make(chan error, 8)}
 	require.NoError(t, os.MkdirAll(tr.dir, 0o700))
 	tr.write(t, 1, "first")
 	var err error
@@ -40,7 +40,7 @@ func newTrial(t *testing.T, mark *watermark) *trial {
 }
 
 // write adds bytes to a block file.
-func (tr *trial) write(t *testing.T, block int, text string) {
+func (tr *gateFixture) write(t *testing.T, block int, text string) {
 	t.Helper()
 	f, err := os.OpenFile(tr.block(block), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
@@ -48,16 +48,16 @@ func (tr *trial) write(t *testing.T, block int, text string) {
 	require.NoError(t, errors.Join(err, f.Close()))
 }
 
-func (tr *trial) block(n int) string { return filepath.Join(tr.dir, strconv.Itoa(n)+".blk") }
+func (tr *gateFixture) block(n int) string { return filepath.Join(tr.dir, strconv.Itoa(n)+".blk") }
 
 // unsyncable puts a block in place whose fsync fails: a device takes none.
-func (tr *trial) unsyncable(t *testing.T, block int) {
+func (tr *gateFixture) unsyncable(t *testing.T, block int) {
 	t.Helper()
 	require.NoError(t, os.Symlink(os.DevNull, tr.block(block)))
 }
 
 // ask waits for seq in a goroutine of its own.
-func (tr *trial) ask(ctx context.Context, seq uint64) <-chan error {
+func (tr *gateFixture) ask(ctx context.Context, seq uint64) <-chan error {
 	answer := make(chan error, 1)
 	tr.announce()
 	go func() { answer <- tr.wait(ctx, seq) }()
@@ -65,7 +65,7 @@ func (tr *trial) ask(ctx context.Context, seq uint64) <-chan error {
 }
 
 // joined waits until n have joined the round that comes next.
-func (tr *trial) joined(t *testing.T, n int) {
+func (tr *gateFixture) joined(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		tr.mu.Lock()
@@ -76,7 +76,7 @@ func (tr *trial) joined(t *testing.T, n int) {
 
 func TestOneFsyncServesAllWhoWait(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	tr := newTrial(t, nil)
+	tr := newGateFixture(t, nil)
 	first := tr.ask(t.Context(), 1)
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 
@@ -140,7 +140,7 @@ func TestManyWritersShareFsyncs(t *testing.T) {
 			}
 		})
 	}
-	(&trial{gate: g}).joined(t, writers)
+	(&gateFixture{gate: g}).joined(t, writers)
 	close(waiting)
 	going.Wait()
 	g.close()
@@ -153,7 +153,7 @@ func TestAFailedFsyncShutsTheGate(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	mark, err := openWatermark(filepath.Join(t.TempDir(), "mark"))
 	require.NoError(t, err)
-	tr := newTrial(t, mark)
+	tr := newGateFixture(t, mark)
 	first := tr.ask(t.Context(), 1)
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 
@@ -187,7 +187,7 @@ func TestAFailedFsyncShutsTheGate(t *testing.T) {
 // Who gathered while the gate was being shut is told too, without an fsync.
 func TestAGateIsShutOnceForAll(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	tr := newTrial(t, nil)
+	tr := newGateFixture(t, nil)
 	first := tr.ask(t.Context(), 1)
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 	answers := []<-chan error{tr.ask(t.Context(), 2), tr.ask(t.Context(), 3)}
@@ -218,7 +218,7 @@ func TestTheWatermarkFollowsTheGate(t *testing.T) {
 	mark, err := openWatermark(path)
 	require.NoError(t, err)
 	require.Zero(t, mark.read(), "a new file says nothing")
-	tr := newTrial(t, mark)
+	tr := newGateFixture(t, mark)
 	answer := tr.ask(t.Context(), 41)
 	require.Equal(t, 1, <-tr.rounds)
 	require.NoError(t, <-answer)
@@ -238,7 +238,7 @@ func TestBlocksThatAppearBetweenRoundsAreSynced(t *testing.T) {
 	for bad := 2; bad <= 4; bad++ {
 		t.Run(strconv.Itoa(bad), func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			tr := newTrial(t, nil)
+			tr := newGateFixture(t, nil)
 			answer := tr.ask(t.Context(), 1)
 			require.Equal(t, 1, <-tr.rounds)
 			require.NoError(t, <-answer)
@@ -256,7 +256,7 @@ func TestBlocksThatAppearBetweenRoundsAreSynced(t *testing.T) {
 }
 
 func TestTheNewestBlockIsFound(t *testing.T) {
-	tr := newTrial(t, nil)
+	tr := newGateFixture(t, nil)
 	pass := func(seq uint64) {
 		t.Helper()
 		answer := tr.ask(t.Context(), seq)
@@ -288,7 +288,7 @@ func TestTheNewestBlockIsFound(t *testing.T) {
 
 func TestAClosedGateServesThoseWhoWaitAndNobodyElse(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	tr := newTrial(t, nil)
+	tr := newGateFixture(t, nil)
 	first := tr.ask(t.Context(), 1)
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 	second := tr.ask(t.Context(), 2)
@@ -310,7 +310,7 @@ func TestAClosedGateServesThoseWhoWaitAndNobodyElse(t *testing.T) {
 
 func TestWhoIsCancelledLeavesTheOthersInPeace(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	tr := newTrial(t, nil)
+	tr := newGateFixture(t, nil)
 	first := tr.ask(t.Context(), 1)
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 

@@ -29,7 +29,7 @@ import (
 func TestAClientReceivesWhatItsGrantAllows(t *testing.T) {
 	c := newListenerFixture(t, nil)
 	require.False(t, c.HasClients())
-	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1", "a b"}, Types: []string{"workspaces.bulkPush.*", "error"}}).shows())
+	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1", "a b"}, Types: []string{"workspaces.bulkPush.*", "error"}}).credentialsOption())
 	require.True(t, c.HasClients())
 	push, odd, failures := subscribe(t, nc, "svc.activity.w1.workspaces.bulkPush.>"), subscribe(t, nc, "svc.activity.a%20b.error"), subscribe(t, nc, "svc.activity.w1.error")
 	require.NoError(t, c.Publish(t.Context(), []*feed.Event{
@@ -53,7 +53,7 @@ func TestAClientReceivesNothingElse(t *testing.T) {
 	c := newListenerFixture(t, nil)
 	some := c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}, Types: []string{"workspaces.*.started", "a.b"}})
 	one := c.member(t, jetstream.Grant{User: "nu_2", Workspaces: []string{"w1"}})
-	other, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_3"}).shows())
+	other, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_3"}).credentialsOption())
 	everything := subscribe(t, other, "svc.activity.>")
 	for who, tries := range map[*testClient][]string{
 		&some: {"svc.activity.w1.>", "svc.activity.w1.workspaces.>", "svc.activity.w1.workspaces.a.b.started", "svc.activity.w1.a.*", "svc.activity.w1.*.b", "svc.activity.w2.a.b"},
@@ -63,7 +63,7 @@ func TestAClientReceivesNothingElse(t *testing.T) {
 		},
 	} {
 		for _, subject := range tries {
-			nc, complaints := c.connect(t, who.shows())
+			nc, complaints := c.connect(t, who.credentialsOption())
 			got := make(chan *nats.Msg, 100)
 			var err error
 			if name, queue, found := strings.Cut(subject, " "); found {
@@ -89,9 +89,9 @@ func TestAClientReceivesNothingElse(t *testing.T) {
 // workspace: nobody of another one hears it.
 func TestOddNamesReachNobodyElse(t *testing.T) {
 	c := newListenerFixture(t, nil)
-	w1, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}}).shows())
+	w1, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}}).credentialsOption())
 	own := subscribe(t, w1, "svc.activity.w1.>")
-	everybody, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).shows())
+	everybody, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).credentialsOption())
 	all := subscribe(t, everybody, "svc.activity.>")
 	odd := []string{
 		"*", ">", "", ".", "..", " ", "a b", "w1.", ".w1", "w1.x", "w1 ", "W1", "w1.*", "w1.>", "a.*.b", "a.>", "$SYS.x", "\r\nMSG svc.activity.w1.x 1 0\r\n\r\n",
@@ -117,15 +117,15 @@ func TestAClientCannotPublish(t *testing.T) {
 	t.Parallel()
 	c := newListenerFixture(t, nil)
 	all := jetstream.Grant{User: "nu_1"}
-	listening, _ := c.connect(t, c.member(t, all).shows())
+	listening, _ := c.connect(t, c.member(t, all).credentialsOption())
 	everything := subscribe(t, listening, "svc.activity.>")
 	for _, subject := range []string{"svc.activity.w1.error", "svc.state.w1.x", "$JS.API.INFO", "$SYS.REQ.SERVER.PING", "_INBOX.x", "x"} {
-		nc, complaints := c.connect(t, c.member(t, all).shows())
+		nc, complaints := c.connect(t, c.member(t, all).credentialsOption())
 		require.NoError(t, nc.Publish(subject, []byte("forged")))
 		require.NoError(t, nc.Flush())
 		require.ErrorIs(t, receive(t, complaints), nats.ErrPermissionViolation, subject)
 	}
-	nc, _ := c.connect(t, c.member(t, all).shows())
+	nc, _ := c.connect(t, c.member(t, all).credentialsOption())
 	_, err := nc.Request("$JS.API.INFO", nil, time.Second)
 	require.Error(t, err)
 	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "x", Header: nats.Header{"Nats-Trace-Dest": {"svc.activity.w1.error"}}}))
@@ -137,7 +137,7 @@ func TestAClientCannotPublish(t *testing.T) {
 
 func TestTheSubscriptionsOfAClientAreLimited(t *testing.T) {
 	c := newListenerFixture(t, nil)
-	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).shows())
+	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).credentialsOption())
 	for range 1000 {
 		_, err := nc.SubscribeSync("svc.activity.w1.a")
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestQueueGroupsAreOnesOwn(t *testing.T) {
 	who := c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}})
 	got := make(chan *nats.Msg, 100)
 	for range 2 {
-		nc, complaints := c.connect(t, who.shows())
+		nc, complaints := c.connect(t, who.credentialsOption())
 		for _, queue := range []string{"nu_1", "nu_1.workers"} {
 			_, err := nc.ChanQueueSubscribe("svc.activity.w1.>", queue, got)
 			require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestASlowClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	c := newListenerFixture(t, nil)
 	who := c.member(t, jetstream.Grant{User: "nu_1"})
-	fast, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).shows())
+	fast, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).credentialsOption())
 	everything := subscribe(t, fast, "svc.activity.>")
 	stuck := stall(t, c, who)
 	big := newEvent("w1", "big", 1)
@@ -191,7 +191,7 @@ func TestASlowClientIsDisconnected(t *testing.T) {
 
 func TestAnEventThatIsTooLargeIsSentWithoutItsPayload(t *testing.T) {
 	c := newListenerFixture(t, nil)
-	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).shows())
+	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).credentialsOption())
 	everything := subscribe(t, nc, "svc.activity.>")
 	big := newEvent("w1", "big", 1)
 	big.Payload = json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
@@ -219,11 +219,11 @@ func TestOthersAreRefused(t *testing.T) {
 		"nothing":                  nats.Name("x"),
 		"a name and a password":    nats.UserInfo("svc", "svc"),
 		"a token":                  nats.Token("svc"),
-		"somebody else's JWT":      thief.shows(),
-		"an unknown user":          issue(t, c.account, time.Time{}).shows(),
-		"another account":          moved.shows(),
-		"expired":                  late.shows(),
-		"altered":                  bent.shows(),
+		"somebody else's JWT":      thief.credentialsOption(),
+		"an unknown user":          issue(t, c.account, time.Time{}).credentialsOption(),
+		"another account":          moved.credentialsOption(),
+		"expired":                  late.credentialsOption(),
+		"altered":                  bent.credentialsOption(),
 		"no JWT at all":            nats.UserJWT(func() (string, error) { return "x", nil }, member.seed.Sign),
 		"the nonce of another day": nats.UserJWT(func() (string, error) { return member.jwt, nil }, func([]byte) ([]byte, error) { return reused, nil }),
 		"no signature":             nats.UserJWT(func() (string, error) { return member.jwt, nil }, func([]byte) ([]byte, error) { return nil, nil }),
@@ -242,27 +242,27 @@ func TestOthersAreRefused(t *testing.T) {
 	}
 	require.Contains(t, c.logged(), "a subscriber was not let in")
 	require.NotContains(t, c.logged(), member.jwt)
-	c.connect(t, member.shows())
+	c.connect(t, member.credentialsOption())
 }
 
 func TestARevokedClientIsDisconnectedAtOnce(t *testing.T) {
 	c := newListenerFixture(t, nil)
 	gone, stays := c.member(t, jetstream.Grant{User: "nu_1"}), c.member(t, jetstream.Grant{User: "nu_2"})
-	leaving, _ := c.connect(t, gone.shows())
-	staying, _ := c.connect(t, stays.shows())
+	leaving, _ := c.connect(t, gone.credentialsOption())
+	staying, _ := c.connect(t, stays.credentialsOption())
 	require.NoError(t, c.DisconnectRevoked())
 	require.NoError(t, leaving.Flush())
 	c.revoke(gone)
 	require.NoError(t, c.DisconnectRevoked())
 	require.Eventually(t, leaving.IsClosed, 10*time.Second, time.Millisecond)
 	require.NoError(t, staying.Flush())
-	_, err := nats.Connect(c.url(), gone.shows())
+	_, err := nats.Connect(c.url(), gone.credentialsOption())
 	require.ErrorIs(t, err, nats.ErrAuthorization)
 }
 
 func TestAGrantExpires(t *testing.T) {
 	c := newListenerFixture(t, nil)
-	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Until: time.Now().Add(300 * time.Millisecond)}).shows())
+	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Until: time.Now().Add(300 * time.Millisecond)}).credentialsOption())
 	require.Eventually(t, nc.IsClosed, 10*time.Second, time.Millisecond)
 	require.ErrorIs(t, receive(t, complaints), nats.ErrAuthExpired)
 }
@@ -288,7 +288,7 @@ func TestAClientWaitsUntilAuthorizationIsFresh(t *testing.T) {
 	address := "nats://" + late.Addr().String()
 	done := make(chan error, 1)
 	go func() {
-		nc, err := nats.Connect(address, member.shows(), nats.Timeout(20*time.Second))
+		nc, err := nats.Connect(address, member.credentialsOption(), nats.Timeout(20*time.Second))
 		if err == nil {
 			nc.Close()
 		}
@@ -302,7 +302,10 @@ func TestAClientWaitsUntilAuthorizationIsFresh(t *testing.T) {
 	require.ErrorIs(t, err, nats.ErrAuthorization)
 	require.Empty(t, asked, "who proves nothing waits for nothing")
 
-	go func() { _, err := nats.Connect(address, member.shows(), nats.Timeout(20*time.Second)); done <- err }()
+	go func() {
+		_, err := nats.Connect(address, member.credentialsOption(), nats.Timeout(20*time.Second))
+		done <- err
+	}()
 	<-asked
 	require.NoError(t, late.Close(t.Context()), "nobody who waits holds the end up")
 	require.Error(t, <-done)
@@ -411,8 +414,8 @@ func (c *listenerFixture) revoke(g testClient) {
 
 func (c *listenerFixture) url() string { return "nats://" + c.Addr().String() }
 
-// shows returns the credentials as an option.
-func (g testClient) shows() nats.Option {
+// credentialsOption returns the credentials as an option.
+func (g testClient) credentialsOption() nats.Option {
 	return nats.UserJWT(func() (string, error) { return g.jwt, nil }, g.seed.Sign)
 }
 

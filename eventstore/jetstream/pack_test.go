@@ -44,8 +44,8 @@ func TestAPackHoldsWhatWasAppended(t *testing.T) {
 	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	until := time.Now().UTC().Truncate(time.Second)
 	commits := []eventstore.Commit{
-		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: happenings(2)},
-		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: happenings(1)},
+		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: activityFacts(2)},
+		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u1", HTTP: &domain.HTTPCause{Method: "POST", Path: "/a"}}, Facts: activityFacts(1)},
 		{Stream: someWorkspace, Meta: domain.Meta{UserID: "u2", Actor: &domain.Actor{KeyID: "k"}}, Facts: []eventstore.Fact{{
 			ID: "x", Event: domain.Unknown{Name: "lines", Body: json.RawMessage("{\n\"a\": \"b\\nc\",\n\"{\\\"source\\\":\": 1}")},
 			Target: &domain.Target{UserTopic: "t"}, Options: domain.EventOptions{Persist: new(false)},
@@ -83,7 +83,7 @@ func TestAPackHoldsWhatWasAppended(t *testing.T) {
 func TestEventsOfAPackHaveTheirOwnSource(t *testing.T) {
 	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	commits := []eventstore.Commit{
-		{Meta: domain.Meta{UserID: "a"}, Facts: happenings(1)}, {Meta: domain.Meta{UserID: "b"}}, {Meta: domain.Meta{UserID: "b"}, Facts: happenings(1)},
+		{Meta: domain.Meta{UserID: "a"}, Facts: activityFacts(1)}, {Meta: domain.Meta{UserID: "b"}}, {Meta: domain.Meta{UserID: "b"}, Facts: activityFacts(1)},
 	}
 	packs, err := l.encodePacked(commits)
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestARepeatedAppendIsFoundInAPack(t *testing.T) {
 	var commits []eventstore.Commit
 	var receipts [20]eventstore.Receipt
 	for range receipts {
-		commits = append(commits, eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+		commits = append(commits, eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(2)})
 	}
 	appendAll := func() (found [20]eventstore.Receipt) {
 		var all sync.WaitGroup
@@ -169,7 +169,7 @@ func TestARepeatedAppendIsFoundInAPack(t *testing.T) {
 	require.Equal(t, receipts, appendAll())
 	requireReal(t, readFrom(t, s, domain.Activity, 1, s.Log.Known().Activity), 40)
 
-	other := eventstore.Commit{Stream: someWorkspace, Facts: append(slices.Clone(commits[3].Facts[:1]), happenings(1)...)}
+	other := eventstore.Commit{Stream: someWorkspace, Facts: append(slices.Clone(commits[3].Facts[:1]), activityFacts(1)...)}
 	_, err := s.Log.Append(t.Context(), other)
 	require.ErrorContains(t, err, "is used twice")
 }
@@ -178,8 +178,8 @@ func TestARepeatedAppendIsFoundInAPack(t *testing.T) {
 func TestALargeAppendIsSeveralPacks(t *testing.T) {
 	s := openHere(t, Options{})
 	big := eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "big", Body: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 400_000))}}
-	c := eventstore.Commit{Stream: someWorkspace, Facts: append(happenings(600), big, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event}, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event})}
-	other := eventstore.Commit{Stream: domain.StreamID{Scope: "w2"}, Facts: happenings(2)}
+	c := eventstore.Commit{Stream: someWorkspace, Facts: append(activityFacts(600), big, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event}, eventstore.Fact{ID: ulid.Make().String(), Event: big.Event})}
+	other := eventstore.Commit{Stream: domain.StreamID{Scope: "w2"}, Facts: activityFacts(2)}
 	r, err := s.Log.Append(t.Context(), c, other)
 	require.NoError(t, err)
 	require.Len(t, r.Seqs, 605)
@@ -210,7 +210,7 @@ func TestWhatIsErasedByTypeIsPackedAlone(t *testing.T) {
 func TestALogWithoutPacksGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := openHere(t, Options{Dir: dir})
-	old := eventstore.Commit{Stream: someWorkspace, Facts: happenings(4)}
+	old := eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(4)}
 	msgs, err := s.Log.encodeCommits(domain.Activity, []eventstore.Commit{old})
 	require.NoError(t, err)
 	_, _, err = s.Log.sendGroup(t.Context(), msgs)
@@ -228,7 +228,7 @@ func TestALogWithoutPacksGoesOn(t *testing.T) {
 		r, err := s.Log.Append(t.Context(), old)
 		require.NoError(t, err)
 		require.Equal(t, []uint64{1, 2, 3, 4}, r.Seqs)
-		r, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+		r, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(2)})
 		require.NoError(t, err)
 		events := readFrom(t, s, domain.Activity, 1, r.Seqs[1])
 		require.Equal(t, []uint64{1, 2, 3, 4, 4 + maxPack - 1, 4 + maxPack}, []uint64{events[0].Seq, events[1].Seq, events[2].Seq, events[3].Seq, events[4].Seq, events[5].Seq})

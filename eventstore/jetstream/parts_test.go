@@ -185,8 +185,8 @@ func TestARecordIsTakenOnce(t *testing.T) {
 	require.False(t, ok)
 }
 
-// happen appends activity events of a workspace and returns their sequences.
-func happen(t *testing.T, s *jetstream.Store, workspaceID string, types ...string) []uint64 {
+// appendActivity appends activity events of a workspace and returns their sequences.
+func appendActivity(t *testing.T, s *jetstream.Store, workspaceID string, types ...string) []uint64 {
 	t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}}
 	for _, name := range types {
@@ -197,8 +197,8 @@ func happen(t *testing.T, s *jetstream.Store, workspaceID string, types ...strin
 	return r.Seqs
 }
 
-// kept lists which of the sequences the log still has.
-func kept(t *testing.T, s *jetstream.Store, seqs ...uint64) (there []bool) {
+// areStored lists which of the sequences the log still has.
+func areStored(t *testing.T, s *jetstream.Store, seqs ...uint64) (there []bool) {
 	t.Helper()
 	for _, seq := range seqs {
 		_, ok, err := s.Log.Read(t.Context(), domain.Activity, seq)
@@ -219,18 +219,18 @@ func TestOnlyTheActivityThatIsMeantIsPurged(t *testing.T) {
 	require.NoError(t, err)
 	state, err := s.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
-	seqs := append(happen(t, s, "w1", "a", delivery, "a"), happen(t, s, "w10", "a", delivery)...)
-	seqs = append(seqs, happen(t, s, "w1", "a")...)
+	seqs := append(appendActivity(t, s, "w1", "a", delivery, "a"), appendActivity(t, s, "w10", "a", delivery)...)
+	seqs = append(seqs, appendActivity(t, s, "w1", "a")...)
 
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "w1", delivery, seqs[5]))
-	require.Equal(t, []bool{true, false, true, true, true, true}, kept(t, s, seqs...))
+	require.Equal(t, []bool{true, false, true, true, true, true}, areStored(t, s, seqs...))
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "w1", "", seqs[2]))
-	require.Equal(t, []bool{false, false, true, true, true, true}, kept(t, s, seqs...))
+	require.Equal(t, []bool{false, false, true, true, true, true}, areStored(t, s, seqs...))
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "w1", "", seqs[2]), "again")
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "", delivery, seqs[5]+1))
-	require.Equal(t, []bool{false, false, true, true, false, true}, kept(t, s, seqs...))
+	require.Equal(t, []bool{false, false, true, true, false, true}, areStored(t, s, seqs...))
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "", "", seqs[5]+1))
-	require.Equal(t, []bool{false, false, false, false, false, true}, kept(t, s, seqs...), "the last one says how far the log reached")
+	require.Equal(t, []bool{false, false, false, false, false, true}, areStored(t, s, seqs...), "the last one says how far the log reached")
 	after, err := s.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.Equal(t, state, after)
@@ -244,7 +244,7 @@ func TestWhatIsOlderThanATimeIsBeforeASequence(t *testing.T) {
 	require.EqualValues(t, 1, below, "of an empty log")
 	var seqs []uint64
 	for range 20 {
-		seqs = append(seqs, happen(t, s, "w1", "a")...)
+		seqs = append(seqs, appendActivity(t, s, "w1", "a")...)
 	}
 	require.NoError(t, s.Log.PurgeActivity(t.Context(), "w1", "", seqs[3]))
 	for i, seq := range seqs[3:] {

@@ -38,7 +38,7 @@ func (a answer) list(t *testing.T) (items []map[string]any) {
 
 func TestTheLifeOfAnAccessToken(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	require.JSONEq(t, `[]`, h.do("GET", "/v2/user/accessTokens", ada.bearer()).body)
 	got := h.newAccessToken(ada)
 	require.Equal(t, http.StatusCreated, got.status, got.body)
@@ -81,8 +81,8 @@ func TestTheLifeOfAnAccessToken(t *testing.T) {
 	require.Equal(t, id, deleted[0].ID)
 }
 
-// almost is another token, which differs in one character.
-func almost(token string) string {
+// tokenWithTypo is another token, which differs in one character.
+func tokenWithTypo(token string) string {
 	other := "A"
 	if i := len(token) - 9; token[i:i+1] == other {
 		other = "B"
@@ -92,10 +92,10 @@ func almost(token string) string {
 
 func TestAnAccessTokenIsRevokedByItsValue(t *testing.T) {
 	h := openIdentity(t)
-	ada, bob := h.newcomer("ada@example.org"), h.newcomer("bob@example.org")
+	ada, bob := h.newAccount("ada@example.org"), h.newAccount("bob@example.org")
 	token := h.accessToken(ada)
 	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+token, bob.bearer())
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+almost(token), ada.bearer())
+	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+tokenWithTypo(token), ada.bearer())
 	got := h.do("DELETE", "/v2/user/accessTokens/"+token, ada.bearer())
 	require.Regexp(t, `^{"id":"tok_[0-9a-f]{24}"}$`, got.body)
 	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
@@ -106,7 +106,7 @@ func TestAnAccessTokenIsRevokedByItsValue(t *testing.T) {
 
 func TestAccessTokensEndWithTheirTimeAndTheirAccount(t *testing.T) {
 	h := openIdentity(t)
-	ada, root := h.newcomer("ada@example.org"), h.root()
+	ada, root := h.newAccount("ada@example.org"), h.root()
 	token := h.accessToken(ada)
 	h.do("PATCH", "/v2/users/"+ada.id, root.bearer(), body(`{"status":"deactivated"}`))
 	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
@@ -121,7 +121,7 @@ func TestAccessTokensEndWithTheirTimeAndTheirAccount(t *testing.T) {
 
 func TestAccessTokensThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org").bearer()
+	ada := h.newAccount("ada@example.org").bearer()
 	soon := h.now().Add(time.Hour).Format(time.RFC3339)
 	for _, c := range []refusal{
 		{"no name", "POST /v2/user/accessTokens", []option{ada, body(`{"expiresAt":"` + soon + `"}`)}, 400, "missing_parameter", ``},
@@ -143,7 +143,7 @@ func TestAccessTokensThatAreRefused(t *testing.T) {
 
 func TestARepeatedRequestMakesOneAccessToken(t *testing.T) {
 	h := openIdentity(t)
-	ada, once := h.newcomer("ada@example.org"), with("Idempotency-Key", "k-1")
+	ada, once := h.newAccount("ada@example.org"), with("Idempotency-Key", "k-1")
 	first := h.newAccessToken(ada, once).fields(t)
 	h.hide(first["token"].(string))
 	again := h.newAccessToken(ada, once)
@@ -165,9 +165,9 @@ func TestAVisitorMakesAnAccessToken(t *testing.T) {
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	other := h.signedIn(h.login("ada@example.org", password, with("User-Agent", "a browser")))
-	bob := h.newcomer("bob@example.org")
+	bob := h.newAccount("bob@example.org")
 	listed := h.do("GET", "/v2/user/sessions", ada.bearer()).list(t)
 	require.Len(t, listed, 2)
 	byID := map[any]map[string]any{listed[0]["id"]: listed[0], listed[1]["id"]: listed[1]}
@@ -188,7 +188,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	for _, odd := range []string{"*", "%3E", "..%2F..", strings.Repeat("x", 4000), "at:tok_1"} {
 		h.refused(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+odd, ada.bearer())
 	}
-	own := h.do("DELETE", "/v2/user/sessions/"+ada.session, ada.shown())
+	own := h.do("DELETE", "/v2/user/sessions/"+ada.session, ada.cookieWithCSRF())
 	require.Negative(t, cookieOf(t, own).MaxAge)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", bob.bearer()).status)

@@ -24,8 +24,8 @@ type person struct{ id, email, session, token, csrf string }
 func (p person) bearer() option { return as(p.token) }
 func (p person) cookie() option { return with("Cookie", "access-token="+p.token) }
 
-// shown is cookie with the CSRF token of the session.
-func (p person) shown() option {
+// cookieWithCSRF is cookie with the CSRF token of the session.
+func (p person) cookieWithCSRF() option {
 	return func(r *http.Request) {
 		p.cookie()(r)
 		with("x-svc-csrf-token", p.csrf)(r)
@@ -56,8 +56,8 @@ func (h *identityService) enter(email string) person {
 	return p
 }
 
-// newcomer makes an account and signs in to it.
-func (h *identityService) newcomer(email string) person {
+// newAccount makes an account and signs in to it.
+func (h *identityService) newAccount(email string) person {
 	h.t.Helper()
 	made := h.do("POST", "/v2/signup", body(jsonOf(h.t, map[string]string{"email": email, "password": password, "firstName": "Ada", "lastName": "Byron"})))
 	require.Equal(h.t, http.StatusCreated, made.status, made.body)
@@ -161,7 +161,7 @@ func TestALoginLastsAsLongAsItAsksFor(t *testing.T) {
 
 func TestSigningInAndOut(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	me := h.do("GET", "/v2/me", ada.bearer()).fields(t)
 	require.Equal(t, "ada@example.org", me["email"])
 	require.Equal(t, map[string]any{"svc": map[string]any{"id": ada.id, "email": "ada@example.org"}}, me["authData"])
@@ -187,7 +187,7 @@ func TestSigningInAndOut(t *testing.T) {
 
 func TestLoginsThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	h.newcomer("ada@example.org")
+	h.newAccount("ada@example.org")
 	wrong := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
 	unknown := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"eve@example.org","password":"wrong"}`))
 	require.Equal(t, wrong.fields(t)["message"], unknown.fields(t)["message"])
@@ -218,7 +218,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 // A bad cookie is nobody on a route that is open to all.
 func TestAnOldCookieDoesNotKeepAnybodyOut(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	h.do("POST", "/v2/logout", ada.bearer())
 	require.Equal(t, ada.id, h.signedIn(h.login("ada@example.org", password, ada.cookie())).id)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.cookie())
@@ -226,7 +226,7 @@ func TestAnOldCookieDoesNotKeepAnybodyOut(t *testing.T) {
 
 func TestARepeatedLoginShowsNoToken(t *testing.T) {
 	h := openIdentity(t)
-	h.newcomer("ada@example.org")
+	h.newAccount("ada@example.org")
 	once := with("Idempotency-Key", "k-1")
 	visitor := h.visitor()
 	first := h.login("ada@example.org", password, once, visitor.bearer())
@@ -246,7 +246,7 @@ func TestARepeatedLoginShowsNoToken(t *testing.T) {
 
 func TestLoginsAreLimitedByAddress(t *testing.T) {
 	h := openIdentity(t)
-	h.newcomer("ada@example.org")
+	h.newAccount("ada@example.org")
 	h.limit()
 	for _, email := range []string{"ada@example.org", "ADA@example.org", " ada@example.org", "Ada@Example.org", "ada@example.org"} {
 		h.refused(401, "invalid_credentials", "", "POST /v2/login", body(jsonOf(t, map[string]string{"email": email, "password": "wrong"})))

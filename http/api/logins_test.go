@@ -61,7 +61,7 @@ func deviceOf(t *testing.T, got answer) string {
 func TestWrongPasswordsLockNobodyElseOut(t *testing.T) {
 	t.Parallel()
 	h := openIdentity(t)
-	h.newcomer("ada@example.org")
+	h.newAccount("ada@example.org")
 	h.limit()
 	h.trustProxy()
 	const attacker, home, office = "203.0.113.7", "198.51.100.1", "198.51.100.2"
@@ -131,7 +131,7 @@ func TestWrongPasswordsLockNobodyElseOut(t *testing.T) {
 func TestOneClientTriesSoManyAddresses(t *testing.T) {
 	t.Parallel()
 	h := openIdentity(t)
-	h.newcomer("ada@example.org")
+	h.newAccount("ada@example.org")
 	h.limit()
 	h.trustProxy()
 	const office = "198.51.100.2"
@@ -150,7 +150,7 @@ func TestOneClientTriesSoManyAddresses(t *testing.T) {
 func TestCodesAreCountedByAccount(t *testing.T) {
 	t.Parallel()
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	secret := h.secondFactor(ada)
 	h.limit()
 	h.trustProxy()

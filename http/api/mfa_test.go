@@ -44,7 +44,7 @@ func (h *identityService) secondFactor(p person) string {
 
 func TestTheSecondFactorIsSetUpShownAndRemoved(t *testing.T) {
 	h := openIdentity(t)
-	ada, old := h.newcomer("ada@example.org"), h.enter("ada@example.org")
+	ada, old := h.newAccount("ada@example.org"), h.enter("ada@example.org")
 	secret := h.secondFactor(ada)
 	require.Equal(t, "totp", h.do("GET", "/v2/me", ada.bearer()).fields(t)["mfa"])
 	updates := eventsOf[user.Updated](h, domain.State)
@@ -76,7 +76,7 @@ func TestTheSecondFactorIsSetUpShownAndRemoved(t *testing.T) {
 
 func TestSecondFactorsThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	ada, visitor := h.newcomer("ada@example.org").bearer(), h.visitor().bearer()
+	ada, visitor := h.newAccount("ada@example.org").bearer(), h.visitor().bearer()
 	for _, c := range []refusal{
 		{"nothing", "POST /v2/user/mfa", []option{ada, body(`{}`)}, 400, "missing_parameter", `{"parameter":"method","errors":[{"field":"method","message":"is required"}]}`},
 		{"another method", "POST /v2/user/mfa", []option{ada, body(`{"method":"sms","currentPassword":"x"}`)}, 422, "validation_failed", `{"errors":[{"field":"method","message":"must be totp or none"}]}`},
@@ -96,7 +96,7 @@ func TestSecondFactorsThatAreRefused(t *testing.T) {
 
 func TestARepeatedOfferShowsNoSecret(t *testing.T) {
 	h := openIdentity(t)
-	ada, once := h.newcomer("ada@example.org"), with("Idempotency-Key", "k-1")
+	ada, once := h.newAccount("ada@example.org"), with("Idempotency-Key", "k-1")
 	first := h.do("POST", "/v2/user/mfa", ada.bearer(), once, body(offerTOTP)).fields(t)
 	h.hide(first["secret"].(string))
 	again := h.do("POST", "/v2/user/mfa", ada.bearer(), once, body(offerTOTP))
@@ -108,7 +108,7 @@ func TestARepeatedOfferShowsNoSecret(t *testing.T) {
 func TestASessionThatOwesItsSecondFactor(t *testing.T) {
 	h := openIdentity(t)
 	h.set(func(s *accounts.Settings) { s.ForceMFA = true })
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	for _, request := range []string{"GET /v2/user/sessions", "PATCH /v2/user", "GET /v2/workspaces", "POST /v2/contacts", "POST /v2/user/accessTokens", "DELETE /v2/user",
 		"POST /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/runs", "GET /v2/workspaces/w1/runs/r1",
 		"GET /v2/workspaces/w1/events", "GET /v2/workspaces/w1/events/stream", "GET /v2/workspaces/w1/events/ws", "POST /v2/workspaces/w1/events"} {
@@ -124,13 +124,13 @@ func TestASessionThatOwesItsSecondFactor(t *testing.T) {
 	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	in := h.signedIn(h.do("POST", "/v2/login", body(`{"email":"ada@example.org","password":"`+password+`","totp":"`+h.code(secret)+`"}`)))
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/user/sessions", in.bearer()).status)
-	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", h.newcomer("bob@example.org").bearer()).status)
+	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", h.newAccount("bob@example.org").bearer()).status)
 }
 
 // Whoever guesses is stopped at every door alike.
 func TestGuessesAreCountedTogether(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	secret := h.secondFactor(ada)
 	h.limit()
 	for range 3 {

@@ -118,7 +118,7 @@ func TestAnAccountWaitsForASuperAdmin(t *testing.T) {
 func TestChangingAPassword(t *testing.T) {
 	h := openIdentity(t)
 	h.hide(next)
-	ada, other := h.newcomer("ada@example.org"), h.enter("ada@example.org")
+	ada, other := h.newAccount("ada@example.org"), h.enter("ada@example.org")
 	change := func(current, password string) option {
 		return body(jsonOf(t, map[string]string{"currentPassword": current, "password": password}))
 	}
@@ -140,7 +140,7 @@ func TestChangingAPassword(t *testing.T) {
 func TestResettingAPassword(t *testing.T) {
 	h := openIdentity(t)
 	h.hide(next)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	for _, email := range []string{"nobody@example.org", "ADA@example.org"} {
 		require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/password", body(`{"email":"`+email+`","language":"en"}`)).body)
 	}
@@ -166,7 +166,7 @@ func TestResettingAPassword(t *testing.T) {
 
 func TestPasswordBodiesThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org").bearer()
+	ada := h.newAccount("ada@example.org").bearer()
 	for _, c := range []refusal{
 		{"nothing", "POST /v2/user/password", []option{body(`{}`)}, 400, "missing_parameter", `{"parameter":"email","errors":[{"field":"email","message":"is required"}]}`},
 		{"a password alone", "POST /v2/user/password", []option{body(`{"password":"x"}`)}, 400, "missing_parameter", ``},

@@ -24,7 +24,7 @@ import (
 
 func TestAProfileIsChanged(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	got := h.do("PATCH", "/v2/user", ada.bearer(), body(`{"firstName":"Augusta","photo":"https://example.org/a.png","language":"pt-BR","meta":{"theme":"dark","n":1}}`))
 	require.Equal(t, http.StatusOK, got.status, got.body)
 	fields := got.fields(t)
@@ -80,7 +80,7 @@ func TestAVisitorComesToOwnSomething(t *testing.T) {
 
 func TestDataOfOnesOwn(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	require.JSONEq(t, `{"theme":"dark","wide":{"a":[1,null]}}`, h.do("POST", "/v2/user/meta", ada.bearer(), body(`{"theme":"dark","wide":{"a":[1,null]}}`)).body)
 	require.JSONEq(t, `{"theme":"light","wide":{"a":[1,null]},"a/b":true}`, h.do("POST", "/v2/user/meta", ada.bearer(), body(`{"theme":"light","a/b":true}`)).body)
 	require.JSONEq(t, `{"theme":"light","a/b":true}`, h.do("POST", "/v2/user/meta", ada.bearer(), body(`{"wide":null}`)).body)
@@ -100,7 +100,7 @@ func TestDataOfOnesOwn(t *testing.T) {
 
 func TestAnAccountIsDeleted(t *testing.T) {
 	h := openIdentity(t)
-	ada, other := h.newcomer("ada@example.org"), h.enter("ada@example.org")
+	ada, other := h.newAccount("ada@example.org"), h.enter("ada@example.org")
 	token := h.accessToken(ada)
 	h.refused(400, "missing_parameter", "", "DELETE /v2/user", ada.bearer())
 	h.refused(401, "invalid_credentials", "", "DELETE /v2/user", ada.bearer(), body(`{"currentPassword":"wrong"}`))
@@ -113,7 +113,7 @@ func TestAnAccountIsDeleted(t *testing.T) {
 	require.Equal(t, []user.Deleted{{UserID: ada.id}}, eventsOf[user.Deleted](h, domain.State))
 	require.Len(t, eventsOf[session.Ended](h, domain.State), 2)
 	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
-	require.NotEqual(t, ada.id, h.newcomer("ada@example.org").id, "the address is free")
+	require.NotEqual(t, ada.id, h.newAccount("ada@example.org").id, "the address is free")
 }
 
 // blobs is an api.Blobs in memory.
@@ -163,7 +163,7 @@ const png = "\x89PNG\r\n\x1a\n and the rest of a picture"
 
 func TestAPictureIsUploadedAndShown(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	for content, kind := range map[string]string{
 		png: "image/png", "\xff\xd8\xff\xe0 a JPEG": "image/jpeg", "GIF89a": "image/gif", "RIFF\x00\x00\x00\x00WEBPVP8 ": "image/webp",
 	} {
@@ -186,7 +186,7 @@ func TestAPictureIsUploadedAndShown(t *testing.T) {
 
 func TestPicturesThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	ada, bob := h.newcomer("ada@example.org"), h.newcomer("bob@example.org")
+	ada, bob := h.newAccount("ada@example.org"), h.newAccount("bob@example.org")
 	upload := func(p person, parts ...part) answer {
 		return h.do("POST", "/v2/user/photo", p.bearer(), multipartBody(t, parts...))
 	}
@@ -224,7 +224,7 @@ func TestPicturesThatAreRefused(t *testing.T) {
 // What is no picture is not shown, whatever a user calls it.
 func TestOnlyPicturesAreShown(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	name, err := h.blobs.Put(t.Context(), []byte("<script>alert(1)</script>"))
 	require.NoError(t, err)
 	address := "/v2/users/" + ada.id + "/photo?v=" + name

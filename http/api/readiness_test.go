@@ -108,10 +108,10 @@ func responds(status int, text string) services {
 
 // ask calls GET /v2/readiness of routes built from h, without a gateway.
 func ask(h system.Handlers, query string) (status int, report string) {
-	return asking(api.Routes(api.Handlers{System: &h}), query)
+	return requestReadiness(api.Routes(api.Handlers{System: &h}), query)
 }
 
-func asking(routes []gateway.Route, query string) (status int, report string) {
+func requestReadiness(routes []gateway.Route, query string) (status int, report string) {
 	for _, rt := range routes {
 		if rt.Path == "/readiness" {
 			w := httptest.NewRecorder()
@@ -196,18 +196,18 @@ func TestReportsAreKeptForAWhile(t *testing.T) {
 	d.ReadinessTTL = 30 * time.Second
 	d.Checks = []system.Check{{Service: "api-gateway", Module: "database", Driver: "badger", Check: func(context.Context) error { runs++; return nil }}}
 	routes := api.Routes(api.Handlers{System: &d})
-	asking(routes, "services=api-gateway,events")
-	asking(routes, "services=events,api-gateway,events")
+	requestReadiness(routes, "services=api-gateway,events")
+	requestReadiness(routes, "services=events,api-gateway,events")
 	require.Equal(t, 1, runs, "the same set")
-	asking(routes, "services=api-gateway")
+	requestReadiness(routes, "services=api-gateway")
 	require.Equal(t, 2, runs, "another set")
 	now = now.Add(30 * time.Second)
-	asking(routes, "services=api-gateway")
+	requestReadiness(routes, "services=api-gateway")
 	require.Equal(t, 3, runs, "too old")
 	d.ReadinessTTL = 0
 	routes = api.Routes(api.Handlers{System: &d})
-	asking(routes, "services=api-gateway")
-	asking(routes, "services=api-gateway")
+	requestReadiness(routes, "services=api-gateway")
+	requestReadiness(routes, "services=api-gateway")
 	require.Equal(t, 5, runs, "nothing is kept")
 }
 
@@ -224,7 +224,7 @@ func TestWhoAsksMeanwhileSharesTheRun(t *testing.T) {
 		routes := api.Routes(api.Handlers{System: &d})
 		var callers sync.WaitGroup
 		for range 10 {
-			callers.Go(func() { asking(routes, "services=api-gateway") })
+			callers.Go(func() { requestReadiness(routes, "services=api-gateway") })
 		}
 		synctest.Wait()
 		close(goOn)

@@ -29,7 +29,7 @@ type shops struct {
 func openShops(t *testing.T) *shops {
 	t.Helper()
 	h := openIdentity(t)
-	s := &shops{identityService: h, ada: h.newcomer("ada@example.org"), bob: h.newcomer("bob@example.org")}
+	s := &shops{identityService: h, ada: h.newAccount("ada@example.org"), bob: h.newAccount("bob@example.org")}
 	open := func(p person) string {
 		id := h.do("POST", "/v2/workspaces", p.bearer(), body(`{"name":"Shop"}`)).fields(t)["id"].(string)
 		got := h.do("PUT", "/v2/workspaces/"+id+"/security", p.bearer(), body(`{"authorizations":{

@@ -51,7 +51,7 @@ func (h *identityService) sign(c signing.Claims) string {
 
 func TestTokensThatDoNotHold(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	kid := kidOf(t, ada.token)
 	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestTokensThatDoNotHold(t *testing.T) {
 
 func TestATokenEndsWithItsTime(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	h.pass(time.Hour + 29*time.Second)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.bearer()).status, "clocks differ")
 	h.pass(2 * time.Second)
@@ -108,7 +108,7 @@ func TestATokenEndsWithItsTime(t *testing.T) {
 
 func TestARevokedKeyEndsItsTokens(t *testing.T) {
 	h := openIdentity(t)
-	ada, root := h.newcomer("ada@example.org"), h.root()
+	ada, root := h.newAccount("ada@example.org"), h.root()
 	require.Equal(t, http.StatusOK, h.do("DELETE", "/sys/jwks/"+kidOf(t, ada.token), root.bearer()).status)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	h.enter("ada@example.org")
@@ -116,7 +116,7 @@ func TestARevokedKeyEndsItsTokens(t *testing.T) {
 
 func TestAScopeOpensItsRoutesOnly(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	narrow := h.sign(signing.Claims{SessionID: ada.session, Subject: ada.id, IssuedAt: h.now(), ExpiresAt: h.now().Add(time.Hour), Scope: "events:read"})
 	me := h.do("GET", "/v2/me", as(narrow))
 	require.Equal(t, []any{"events:read"}, me.fields(t)["scopes"])
@@ -129,7 +129,7 @@ func TestAScopeOpensItsRoutesOnly(t *testing.T) {
 
 func TestTheCookieNeedsItsToken(t *testing.T) {
 	h := openIdentity(t)
-	ada, other := h.newcomer("ada@example.org"), h.newcomer("bob@example.org")
+	ada, other := h.newAccount("ada@example.org"), h.newAccount("bob@example.org")
 	require.NotEqual(t, ada.csrf, other.csrf)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.cookie()).status, "reading needs none")
 	change := body(`{"firstName":"Augusta"}`)
@@ -137,17 +137,17 @@ func TestTheCookieNeedsItsToken(t *testing.T) {
 	h.refused(401, "invalid_token", "csrf", "PATCH /v2/user", ada.cookie(), change, with("x-svc-csrf-token", other.csrf))
 	h.refused(401, "invalid_token", "csrf", "POST /v2/logout", ada.cookie())
 	h.refused(401, "invalid_token", "csrf", "POST /v2/user/password", ada.cookie(), body(`{"currentPassword":"x","password":"long enough"}`))
-	require.Equal(t, "Augusta", h.do("PATCH", "/v2/user", ada.shown(), change).fields(t)["firstName"])
+	require.Equal(t, "Augusta", h.do("PATCH", "/v2/user", ada.cookieWithCSRF(), change).fields(t)["firstName"])
 	require.Equal(t, http.StatusOK, h.do("PATCH", "/v2/user", ada.bearer(), change).status, "a bearer token needs none")
 	h.signedIn(h.login("ada@example.org", password, ada.cookie())) // and a login needs none
 	require.Equal(t, other.id, h.do("GET", "/v2/me", ada.cookie(), other.bearer()).fields(t)["id"], "the header wins")
-	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", ada.shown()).status)
+	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", ada.cookieWithCSRF()).status)
 	h.refused(401, "invalid_token", "", "GET /v2/me", ada.cookie())
 }
 
 func TestAnAPIKeyAloneIsNobody(t *testing.T) {
 	h := openIdentity(t)
-	ada := h.newcomer("ada@example.org")
+	ada := h.newAccount("ada@example.org")
 	id := h.do("POST", "/v2/workspaces", ada.bearer(), body(`{"name":"Shop"}`)).fields(t)["id"].(string)
 	made := h.do("POST", "/v2/workspaces/"+id+"/security/apikeys", ada.bearer(), body(`{"name":"CI","rules":[{"action":"read","subject":"workspaces"}]}`))
 	require.Equal(t, http.StatusCreated, made.status, made.body)

@@ -52,7 +52,7 @@ func TestASuperAdminMakesAUser(t *testing.T) {
 func TestASuperAdminChangesAUser(t *testing.T) {
 	h := openIdentity(t)
 	h.hide(next)
-	root, ada := h.root(), h.newcomer("ada@example.org")
+	root, ada := h.root(), h.newAccount("ada@example.org")
 	at := "/v2/users/" + ada.id
 	got := h.do("PATCH", at, root.bearer(), body(`{"firstName":"Augusta","email":"Augusta@Example.org","groups":["staff"],"meta":{"a":1}}`))
 	require.Equal(t, http.StatusOK, got.status, got.body)
@@ -85,7 +85,7 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 
 func TestASuperAdminRemovesASecondFactor(t *testing.T) {
 	h := openIdentity(t)
-	root, ada := h.root(), h.newcomer("ada@example.org")
+	root, ada := h.root(), h.newAccount("ada@example.org")
 	h.secondFactor(ada)
 	h.refused(422, "validation_failed", "", "PATCH /v2/users/"+ada.id, root.bearer(), body(`{"mfa":"totp"}`))
 	require.Equal(t, "none", h.do("PATCH", "/v2/users/"+ada.id, root.bearer(), body(`{"mfa":"none"}`)).fields(t)["mfa"])
@@ -94,7 +94,7 @@ func TestASuperAdminRemovesASecondFactor(t *testing.T) {
 
 func TestChangesOfUsersThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	root, ada, bob := h.root(), h.newcomer("ada@example.org"), h.newcomer("bob@example.org")
+	root, ada, bob := h.root(), h.newAccount("ada@example.org"), h.newAccount("bob@example.org")
 	own, other := "PATCH /v2/users/"+ada.id, "PATCH /v2/users/"+bob.id
 	for field, text := range map[string]string{
 		"email": `{"email":"eve@example.org"}`, "status": `{"status":"pending"}`, "groups": `{"groups":["admins"]}`,
@@ -133,7 +133,7 @@ func TestChangesOfUsersThatAreRefused(t *testing.T) {
 
 func TestASuperAdminEndsSessions(t *testing.T) {
 	h := openIdentity(t)
-	root, ada, other, visitor := h.root(), h.newcomer("ada@example.org"), h.enter("ada@example.org"), h.visitor()
+	root, ada, other, visitor := h.root(), h.newAccount("ada@example.org"), h.enter("ada@example.org"), h.visitor()
 	listed := h.do("GET", "/v2/users/"+ada.id+"/sessions", root.bearer()).list(t)
 	require.Len(t, listed, 2)
 	require.Equal(t, false, listed[0]["current"])
@@ -161,7 +161,7 @@ func found(t *testing.T, got answer) (ids []string, size int) {
 
 func TestFindingPeople(t *testing.T) {
 	h := openIdentity(t)
-	ada, bob, root := h.newcomer("ada@example.org"), h.newcomer("bob@example.org"), h.root()
+	ada, bob, root := h.newAccount("ada@example.org"), h.newAccount("bob@example.org"), h.root()
 	h.do("PATCH", "/v2/users/"+bob.id, root.bearer(), body(`{"groups":["staff"],"status":"pending","lastName":"Babbage"}`))
 	find := func(p person, query, text string) ([]string, int) {
 		t.Helper()
@@ -214,7 +214,7 @@ func TestFindingPeople(t *testing.T) {
 
 func TestSearchesThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
-	ada, root := h.newcomer("ada@example.org").bearer(), h.root().bearer()
+	ada, root := h.newAccount("ada@example.org").bearer(), h.root().bearer()
 	for _, c := range []refusal{
 		{"everybody", "POST /v2/contacts", []option{ada}, 400, "missing_parameter", ``},
 		{"a text", "POST /v2/contacts", []option{ada, body(`{"text":"a"}`)}, 403, "permission_denied", `{"field":"text"}`},

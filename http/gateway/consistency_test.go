@@ -72,7 +72,7 @@ func (m *model) answer(ctx context.Context, asked string) error {
 	return nil
 }
 
-func (m *model) take() []string {
+func (m *model) takeCalls() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	asked := m.asked
@@ -114,7 +114,7 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, 200, w.do(tt.method, tt.path, "", "X-Svc-Min-Seq", tt.min).status)
-			require.Equal(t, tt.asked, m.take())
+			require.Equal(t, tt.asked, m.takeCalls())
 		})
 	}
 	for _, bad := range []string{"18446744073709551616", "99999999999999999999999", "abc", "-1", "1.5", token + "x", "<script>"} {
@@ -146,7 +146,7 @@ func TestAWriteTellsItsPosition(t *testing.T) {
 
 func TestAWriteThatChangedNothingTellsWhatIsKnown(t *testing.T) {
 	known := domain.Position{State: 8}
-	w := start(t, gateway.Options{Known: func() domain.Position { return known }, Idempotency: newShelf(), Routes: []gateway.Route{
+	w := start(t, gateway.Options{Known: func() domain.Position { return known }, Idempotency: newMemoryStore(), Routes: []gateway.Route{
 		post("/idle", returns(1, nil)), post("/fail", returns(nil, domain.Refuse(domain.CodeConflict, "no"))), get("/x", 1)}})
 	seq := func(a answer) string { return a.header.Get("X-Svc-Seq") }
 	require.Equal(t, known.Token(), seq(w.do("POST", "/idle", "")))
@@ -184,11 +184,11 @@ func TestTheWriteGate(t *testing.T) {
 	}
 }
 
-// forgetful refuses until the read model has caught up.
-type forgetful struct{ asked atomic.Int64 }
+// staleAuthorizer refuses until the read model has caught up.
+type staleAuthorizer struct{ asked atomic.Int64 }
 
 // Authorize implements gateway.Authorizer.
-func (f *forgetful) Authorize(context.Context, gateway.Caller, gateway.Permission, string) (gateway.Grant, error) {
+func (f *staleAuthorizer) Authorize(context.Context, gateway.Caller, gateway.Permission, string) (gateway.Grant, error) {
 	if f.asked.Add(1) == 1 {
 		return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "unknown so far")
 	}
@@ -196,11 +196,11 @@ func (f *forgetful) Authorize(context.Context, gateway.Caller, gateway.Permissio
 }
 
 func TestAWriteSeesTheRightsOfTheWriteBefore(t *testing.T) {
-	m, f := &model{}, &forgetful{}
+	m, f := &model{}, &staleAuthorizer{}
 	w := start(t, gateway.Options{ReadModel: m, Authorizer: f, Routes: []gateway.Route{{Method: "PATCH", Path: "/x", Surface: gateway.Versioned,
 		Permission: gateway.Action{Action: "update", Subject: "workspaces"}, Handler: returns(1, nil)}}})
 	require.Equal(t, 200, w.do("PATCH", "/v2/x", "", "Authorization", "Bearer ann").status)
-	require.Equal(t, []string{"fresh"}, m.take())
+	require.Equal(t, []string{"fresh"}, m.takeCalls())
 	require.Equal(t, 200, w.do("PATCH", "/v2/x", "", "Authorization", "Bearer ann").status)
-	require.Empty(t, m.take(), "a right that is known costs nothing")
+	require.Empty(t, m.takeCalls(), "a right that is known costs nothing")
 }

@@ -16,8 +16,8 @@ import (
 	"svc/http/gateway"
 )
 
-// hurried gives handlers next to no time, also after their request.
-func hurried() gateway.Settings {
+// shortTimeouts gives handlers next to no time, also after their request.
+func shortTimeouts() gateway.Settings {
 	return gateway.Settings{RequestTimeout: 10 * time.Millisecond, WriteGrace: 10 * time.Millisecond}
 }
 
@@ -79,7 +79,7 @@ func TestWhatOutlivesItsCallerIsNotBegunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := newRunning(gateway.Content{Type: "text/plain", Body: []byte("done"), Status: 201})
 			x.pieces = pieces
-			w := start(t, gateway.Options{Idempotency: newShelf(), Settings: hurried, Routes: []gateway.Route{x.route()}})
+			w := start(t, gateway.Options{Idempotency: newMemoryStore(), Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
 			w.do("POST", "/run", "", "Idempotency-Key", "k")
 			<-x.ended
 			for range 2 {
@@ -98,8 +98,8 @@ func TestWhatOutlivesItsCallerIsNotBegunAgain(t *testing.T) {
 
 func TestWhatFailsLaterKeepsNothing(t *testing.T) {
 	x := newRunning(gateway.Status(http.StatusBadRequest, "no"))
-	store := newShelf()
-	w := start(t, gateway.Options{Idempotency: store, Settings: hurried, Routes: []gateway.Route{x.route()}})
+	store := newMemoryStore()
+	w := start(t, gateway.Options{Idempotency: store, Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
 	w.do("POST", "/run", "", "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
 	close(x.release)
 	require.Eventually(t, func() bool { return store.size() == 0 }, time.Minute, time.Millisecond)
@@ -131,8 +131,8 @@ func TestAStreamThatIsNotServedEnds(t *testing.T) {
 
 // A claim lasts for as long as what it is for, on other nodes too.
 func TestAClaimIsHeldWhileItsWorkGoesOn(t *testing.T) {
-	x, store := newRunning(1), newShelf()
-	w := start(t, gateway.Options{Idempotency: store, Settings: hurried, Routes: []gateway.Route{x.route()}})
+	x, store := newRunning(1), newMemoryStore()
+	w := start(t, gateway.Options{Idempotency: store, Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
 	w.do("POST", "/run", "", "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
 	<-x.ended
 	for range 2 {
@@ -159,7 +159,7 @@ func TestARunWhoseAnswerIsNotKeptIsRefused(t *testing.T) {
 			return strings.Repeat("x", 600<<10), nil
 		})
 		large.Runs = true
-		w := start(t, gateway.Options{Idempotency: newShelf(), Routes: []gateway.Route{large}})
+		w := start(t, gateway.Options{Idempotency: newMemoryStore(), Routes: []gateway.Route{large}})
 		first := w.do("POST", "/run", "", "Idempotency-Key", "k")
 		require.Equal(t, 200, first.status)
 		for range 2 {
@@ -169,7 +169,7 @@ func TestARunWhoseAnswerIsNotKeptIsRefused(t *testing.T) {
 	})
 	t.Run("the node stopped", func(t *testing.T) {
 		x := newRunning(1)
-		w := start(t, gateway.Options{Idempotency: newShelf(), Settings: hurried, Routes: []gateway.Route{x.route()}})
+		w := start(t, gateway.Options{Idempotency: newMemoryStore(), Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
 		first := w.do("POST", "/run", "", "Idempotency-Key", "k")
 		first.failed(t, 504, domain.CodeGatewayTimeout)
 		<-x.ended
@@ -179,17 +179,17 @@ func TestARunWhoseAnswerIsNotKeptIsRefused(t *testing.T) {
 	})
 }
 
-// drawer is an ErrorRecorder that shows what its ids would be drawn from.
-type drawer struct{ seeds chan string }
+// seedRecorder is an ErrorRecorder that shows what its ids would be drawn from.
+type seedRecorder struct{ seeds chan string }
 
 // RecordFailure implements gateway.ErrorRecorder.
-func (d drawer) RecordFailure(ctx context.Context, _ string, _ *domain.Error) {
+func (d seedRecorder) RecordFailure(ctx context.Context, _ string, _ *domain.Error) {
 	d.seeds <- commands.RequestFrom(ctx).Seed
 }
 
 // A handler that goes on draws the ids that its repetition draws, and nobody else does.
 func TestAnErrorDrawsNoIDsOfItsRequest(t *testing.T) {
-	d := drawer{make(chan string, 1)}
+	d := seedRecorder{make(chan string, 1)}
 	w := start(t, gateway.Options{Failures: d, Routes: []gateway.Route{{Method: "POST", Path: "/workspaces/{workspaceId}",
 		Permission: gateway.Action{Action: "create", Subject: "pages"}, Handler: returns(nil, domain.Refuse(domain.CodeValidation, "no"))}}})
 	w.do("POST", "/workspaces/w1", "", "Authorization", "Bearer ann", "Idempotency-Key", "k").failed(t, 422, domain.CodeValidation)

@@ -18,8 +18,8 @@ import (
 	"svc/http/gateway"
 )
 
-// shelf is an IdempotencyStore in memory.
-type shelf struct {
+// memoryStore is an IdempotencyStore in memory.
+type memoryStore struct {
 	mu      sync.Mutex
 	kept    map[string][]byte
 	claimed chan string // told of every claim, when set
@@ -27,10 +27,10 @@ type shelf struct {
 	most    int // bytes of a record; zero: any number
 }
 
-func newShelf() *shelf { return &shelf{kept: map[string][]byte{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{kept: map[string][]byte{}} }
 
 // Claim implements gateway.IdempotencyStore.
-func (s *shelf) Claim(_ context.Context, key string, record []byte, _ time.Duration) ([]byte, error) {
+func (s *memoryStore) Claim(_ context.Context, key string, record []byte, _ time.Duration) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken {
@@ -47,7 +47,7 @@ func (s *shelf) Claim(_ context.Context, key string, record []byte, _ time.Durat
 }
 
 // Put implements gateway.IdempotencyStore.
-func (s *shelf) Put(ctx context.Context, key string, record []byte, _ time.Duration) error {
+func (s *memoryStore) Put(ctx context.Context, key string, record []byte, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.most > 0 && len(record) > s.most {
@@ -58,7 +58,7 @@ func (s *shelf) Put(ctx context.Context, key string, record []byte, _ time.Durat
 }
 
 // Delete implements gateway.IdempotencyStore.
-func (s *shelf) Delete(ctx context.Context, key string) error {
+func (s *memoryStore) Delete(ctx context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.kept, key)
@@ -66,13 +66,13 @@ func (s *shelf) Delete(ctx context.Context, key string) error {
 }
 
 // forget lets go of everything, as if its time were over.
-func (s *shelf) forget() {
+func (s *memoryStore) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.kept)
 }
 
-func (s *shelf) size() int {
+func (s *memoryStore) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.kept)
@@ -111,7 +111,7 @@ func onceOnly(t *testing.T, store gateway.IdempotencyStore, h gateway.HandlerFun
 
 func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	var calls atomic.Int64
-	store := newShelf()
+	store := newMemoryStore()
 	w := onceOnly(t, store, counting(&calls))
 	first := w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k1")
 	require.Equal(t, 201, first.status)
@@ -156,7 +156,7 @@ func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 
 func TestFailuresKeepNothing(t *testing.T) {
 	var calls atomic.Int64
-	store := newShelf()
+	store := newMemoryStore()
 	w := onceOnly(t, store, counting(&calls))
 	for _, body := range []string{`{"fail":true}`, `{`} {
 		for range 2 {
@@ -166,7 +166,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 	require.EqualValues(t, 4, calls.Load())
 	require.Zero(t, store.size())
 
-	broken := onceOnly(t, newShelf(), func(*http.Request) (any, error) { panic("boom") })
+	broken := onceOnly(t, newMemoryStore(), func(*http.Request) (any, error) { panic("boom") })
 	for range 2 {
 		broken.do("POST", "/x", "", "Idempotency-Key", "k").failed(t, 500, domain.CodeInternal)
 	}
@@ -177,7 +177,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 
 func TestBadIdempotencyKeys(t *testing.T) {
 	var calls atomic.Int64
-	w := onceOnly(t, newShelf(), counting(&calls))
+	w := onceOnly(t, newMemoryStore(), counting(&calls))
 	for _, key := range []string{"", strings.Repeat("k", 256), "\xff\xfe", "a\tb"} {
 		f := w.do("POST", "/x", "", "Idempotency-Key", key).failed(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "Idempotency-Key", f.Details["parameter"])
@@ -199,7 +199,7 @@ func TestAConcurrentTwinWaits(t *testing.T) {
 				<-release
 				return counting(&calls)(r)
 			}
-			store := newShelf()
+			store := newMemoryStore()
 			w := []*world{onceOnly(t, store, h)}
 			if nodes == 2 {
 				w = append(w, onceOnly(t, store, h))
@@ -228,7 +228,7 @@ func TestAConcurrentTwinWaits(t *testing.T) {
 func TestAnAnswerThatCameTooLateIsKept(t *testing.T) {
 	var calls atomic.Int64
 	release := make(chan struct{})
-	w := start(t, gateway.Options{Idempotency: newShelf(),
+	w := start(t, gateway.Options{Idempotency: newMemoryStore(),
 		Settings: func() gateway.Settings {
 			return gateway.Settings{RequestTimeout: 50 * time.Millisecond, WriteGrace: time.Minute}
 		},
@@ -261,7 +261,7 @@ func TestALargeBodyIsNotHeld(t *testing.T) {
 		return n, nil
 	})
 	upload.Body = gateway.UploadBody
-	w := start(t, gateway.Options{Routes: []gateway.Route{upload}, Idempotency: newShelf(), Settings: func() gateway.Settings {
+	w := start(t, gateway.Options{Routes: []gateway.Route{upload}, Idempotency: newMemoryStore(), Settings: func() gateway.Settings {
 		return gateway.Settings{RequestMaxSize: 100, UploadsMaxSize: 1000}
 	}})
 	for range 2 {
@@ -297,7 +297,7 @@ func TestASeedTakesTheKeyOfTheService(t *testing.T) {
 
 func TestAStoreThatIsDownRefusesTheWrite(t *testing.T) {
 	var calls atomic.Int64
-	w := onceOnly(t, &shelf{broken: true}, counting(&calls))
+	w := onceOnly(t, &memoryStore{broken: true}, counting(&calls))
 	a := w.do("POST", "/x", "", "Idempotency-Key", "k")
 	a.failed(t, 503, domain.CodeUnavailable)
 	require.NotEmpty(t, a.header.Get("Retry-After"))
@@ -306,7 +306,7 @@ func TestAStoreThatIsDownRefusesTheWrite(t *testing.T) {
 }
 
 func TestAStreamReplaysAsItsLastFrame(t *testing.T) {
-	store := newShelf()
+	store := newMemoryStore()
 	var fail atomic.Bool
 	w := onceOnly(t, store, returns(gateway.Stream{Serve: func(w http.ResponseWriter, _ *http.Request) (any, error) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -18,31 +18,31 @@ import (
 	"svc/http/gateway"
 )
 
-// wire is a connection on which every byte is ours.
-type wire struct {
+// rawConnection is a connection on which every byte is ours.
+type rawConnection struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-func (w *world) dial() *wire {
+func (w *world) dial() *rawConnection {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(w.t, conn.SetDeadline(time.Now().Add(10*time.Second)))
-	return &wire{w.t, conn, bufio.NewReader(conn)}
+	return &rawConnection{w.t, conn, bufio.NewReader(conn)}
 }
 
-// say sends text whose lines end as those of HTTP do.
-func (c *wire) say(text string) {
+// send sends text whose lines end as those of HTTP do.
+func (c *rawConnection) send(text string) {
 	c.t.Helper()
 	_, err := io.WriteString(c.conn, strings.ReplaceAll(text, "\n", "\r\n"))
 	require.NoError(c.t, err)
 }
 
-// hear reads one answer.
-func (c *wire) hear() (answer, *http.Response) {
+// receive reads one answer.
+func (c *rawConnection) receive() (answer, *http.Response) {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.in, nil)
 	require.NoError(c.t, err)
@@ -53,7 +53,7 @@ func (c *wire) hear() (answer, *http.Response) {
 }
 
 // over asserts that the server has closed the connection.
-func (c *wire) over() {
+func (c *rawConnection) over() {
 	c.t.Helper()
 	_, err := c.in.ReadByte()
 	require.ErrorIs(c.t, err, io.EOF)
@@ -82,14 +82,14 @@ func bodies() []gateway.Route {
 
 func TestAnAnswerDoesNotWaitForABodyThatNobodyReads(t *testing.T) {
 	w := start(t, gateway.Options{Routes: bodies(), Settings: within(time.Hour)})
-	var heard []*wire
+	var heard []*rawConnection
 	for request, status := range map[string]int{
 		"POST /unknown": 404, "DELETE /closed": 405, "POST /closed": 401, "POST /none": 200, "POST /deaf": 200, "POST /silent": 200, "OPTIONS /deaf": 204,
 	} {
 		for _, length := range []string{"Content-Length: 100", "Content-Length: 300000", "Transfer-Encoding: chunked"} {
 			c := w.dial()
-			c.say(request + " HTTP/1.1\nHost: a\n" + length + "\n\n")
-			got, resp := c.hear()
+			c.send(request + " HTTP/1.1\nHost: a\n" + length + "\n\n")
+			got, resp := c.receive()
 			require.Equal(t, status, got.status, request)
 			require.True(t, resp.Close, "%s %s: the connection has no further use", request, length)
 			heard = append(heard, c)
@@ -104,8 +104,8 @@ func TestABodyThatDoesNotComeIsATimeout(t *testing.T) {
 	w := start(t, gateway.Options{Routes: bodies(), Settings: within(50 * time.Millisecond)})
 	for _, path := range []string{"/decode", "/raw"} {
 		c := w.dial()
-		c.say("POST " + path + " HTTP/1.1\nHost: a\nContent-Length: 100\n\n{")
-		got, resp := c.hear()
+		c.send("POST " + path + " HTTP/1.1\nHost: a\nContent-Length: 100\n\n{")
+		got, resp := c.receive()
 		require.Equal(t, 504, got.status, got.body)
 		require.True(t, resp.Close)
 		c.over()
@@ -115,7 +115,7 @@ func TestABodyThatDoesNotComeIsATimeout(t *testing.T) {
 func TestABodyThatDripsIsATimeout(t *testing.T) {
 	w := start(t, gateway.Options{Routes: bodies(), Settings: within(50 * time.Millisecond)})
 	c := w.dial()
-	c.say("POST /decode HTTP/1.1\nHost: a\nContent-Length: 100000\n\n")
+	c.send("POST /decode HTTP/1.1\nHost: a\nContent-Length: 100000\n\n")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -127,7 +127,7 @@ func TestABodyThatDripsIsATimeout(t *testing.T) {
 			}
 		}
 	}()
-	got, _ := c.hear()
+	got, _ := c.receive()
 	got.failed(t, 504, domain.CodeGatewayTimeout)
 	<-done // the server has closed the connection
 }
@@ -141,8 +141,8 @@ func TestTheTimeOfABodyIsLive(t *testing.T) {
 	require.Equal(t, 200, w.do("POST", "/decode", `{}`).status)
 	timeout.Store(int64(20 * time.Millisecond))
 	c := w.dial()
-	c.say("POST /decode HTTP/1.1\nHost: a\nContent-Length: 2\n\n")
-	got, _ := c.hear()
+	c.send("POST /decode HTTP/1.1\nHost: a\nContent-Length: 2\n\n")
+	got, _ := c.receive()
 	got.failed(t, 504, domain.CodeGatewayTimeout)
 }
 
@@ -152,15 +152,15 @@ func TestAConnectionIsKeptAndMayRunAhead(t *testing.T) {
 	one := "Host: a\nContent-Type: application/json\nContent-Length: 12\n\n{\"name\":\"a\"}"
 	all := []string{"POST /decode", "POST /closed", "POST /unknown", "POST /none", "POST /deaf", "POST /raw", "POST /silent", "POST /decode"}
 	for _, request := range all { // one after another
-		c.say(request + " HTTP/1.1\n" + one)
-		_, resp := c.hear()
+		c.send(request + " HTTP/1.1\n" + one)
+		_, resp := c.receive()
 		require.False(t, resp.Close, request)
 	}
 	for _, request := range all { // all at once
-		c.say(request + " HTTP/1.1\n" + one)
+		c.send(request + " HTTP/1.1\n" + one)
 	}
 	for _, status := range []int{200, 401, 404, 200, 200, 200, 200, 200} {
-		got, _ := c.hear()
+		got, _ := c.receive()
 		require.Equal(t, status, got.status)
 	}
 }
@@ -168,8 +168,8 @@ func TestAConnectionIsKeptAndMayRunAhead(t *testing.T) {
 func TestAClientThatAsksFirstIsNotToldToGoOn(t *testing.T) {
 	w := start(t, gateway.Options{Routes: bodies(), Settings: within(time.Hour)})
 	c := w.dial()
-	c.say("POST /closed HTTP/1.1\nHost: a\nContent-Length: 10\nExpect: 100-continue\n\n")
-	got, resp := c.hear()
+	c.send("POST /closed HTTP/1.1\nHost: a\nContent-Length: 10\nExpect: 100-continue\n\n")
+	got, resp := c.receive()
 	require.Equal(t, 401, got.status, "not 100")
 	require.True(t, resp.Close)
 }
@@ -203,18 +203,18 @@ func TestTheBodyOfAStreamingRouteMayTakeItsTime(t *testing.T) {
 			}
 		})}}})
 	c := w.dial()
-	c.say("POST /x HTTP/1.1\nHost: a\nContent-Length: 10\n\n")
+	c.send("POST /x HTTP/1.1\nHost: a\nContent-Length: 10\n\n")
 	tick := time.NewTicker(patience / 8)
 	defer tick.Stop()
 	for range 10 {
 		<-tick.C
-		c.say("a")
+		c.send("a")
 	}
-	got, _ := c.hear()
+	got, _ := c.receive()
 	require.Equal(t, 200, got.status)
 
-	c.say("POST /x HTTP/1.1\nHost: a\nContent-Length: 10\n\na") // and no more
-	got, _ = c.hear()
+	c.send("POST /x HTTP/1.1\nHost: a\nContent-Length: 10\n\na") // and no more
+	got, _ = c.receive()
 	require.Equal(t, 500, got.status)
 }
 

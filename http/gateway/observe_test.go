@@ -94,16 +94,16 @@ func TestOneSpanPerRequest(t *testing.T) {
 	require.Equal(t, "Error", span.Status().Code.String())
 }
 
-// ledger is an ErrorRecorder that shows what it was told.
-type ledger struct{ told chan string }
+// channelRecorder is an ErrorRecorder that shows what it was told.
+type channelRecorder struct{ told chan string }
 
 // RecordFailure implements gateway.ErrorRecorder.
-func (l ledger) RecordFailure(ctx context.Context, workspaceID string, err *domain.Error) {
+func (l channelRecorder) RecordFailure(ctx context.Context, workspaceID string, err *domain.Error) {
 	l.told <- fmt.Sprint(workspaceID, " ", err.Code, " ", gateway.CorrelationID(ctx) != "", " ", ctx.Err())
 }
 
 func TestErrorsOfMembersAreRecorded(t *testing.T) {
-	l := ledger{make(chan string, 100)}
+	l := channelRecorder{make(chan string, 100)}
 	route := func(method, action string, err error) gateway.Route {
 		return gateway.Route{Method: method, Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Handler: returns(1, err),
 			Permission: gateway.Action{Action: action, Subject: "pages", Anyone: true}}
@@ -131,7 +131,7 @@ func TestErrorsOfMembersAreRecorded(t *testing.T) {
 
 // A console breaks off reads that it no longer needs; that is no error of the workspace.
 func TestAReadThatWasBrokenOffIsNotRecorded(t *testing.T) {
-	l := ledger{make(chan string, 100)}
+	l := channelRecorder{make(chan string, 100)}
 	reading := make(chan struct{}, 1)
 	w := start(t, gateway.Options{Failures: l, Routes: []gateway.Route{{
 		Method: "GET", Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "pages", Anyone: true},
@@ -151,14 +151,14 @@ func TestAReadThatWasBrokenOffIsNotRecorded(t *testing.T) {
 	require.Empty(t, l.told)
 }
 
-// panicky is an ErrorRecorder with a fault of its own.
-type panicky struct{}
+// panickingRecorder is an ErrorRecorder with a fault of its own.
+type panickingRecorder struct{}
 
 // RecordFailure implements gateway.ErrorRecorder.
-func (panicky) RecordFailure(context.Context, string, *domain.Error) { panic("recorder") }
+func (panickingRecorder) RecordFailure(context.Context, string, *domain.Error) { panic("recorder") }
 
 func TestARecorderCannotTakeTheGatewayDown(t *testing.T) {
-	w := start(t, gateway.Options{Failures: panicky{}, Routes: []gateway.Route{{Method: "GET", Path: "/workspaces/{workspaceId}",
+	w := start(t, gateway.Options{Failures: panickingRecorder{}, Routes: []gateway.Route{{Method: "GET", Path: "/workspaces/{workspaceId}",
 		Permission: gateway.Action{Action: "delete", Subject: "pages"}, Handler: http.NotFoundHandler()}}})
 	for range 300 {
 		w.do("GET", "/workspaces/w1", "", "Authorization", "Bearer ann").failed(t, 403, domain.CodePermissionDenied)

@@ -13,27 +13,27 @@ import (
 	"svc/http/gateway"
 )
 
-// fading is a fixture that can lose a token, a right, and its store.
-type fading struct {
+// revocableFixture is a fixture that can lose a token, a right, and its store.
+type revocableFixture struct {
 	fixture
 	mu   sync.Mutex
 	gone map[string]error // by token, or by what somebody may do
 }
 
-func (f *fading) lose(what string, err error) {
+func (f *revocableFixture) revoke(what string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gone[what] = err
 }
 
-func (f *fading) lost(what string) error {
+func (f *revocableFixture) lost(what string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.gone[what]
 }
 
 // Authenticate implements gateway.Authenticator.
-func (f *fading) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
+func (f *revocableFixture) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	if err := f.lost(c.Bearer + c.Cookie + c.APIKey); err != nil {
 		return gateway.Caller{}, err
 	}
@@ -41,7 +41,7 @@ func (f *fading) Authenticate(ctx context.Context, c gateway.Credentials) (gatew
 }
 
 // Authorize implements gateway.Authorizer: strangers may read nothing.
-func (f *fading) Authorize(ctx context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
+func (f *revocableFixture) Authorize(ctx context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
 	if err := f.lost(p.String()); err != nil {
 		return gateway.Grant{InWorkspace: true}, err
 	}
@@ -59,8 +59,8 @@ type held struct {
 }
 
 // live serves streams of a workspace, each of which is handed over to the test.
-func live(t *testing.T, rt gateway.Route) (w *world, f *fading, open func(path string, headers ...string) held) {
-	f = &fading{gone: map[string]error{}}
+func live(t *testing.T, rt gateway.Route) (w *world, f *revocableFixture, open func(path string, headers ...string) held) {
+	f = &revocableFixture{gone: map[string]error{}}
 	came := make(chan held)
 	rt.Method, rt.Path, rt.Streaming = "GET", "/workspaces/{workspaceId}/live", true
 	rt.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -107,13 +107,13 @@ func TestAStreamAsksAgainWhoItsReaderIs(t *testing.T) {
 		"annkey":      domain.Refuse(domain.CodeInvalidToken, "the session has ended"),
 		"read events": domain.Refuse(domain.CodePermissionDenied, "not any more"),
 	} {
-		f.lose(name, refusal)
+		f.revoke(name, refusal)
 		_, grant, err = gateway.Recheck(h.request)
 		require.Equal(t, refusal, err, name)
 		require.Zero(t, grant)
-		f.lose(name, nil)
+		f.revoke(name, nil)
 	}
-	f.lose("annkey", context.DeadlineExceeded)
+	f.revoke("annkey", context.DeadlineExceeded)
 	_, _, err = gateway.Recheck(h.request)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "what cannot be found out is no yes")
 }
@@ -127,7 +127,7 @@ func TestACookieThatFadesEndsItsStream(t *testing.T) {
 	caller, _, err := gateway.Recheck(h.request)
 	require.NoError(t, err)
 	require.True(t, caller.ByCookie)
-	f.lose("ann", domain.Refuse(domain.CodeInvalidToken, "the session has ended"))
+	f.revoke("ann", domain.Refuse(domain.CodeInvalidToken, "the session has ended"))
 	_, _, err = gateway.Recheck(h.request)
 	require.Equal(t, domain.CodeInvalidToken, domain.CodeOf(err))
 
@@ -187,7 +187,7 @@ func TestACredentialMayComeLate(t *testing.T) {
 	caller, _, err := gateway.Recheck(known)
 	require.NoError(t, err)
 	require.Equal(t, "u1", caller.UserID)
-	f.lose("ann", domain.Refuse(domain.CodeTokenExpired, "over"))
+	f.revoke("ann", domain.Refuse(domain.CodeTokenExpired, "over"))
 	_, _, err = gateway.Recheck(known)
 	require.Equal(t, domain.CodeTokenExpired, domain.CodeOf(err))
 	require.NotContains(t, w.log.String(), "ann", "a credential is not logged")
@@ -200,16 +200,16 @@ func TestOnlyWhoShowsNothingIsWaitedFor(t *testing.T) {
 	w, f, open := live(t, gateway.Route{Permission: readsEvents, LateAuth: true})
 	w.do("GET", "/workspaces/w1/live", "", "Authorization", "Bearer nope").failed(t, 401, domain.CodeInvalidToken)
 	w.do("GET", "/workspaces/other/live", "", "Authorization", "Bearer ann").failed(t, 403, domain.CodeWorkspaceDenied)
-	f.lose("read events", domain.Refuse(domain.CodePermissionDenied, "no"))
+	f.revoke("read events", domain.Refuse(domain.CodePermissionDenied, "no"))
 	w.do("GET", "/workspaces/open/live", "").failed(t, 403, domain.CodePermissionDenied)
-	f.lose("read events", nil)
+	f.revoke("read events", nil)
 	require.Equal(t, "open", gateway.GrantFrom(open("open").request.Context()).WorkspaceID)
 }
 
 // Guessing credentials on an open stream counts as guessing them anywhere else.
 func TestGuessingOnAStreamIsLimited(t *testing.T) {
 	t.Parallel()
-	f := &fading{gone: map[string]error{}}
+	f := &revocableFixture{gone: map[string]error{}}
 	refused := make(chan domain.Code, 10)
 	rt := gateway.Route{Method: "GET", Path: "/workspaces/{workspaceId}/live", Permission: readsEvents, Streaming: true, LateAuth: true,
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

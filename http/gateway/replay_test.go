@@ -23,7 +23,7 @@ func TestAnAnswerThatCannotBeKeptIsMadeAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
-			store := newShelf()
+			store := newMemoryStore()
 			store.most = tt.most
 			w := onceOnly(t, store, func(r *http.Request) (any, error) {
 				calls.Add(1)
@@ -52,7 +52,7 @@ type large struct{ Secret, Text string }
 func (l large) Replayable() any { return large{Text: l.Text} }
 
 func TestWhatIsShownOnceIsNotShownByASecondRun(t *testing.T) {
-	w := onceOnly(t, newShelf(), returns(large{"once", strings.Repeat("x", 600<<10)}, nil))
+	w := onceOnly(t, newMemoryStore(), returns(large{"once", strings.Repeat("x", 600<<10)}, nil))
 	require.Contains(t, w.do("POST", "/x", `{}`, "Idempotency-Key", "k").body, "once")
 	again := w.do("POST", "/x", `{}`, "Idempotency-Key", "k")
 	require.Equal(t, 200, again.status)
@@ -61,7 +61,7 @@ func TestWhatIsShownOnceIsNotShownByASecondRun(t *testing.T) {
 
 func TestAStoreThatKeepsNothingIsAskedAgain(t *testing.T) {
 	var calls atomic.Int64
-	store := newShelf()
+	store := newMemoryStore()
 	store.most = 1
 	w := onceOnly(t, store, counting(&calls))
 	for range 2 {

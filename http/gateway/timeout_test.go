@@ -14,14 +14,14 @@ import (
 	"svc/http/gateway"
 )
 
-// impatient waits next to nothing.
-func impatient() gateway.Settings {
+// minimalTimeouts waits next to nothing.
+func minimalTimeouts() gateway.Settings {
 	return gateway.Settings{RequestTimeout: 20 * time.Millisecond, WriteGrace: time.Minute, MaxConcurrent: 1}
 }
 
 func TestAReadPastItsTimeIsCancelled(t *testing.T) {
 	ended := make(chan error, 2)
-	w := start(t, gateway.Options{Settings: impatient, Routes: []gateway.Route{{
+	w := start(t, gateway.Options{Settings: minimalTimeouts, Routes: []gateway.Route{{
 		Method: "GET", Path: "/x", Permission: gateway.Public, Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) {
 			<-r.Context().Done()
 			ended <- r.Context().Err()
@@ -35,7 +35,7 @@ func TestAReadPastItsTimeIsCancelled(t *testing.T) {
 
 func TestAWritePastItsTimeGoesOn(t *testing.T) {
 	release, ended := make(chan struct{}), make(chan error, 1)
-	w := start(t, gateway.Options{Settings: impatient, Routes: []gateway.Route{post("/x", func(r *http.Request) (any, error) {
+	w := start(t, gateway.Options{Settings: minimalTimeouts, Routes: []gateway.Route{post("/x", func(r *http.Request) (any, error) {
 		<-release
 		ended <- r.Context().Err()
 		return nil, errors.New("found out too late")
@@ -88,7 +88,7 @@ func TestTheGraceOfAWriteEnds(t *testing.T) {
 
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	ended := make(chan struct{})
-	g, err := gateway.New(gateway.Options{Settings: impatient, Routes: []gateway.Route{post("/x", func(r *http.Request) (any, error) {
+	g, err := gateway.New(gateway.Options{Settings: minimalTimeouts, Routes: []gateway.Route{post("/x", func(r *http.Request) (any, error) {
 		defer close(ended)
 		<-r.Context().Done()
 		return nil, nil
@@ -107,7 +107,7 @@ func TestStreamsHaveNoTimeout(t *testing.T) {
 	release := make(chan struct{})
 	late := time.AfterFunc(60*time.Millisecond, func() { close(release) })
 	defer late.Stop()
-	w := start(t, gateway.Options{Settings: impatient, Routes: []gateway.Route{
+	w := start(t, gateway.Options{Settings: minimalTimeouts, Routes: []gateway.Route{
 		{Method: "GET", Path: "/raw", Permission: gateway.Public, Streaming: true,
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				select {
@@ -130,7 +130,7 @@ func TestStreamsHaveNoTimeout(t *testing.T) {
 }
 
 func TestARawHandlerHasADeadline(t *testing.T) {
-	w := start(t, gateway.Options{Settings: impatient, Routes: []gateway.Route{{Method: "GET", Path: "/raw", Permission: gateway.Public,
+	w := start(t, gateway.Options{Settings: minimalTimeouts, Routes: []gateway.Route{{Method: "GET", Path: "/raw", Permission: gateway.Public,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(504)

@@ -88,7 +88,7 @@ func TestNativeClientsTakeAnyPort(t *testing.T) {
 	h := newFixture(t)
 	for _, redirect := range []string{"http://127.0.0.1:43211/native", "com.shop:/cb"} {
 		b := h.browser()
-		a := newAsk(spa, redirect)
+		a := newAuthQuery(spa, redirect)
 		at := b.begin(a)
 		scheme, _, _ := strings.Cut(redirect, "/native")
 		if strings.HasPrefix(redirect, "com.") {

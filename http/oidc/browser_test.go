@@ -97,15 +97,15 @@ func (b *browser) cookie(name string) string {
 	return ""
 }
 
-// ask is the query of an authorization request, for a client and its PKCE.
-type ask struct {
+// authQuery is the query of an authorization request, for a client and its PKCE.
+type authQuery struct {
 	url.Values
 	verifier string
 }
 
-func newAsk(client, redirect string, more ...string) ask {
+func newAuthQuery(client, redirect string, more ...string) authQuery {
 	verifier := oauth2.GenerateVerifier()
-	a := ask{url.Values{
+	a := authQuery{url.Values{
 		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "scope": {"openid profile email"},
 		"state": {"st-1"}, "nonce": {"no-1"}, "code_challenge": {oauth2.S256ChallengeFromVerifier(verifier)}, "code_challenge_method": {"S256"},
 	}, verifier}
@@ -118,13 +118,15 @@ func newAsk(client, redirect string, more ...string) ask {
 	return a
 }
 
-func byConsole(more ...string) ask { return newAsk("svc-console", console+"callback", more...) }
-func bySPA(more ...string) ask     { return newAsk(spa, spaHome, more...) }
+func byConsole(more ...string) authQuery {
+	return newAuthQuery("svc-console", console+"callback", more...)
+}
+func bySPA(more ...string) authQuery { return newAuthQuery(spa, spaHome, more...) }
 
-func (a ask) path() string { return "/oidc/auth?" + a.Encode() }
+func (a authQuery) path() string { return "/oidc/auth?" + a.Encode() }
 
 // begin goes to the page and returns its path.
-func (b *browser) begin(a ask) string {
+func (b *browser) begin(a authQuery) string {
 	b.t.Helper()
 	p := b.get(a.path())
 	require.Equal(b.t, http.StatusFound, p.status, p.body)
@@ -143,7 +145,7 @@ func (b *browser) signIn(at, email, password string, more ...string) page {
 }
 
 // code goes through the whole page and returns the code that comes back.
-func (b *browser) code(a ask) string {
+func (b *browser) code(a authQuery) string {
 	b.t.Helper()
 	p := b.signIn(b.begin(a), adaMail, adaPass)
 	require.Equal(b.t, http.StatusFound, p.status, p.body)
@@ -151,14 +153,14 @@ func (b *browser) code(a ask) string {
 }
 
 // resume follows the way back to the client.
-func (b *browser) resume(p page, a ask) string {
+func (b *browser) resume(p page, a authQuery) string {
 	b.t.Helper()
 	require.Regexp(b.t, `^/oidc/auth/`, p.header.Get("Location"))
 	return b.returned(b.get(p.header.Get("Location")), a)
 }
 
 // returned reads the code of a redirect to the client.
-func (b *browser) returned(p page, a ask) string {
+func (b *browser) returned(p page, a authQuery) string {
 	b.t.Helper()
 	require.Equal(b.t, http.StatusFound, p.status, p.body)
 	to := p.location(b.t)
@@ -173,7 +175,7 @@ func (b *browser) returned(p page, a ask) string {
 }
 
 // redeem is the exchange of a code.
-func (a ask) redeem(code string, more ...string) url.Values {
+func (a authQuery) redeem(code string, more ...string) url.Values {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {a.verifier},
 		"client_id": {a.Get("client_id")}, "redirect_uri": {a.Get("redirect_uri")},

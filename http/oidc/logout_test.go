@@ -41,7 +41,7 @@ func (h *fixture) expired(session string) string {
 func TestEndSession(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	signedIn := func(a ask) (b *browser, id, session string) {
+	signedIn := func(a authQuery) (b *browser, id, session string) {
 		h.pass(time.Minute)
 		b = h.browser()
 		token, claims := h.hintOf(b.tokens(a.redeem(b.code(a)))["id_token"].(string))

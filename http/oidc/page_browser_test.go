@@ -72,8 +72,8 @@ func (c *chrome) eval(expression string) string {
 	return text
 }
 
-// shoot takes a picture at a width, light or dark.
-func (c *chrome) shoot(name string, width int64, scheme string) {
+// takeScreenshot takes a picture at a width, light or dark.
+func (c *chrome) takeScreenshot(name string, width int64, scheme string) {
 	c.t.Helper()
 	c.do(chromedp.EmulateViewport(width, 820, chromedp.EmulateScale(2)), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -99,27 +99,29 @@ func TestSigningInWithARealBrowser(t *testing.T) {
 		o.Providers = []oidc.Provider{{Slug: "corp", Name: "Example Corp", ClientID: "x", Issuer: "https://corp.example", Scopes: []string{"openid"}}}
 	})
 	code := h.enrol(adaPass)
-	shop := func(scope string) string { return h.url + newAsk("Garden Shop", app.URL+"/cb", "scope", scope).path() }
+	shop := func(scope string) string {
+		return h.url + newAuthQuery("Garden Shop", app.URL+"/cb", "scope", scope).path()
+	}
 	c := openChrome(t)
 
 	c.see(h.url+byConsole().path(), "#login")
-	c.shoot("signin.png", 900, "light")
-	c.shoot("signin-dark.png", 900, "dark")
+	c.takeScreenshot("signin.png", 900, "light")
+	c.takeScreenshot("signin-dark.png", 900, "dark")
 	c.see(shop("openid email events:read"), "#login")
-	c.shoot("signin-narrow.png", 320, "light")
+	c.takeScreenshot("signin-narrow.png", 320, "light")
 	require.Equal(t, "320", c.eval("document.documentElement.scrollWidth"), "nothing to scroll sideways")
-	c.shoot("signin-external.png", 900, "light")
+	c.takeScreenshot("signin-external.png", 900, "light")
 	require.Equal(t, "login", c.eval(focused))
 	require.Equal(t, "380px", c.eval("getComputedStyle(document.querySelector('main')).maxWidth"), "the policy lets the style through")
 
 	c.do(chromedp.SendKeys(chromedp.CSS("#login"), adaMail))
 	c.enter("#password", "wrong password", "[role=alert]")
-	c.shoot("signin-wrong.png", 900, "light")
-	c.shoot("signin-wrong-dark.png", 900, "dark")
+	c.takeScreenshot("signin-wrong.png", 900, "light")
+	c.takeScreenshot("signin-wrong-dark.png", 900, "dark")
 	require.Contains(t, c.eval("document.querySelector('[role=alert]').textContent"), "not right")
 	require.Equal(t, "password", c.eval(focused), "the address is there already")
 	c.enter("#password", adaPass, "#totp")
-	c.shoot("signin-code.png", 900, "light")
+	c.takeScreenshot("signin-code.png", 900, "light")
 	require.Equal(t, "totp", c.eval(focused))
 	c.enter("#totp", "000000", "[aria-invalid]")
 	require.Equal(t, "problem hint", c.eval("document.querySelector('#totp').getAttribute('aria-describedby')"))
@@ -127,9 +129,9 @@ func TestSigningInWithARealBrowser(t *testing.T) {
 	require.Equal(t, "st-1", c.eval("document.querySelector('#done').textContent"), "the policy lets the form through to the client")
 
 	c.see(shop("openid email settings"), "[name=consent]")
-	c.shoot("signin-consent.png", 900, "light")
+	c.takeScreenshot("signin-consent.png", 900, "light")
 	require.Equal(t, "Continue to Garden Shop – svc", c.eval("document.title"))
 	c.do(chromedp.Click(chromedp.CSS("[name=consent]")), chromedp.WaitVisible(chromedp.CSS("#done")))
 	c.see(h.url+"/oidc/session/end", "h1")
-	c.shoot("signin-out.png", 900, "light")
+	c.takeScreenshot("signin-out.png", 900, "light")
 }

@@ -30,14 +30,14 @@ func out(t *testing.T, private bool) *http.Client {
 	return e.Client(10 * time.Second)
 }
 
-// town is a fixture that trusts another one with who people are.
-type town struct {
+// federatedFixture is a fixture that trusts another one with who people are.
+type federatedFixture struct {
 	*fixture
 	idp *fixture
 }
 
-// newTown opens both.
-func newTown(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) town {
+// newFederatedFixture opens both.
+func newFederatedFixture(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) federatedFixture {
 	t.Helper()
 	idp := newFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.External = []oidc.ExternalClient{{ID: platform, RedirectURIs: []string{"http://127.0.0.1/v2/login/callback"}}}
@@ -50,18 +50,18 @@ func newTown(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) tow
 			FirstNameClaim: "given_name", LastNameClaim: "family_name", EmailClaim: "email",
 		}, {Slug: "other", ClientID: "x", Issuer: idp.url, Scopes: []string{"openid"}}}
 	}}, edits...)
-	return town{newFixture(t, all...), idp}
+	return federatedFixture{newFixture(t, all...), idp}
 }
 
 // visit signs in at the provider and comes back with its answer.
-func (tn town) visit(b *browser, p page) page {
+func (tn federatedFixture) visit(b *browser, p page) page {
 	tn.t.Helper()
 	require.Equal(tn.t, http.StatusFound, p.status, p.body)
 	return b.get(tn.answer(b, p.header.Get("Location")))
 }
 
 // answer signs in at the provider and returns where it sends the browser.
-func (tn town) answer(b *browser, address string) string {
+func (tn federatedFixture) answer(b *browser, address string) string {
 	tn.t.Helper()
 	there := &browser{b.t, tn.idp, b.http}
 	p := there.get(address)
@@ -75,7 +75,7 @@ func (tn town) answer(b *browser, address string) string {
 
 func TestSigningInWithAnotherPlatform(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	b := tn.browser()
 	p := b.get("/v2/login?provider=corp&redirectUri=" + url.QueryEscape(console+"w/x?y=1"))
 	query := p.location(t).Query()
@@ -102,7 +102,7 @@ func TestSigningInWithAnotherPlatform(t *testing.T) {
 
 func TestAProviderInsideAnInteraction(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	b := tn.browser()
 	a := bySPA()
 	at := b.begin(a)
@@ -121,7 +121,7 @@ func TestAProviderInsideAnInteraction(t *testing.T) {
 
 func TestASecondFactorIsOwedAfterAProvider(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	claimed, err := tn.accounts.Claim(t.Context(), adaMail, true) // a proven address keeps its second factor when it is linked
 	require.NoError(t, err)
 	code := tn.enrol(claimed.Password)
@@ -160,7 +160,7 @@ func TestAForcedSecondFactorIsSetUpInTheConsole(t *testing.T) {
 
 func TestWhereALoginMayGo(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, func(o *oidc.Options, _ *accounts.Settings) {
+	tn := newFederatedFixture(t, func(o *oidc.Options, _ *accounts.Settings) {
 		o.MayReturn = func(u *url.URL) bool { return u.Host == "pages.example" }
 	})
 	b := tn.browser()
@@ -184,7 +184,7 @@ func TestWhereALoginMayGo(t *testing.T) {
 
 func TestAnAnswerThatIsNotOurs(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	b := tn.browser()
 	begin := func() (state string) {
 		return b.get("/v2/login?provider=corp").location(t).Query().Get("state")
@@ -221,7 +221,7 @@ func TestAnAnswerThatIsNotOurs(t *testing.T) {
 
 func TestWhoMeddlesOnTheWayGetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	meddle := func(address, name, value string) string {
 		u, err := url.Parse(address)
 		require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestWhoMeddlesOnTheWayGetsNobodyIn(t *testing.T) {
 		u.RawQuery = query.Encode()
 		return u.String()
 	}
-	other := newAsk("", "").Get("code_challenge")
+	other := newAuthQuery("", "").Get("code_challenge")
 	for name, way := range map[string]func(b *browser, there string) string{
 		"nothing":           tn.answer,
 		"another nonce":     func(b *browser, there string) string { return tn.answer(b, meddle(there, "nonce", "x")) },
@@ -298,9 +298,9 @@ func TestAProviderThatIsNotThereStopsNobodyElse(t *testing.T) {
 
 func TestTokenExchange(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
+	tn := newFederatedFixture(t)
 	there := tn.idp.browser()
-	a := newAsk(platform, "http://127.0.0.1:1/v2/login/callback")
+	a := newAuthQuery(platform, "http://127.0.0.1:1/v2/login/callback")
 	got := there.tokens(a.redeem(there.code(a)))
 	id := got["id_token"].(string)
 

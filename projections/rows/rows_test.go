@@ -43,8 +43,8 @@ func (clear) Open(_ context.Context, e collection.Logged, visit func([]byte) err
 	return visit(entry.Sealed)
 }
 
-// desk is a log and a model that follows it.
-type desk struct {
+// followerFixture is a log and a model that follows it.
+type followerFixture struct {
 	*testing.T
 	store *jetstream.Store
 	model *rows.Model
@@ -52,18 +52,18 @@ type desk struct {
 	last  map[domain.StreamID]uint64
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *followerFixture {
 	t.Helper()
 	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: filepath.Join(t.TempDir(), "log"), Events: catalog.Events(), Log: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close(context.Background()) })
-	d := &desk{T: t, store: store, last: map[domain.StreamID]uint64{}}
+	d := &followerFixture{T: t, store: store, last: map[domain.StreamID]uint64{}}
 	d.model, d.db = d.follow(t.TempDir())
 	return d
 }
 
 // follow opens another model of the log.
-func (d *desk) follow(dir string) (*rows.Model, *badger.DB) {
+func (d *followerFixture) follow(dir string) (*rows.Model, *badger.DB) {
 	d.Helper()
 	db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil).WithMemTableSize(8 << 20))
 	require.NoError(d, err)
@@ -81,7 +81,7 @@ func (d *desk) follow(dir string) (*rows.Model, *badger.DB) {
 }
 
 // append adds an entry and waits until the model has it.
-func (d *desk) append(id domain.StreamID, snapshot bool, body []byte) {
+func (d *followerFixture) append(id domain.StreamID, snapshot bool, body []byte) {
 	d.Helper()
 	seq, err := d.store.Collections.Append(d.Context(), id, time.Now().String(), d.last[id], snapshot, collection.Entry{Sealed: body}.Append(nil))
 	require.NoError(d, err)
@@ -106,7 +106,7 @@ func put(ids ...string) (b []byte) {
 }
 
 // ids returns the rows of a namespace.
-func (d *desk) ids(id domain.StreamID) (ids []string, err error) {
+func (d *followerFixture) ids(id domain.StreamID) (ids []string, err error) {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(d.Context(), patience)
 	defer cancel()
@@ -119,7 +119,7 @@ func (d *desk) ids(id domain.StreamID) (ids []string, err error) {
 	return ids, err
 }
 
-func (d *desk) want(id domain.StreamID, want ...string) {
+func (d *followerFixture) want(id domain.StreamID, want ...string) {
 	d.Helper()
 	got, err := d.ids(id)
 	require.NoError(d, err)

@@ -26,11 +26,11 @@ func TestEventsAreErasedAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.exists("w1")
-	h.happens("w1", emitted("a"), interaction, delivered("w1", "d1"), emitted("b"))
-	h.happens("w3", delivered("w3", "d3"))
-	old := h.happens("w2", many(400, emitted("a"))...)
-	h.happens("w1", emitted("young"), interaction, delivered("w1", "d1"))
-	h.happens(domain.Platform, emitted("young"))
+	h.recordActivity("w1", emitted("a"), interaction, delivered("w1", "d1"), emitted("b"))
+	h.recordActivity("w3", delivered("w3", "d3"))
+	old := h.recordActivity("w2", many(400, emitted("a"))...)
+	h.recordActivity("w1", emitted("young"), interaction, delivered("w1", "d1"))
+	h.recordActivity(domain.Platform, emitted("young"))
 	state := h.state()
 	terms := keepAll
 	terms.Retention = day
@@ -48,17 +48,17 @@ func TestEventsAreErasedAfterTheirTime(t *testing.T) {
 	require.Empty(t, done.Errors)
 	require.Zero(t, h.known("w2"))
 	told := slices.Repeat([]string{"events.dropped"}, 4)
-	require.Equal(t, told, h.kept("w2"), "a hundred at a time")
-	require.Equal(t, []string{"events.dropped"}, h.kept("w3"))
-	require.Equal(t, []string{"young", "runtime.interactions.triggered", "webhooks.deliveries.attempted", "events.dropped"}, h.kept("w1"))
+	require.Equal(t, told, h.activityTypes("w2"), "a hundred at a time")
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w3"))
+	require.Equal(t, []string{"young", "runtime.interactions.triggered", "webhooks.deliveries.attempted", "events.dropped"}, h.activityTypes("w1"))
 	require.Equal(t, 2, h.known("w1"))
-	require.Equal(t, []string{"young", "events.cleaned"}, h.kept(domain.Platform))
+	require.Equal(t, []string{"young", "events.cleaned"}, h.activityTypes(domain.Platform))
 	require.Equal(t, state, h.state())
 	h.isWhole()
 
 	again := h.cleans(terms)
 	require.Zero(t, again.Expired.Total)
-	require.Equal(t, told, h.kept("w2"), "nothing is said twice")
+	require.Equal(t, told, h.activityTypes("w2"), "nothing is said twice")
 }
 
 func TestSmallWorkspacesThatNobodyUsesLoseTheirEvents(t *testing.T) {
@@ -67,12 +67,12 @@ func TestSmallWorkspacesThatNobodyUsesLoseTheirEvents(t *testing.T) {
 	for _, id := range []string{"idle", "large", "active", "quiet"} {
 		h.exists(id)
 	}
-	h.happens("large", many(9, emitted("a"))...)
-	h.happens(domain.Platform, emitted("a"))
-	h.happens("idle", emitted("a"), emitted("shop.error"))
-	h.happens("active", emitted("a"))
-	h.now = h.happens("active", emitted("a")).At.Add(40 * day)
-	h.happens("idle", activity.Failure{Error: "e", Message: "m"})
+	h.recordActivity("large", many(9, emitted("a"))...)
+	h.recordActivity(domain.Platform, emitted("a"))
+	h.recordActivity("idle", emitted("a"), emitted("shop.error"))
+	h.recordActivity("active", emitted("a"))
+	h.now = h.recordActivity("active", emitted("a")).At.Add(40 * day)
+	h.recordActivity("idle", activity.Failure{Error: "e", Message: "m"})
 	state := h.state()
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 9, 40*day
@@ -88,7 +88,7 @@ func TestSmallWorkspacesThatNobodyUsesLoseTheirEvents(t *testing.T) {
 
 	terms.DryRun, terms.WorkspaceIDs, terms.MaxEvents = false, nil, 9
 	require.Equal(t, found, h.cleans(terms).Inactive)
-	require.Equal(t, []string{"events.dropped"}, h.kept("idle"))
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("idle"))
 	require.Equal(t, 9, h.known("large"))
 	require.Equal(t, 2, h.known("active"))
 	require.Equal(t, state, h.state())
@@ -101,9 +101,9 @@ func TestADryRunCountsWhatARunErases(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.exists("w1")
-	h.happens("w1", emitted("a"), emitted("a"))
-	middle := h.happens("w1", emitted("b"))
-	h.now = h.happens("w1", emitted("c")).At.Add(day)
+	h.recordActivity("w1", emitted("a"), emitted("a"))
+	middle := h.recordActivity("w1", emitted("b"))
+	h.now = h.recordActivity("w1", emitted("c")).At.Add(day)
 	terms := cleanup.Terms{Retention: h.now.Sub(middle.At) - 1, MaxEvents: 5, Inactivity: time.Hour, DryRun: true}
 	would := h.cleans(terms)
 	require.EqualValues(t, 3, would.Expired.Total)
@@ -128,7 +128,7 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 			events = append(events, workspace.Undeleted{ID: id})
 		}
 		h.exists(id, events...)
-		h.happens(id, emitted("a"), delivered(id, "d-"+id))
+		h.recordActivity(id, emitted("a"), delivered(id, "d-"+id))
 		require.NoError(t, h.store.Payloads.Put(t.Context(), id, "e1", []byte("x")))
 	}
 	state := h.state()
@@ -140,7 +140,7 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 	found := &activity.Deleted{Found: []activity.Gone{{WorkspaceID: "gone", DeletedAt: at.Format(domain.Timestamp)}}, DeletedEvents: 1}
 	require.Equal(t, found, h.cleans(terms).Deleted)
 	require.Equal(t, found, h.cleans(keepAll).Deleted)
-	require.Equal(t, []string{"events.dropped"}, h.kept("gone"))
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("gone"))
 	for id, left := range map[string]bool{"gone": false, "going": true, "back": true} {
 		holds, err := h.store.HasWorkspaceData(t.Context(), id)
 		require.NoError(t, err)
@@ -154,12 +154,12 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 func TestDeliveriesAreForgottenAfterThirtyDays(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.happens("w1", emitted("a"), delivered("w1", "d1"), delivered("w1", "d2"))
-	old := h.happens("w2", delivered("w2", "d3"))
-	h.happens("w1", delivered("w1", "d2"))
+	h.recordActivity("w1", emitted("a"), delivered("w1", "d1"), delivered("w1", "d2"))
+	old := h.recordActivity("w2", delivered("w2", "d3"))
+	h.recordActivity("w1", delivered("w1", "d2"))
 	h.now = old.At.Add(30*day + 1)
 	h.cleans(keepAll)
-	require.Equal(t, []string{"a", "webhooks.deliveries.attempted", "events.deliveries.dropped"}, h.kept("w1"))
+	require.Equal(t, []string{"a", "webhooks.deliveries.attempted", "events.deliveries.dropped"}, h.activityTypes("w1"))
 	livetest.Fresh(t, h.models)
 	var left []string
 	require.NoError(t, h.models.View(func(r projections.Reader) error {
@@ -196,7 +196,7 @@ func TestPayloadsAreStripped(t *testing.T) {
 	done, err = h.jobs.Executions(t.Context(), terms)
 	require.NoError(t, err)
 	require.Zero(t, done.Count)
-	require.Equal(t, []string{"events.cleaned", "events.cleaned", "events.cleaned"}, h.kept(domain.Platform))
+	require.Equal(t, []string{"events.cleaned", "events.cleaned", "events.cleaned"}, h.activityTypes(domain.Platform))
 }
 
 // What the read models forgot and nobody purged is purged by the next run.
@@ -204,7 +204,7 @@ func TestARunThatWasBrokenOffIsFinished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.exists("w1")
-	h.now = h.happens("w1", emitted("a"), emitted("b")).At.Add(40 * day)
+	h.now = h.recordActivity("w1", emitted("a"), emitted("b")).At.Add(40 * day)
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 50, 30*day
 	h.log.down = true
@@ -213,16 +213,16 @@ func TestARunThatWasBrokenOffIsFinished(t *testing.T) {
 		return f.Part == "inactiveWorkspaces" && f.Message == errDown.Error()
 	}), "%v", done.Errors)
 	require.Zero(t, h.known("w1"))
-	require.Equal(t, []string{"a", "b", "events.dropped"}, h.kept("w1"))
+	require.Equal(t, []string{"a", "b", "events.dropped"}, h.activityTypes("w1"))
 	h.isWhole()
 
 	h.log.down = false
 	terms.DryRun = true
 	h.cleans(terms)
-	require.Len(t, h.kept("w1"), 3, "a dry run erases nothing")
+	require.Len(t, h.activityTypes("w1"), 3, "a dry run erases nothing")
 	terms.DryRun = false
 	require.Empty(t, h.cleans(terms).Errors)
-	require.Equal(t, []string{"events.dropped"}, h.kept("w1"))
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
 	h.isWhole()
 }
 
@@ -271,9 +271,9 @@ func (h *fixture) runs(events ...domain.Event) (last time.Time) {
 	return last
 }
 
-// standing is how a run is as the read models have it, its open trees, and how many waits
+// runState is how a run is as the read models have it, its open trees, and how many waits
 // keep events from starting anything else.
-func (h *fixture) standing() (status projections.RunStatus, open []projections.UnfinishedTree, cancelling int) {
+func (h *fixture) runState() (status projections.RunStatus, open []projections.UnfinishedTree, cancelling int) {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
@@ -304,9 +304,9 @@ func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 	h.now = h.runs(began, stands, emitted("a")).Add(day + 1)
 	for _, total := range []int{2, 0} { // what was said again is old, too, some day
 		require.EqualValues(t, total, h.cleans(terms).Expired.Total, "readers are shown neither that it began nor that it was said again")
-		require.Equal(t, []string{"runtime.trees.started", "runtime.waits.kept", "events.dropped"}, h.kept("w1"))
+		require.Equal(t, []string{"runtime.trees.started", "runtime.waits.kept", "events.dropped"}, h.activityTypes("w1"))
 		h.isWhole()
-		status, trees, cancelling := h.standing()
+		status, trees, cancelling := h.runState()
 		require.Equal(t, projections.RunWaiting, status)
 		require.Len(t, trees, 1)
 		require.Equal(t, began.ExecutionID, trees[0].ExecutionID)
@@ -318,14 +318,14 @@ func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 		h.now = time.Now().Add(day + time.Minute)
 	}
 	h.runs(activity.WaitFulfilled{ID: "wait1"}, ended)
-	status, trees, cancelling := h.standing()
+	status, trees, cancelling := h.runState()
 	require.Equal(t, projections.RunSucceeded, status)
 	require.Empty(t, trees)
 	require.Zero(t, cancelling)
 	h.isWhole()
 	h.now = time.Now().Add(day + time.Minute)
 	h.cleans(terms)
-	require.NotContains(t, h.kept("w1"), "runtime.trees.started")
+	require.NotContains(t, h.activityTypes("w1"), "runtime.trees.started")
 	h.isWhole()
 }
 
@@ -339,8 +339,8 @@ func TestATreeThatEndsMeanwhileIsOver(t *testing.T) {
 	h.now = h.runs(began, stands).Add(day + 1)
 	h.log.first = func() { h.runs(activity.WaitFulfilled{ID: "wait1"}, ended) }
 	h.cleans(terms)
-	require.Contains(t, h.kept("w1"), "runtime.waits.kept")
-	status, trees, cancelling := h.standing()
+	require.Contains(t, h.activityTypes("w1"), "runtime.waits.kept")
+	status, trees, cancelling := h.runState()
 	require.Equal(t, projections.RunSucceeded, status)
 	require.Empty(t, trees)
 	require.Zero(t, cancelling)
@@ -356,8 +356,8 @@ func TestNothingOfADeletedWorkspaceIsKept(t *testing.T) {
 	h.runs(began, stands)
 	h.now = h.now.Add(31 * day)
 	h.cleans(keepAll)
-	require.Equal(t, []string{"events.dropped"}, h.kept("w1"))
-	_, trees, _ := h.standing()
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
+	_, trees, _ := h.runState()
 	require.Empty(t, trees)
 }
 
@@ -366,16 +366,16 @@ func TestMuchIsErasedInPieces(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for range 5 {
-		h.happens("w1", many(450, emitted("a"))...)
+		h.recordActivity("w1", many(450, emitted("a"))...)
 	}
-	h.happens("w2", emitted("a"))
-	h.now = h.happens("w1", delivered("w1", "d1"), emitted("last")).At.Add(1)
+	h.recordActivity("w2", emitted("a"))
+	h.now = h.recordActivity("w1", delivered("w1", "d1"), emitted("last")).At.Add(1)
 	terms := keepAll
 	terms.Retention, terms.WorkspaceIDs = 0, []string{"w1", "nowhere"}
 	done := h.cleans(terms)
 	require.EqualValues(t, 2251, done.Expired.Total)
-	require.Equal(t, slices.Repeat([]string{"events.dropped"}, 23), h.kept("w1"))
-	require.Equal(t, []string{"a"}, h.kept("w2"), "it was not asked for")
+	require.Equal(t, slices.Repeat([]string{"events.dropped"}, 23), h.activityTypes("w1"))
+	require.Equal(t, []string{"a"}, h.activityTypes("w2"), "it was not asked for")
 	h.isWhole()
 }
 
@@ -390,11 +390,11 @@ func TestManyDeliveriesInFewEventsAreErasedInPieces(t *testing.T) {
 			one := delivered("w1", fmt.Sprintf("d%02d-%03d", i, j)).(subscription.Attempted)
 			all.Records = append(all.Records, one.Records...)
 		}
-		h.happens("w1", all)
+		h.recordActivity("w1", all)
 	}
-	h.now = h.happens("w1", emitted("last")).At.Add(31 * day)
+	h.now = h.recordActivity("w1", emitted("last")).At.Add(31 * day)
 	h.cleans(keepAll)
-	told := h.kept("w1")
+	told := h.activityTypes("w1")
 	require.Equal(t, "last", told[0], "it is no delivery")
 	require.GreaterOrEqual(t, len(told), events/2, "not all at once")
 	h.isWhole()
@@ -414,7 +414,7 @@ func TestManyWorkspacesAreErasedTogether(t *testing.T) {
 	for i := range 130 {
 		ids = append(ids, fmt.Sprintf("w%03d", i))
 		h.exists(ids[i])
-		h.now = h.happens(ids[i], interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
+		h.now = h.recordActivity(ids[i], interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
 		require.NoError(t, h.store.Payloads.Put(t.Context(), ids[i], "e1", []byte("x")))
 	}
 	terms := keepAll
@@ -437,12 +437,12 @@ func TestTreesThatNobodyIsShownAreErased(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	began := activity.TreeStarted{ExecutionID: "x1", Automation: "pay", Trigger: activity.Trigger{Type: activity.ByEvent, ID: "e1"}, Attempt: 1}
-	old := h.happens("w1", began)
+	old := h.recordActivity("w1", began)
 	terms := keepAll
 	terms.Retention = day
 	h.now = old.At.Add(day + 1)
 	require.Zero(t, h.cleans(terms).Expired.Total, "no reader loses anything")
-	require.Equal(t, []string{"events.dropped"}, h.kept("w1"))
+	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
 	livetest.Fresh(t, h.models)
 	require.NoError(t, h.models.View(func(r projections.Reader) error {
 		attempts, ended, err := projections.Runs{}.Ended(r, "w1", "e1", "pay")
@@ -478,6 +478,6 @@ func TestOneOfManyNodesRunsAJob(t *testing.T) {
 		}
 		nodes.Wait()
 		require.NoError(t, node().RunDue(t.Context()), "who found the lease held looks again")
-		require.Len(t, h.kept(domain.Platform), 2*(week+1), "both jobs, once a week")
+		require.Len(t, h.activityTypes(domain.Platform), 2*(week+1), "both jobs, once a week")
 	}
 }

@@ -119,8 +119,8 @@ func open(t *testing.T) *fixture {
 // keepAll are terms on which nothing is too old.
 var keepAll = cleanup.Terms{Retention: -1, MaxEvents: -1, Executions: -1, DeletionDelay: 30 * day}
 
-// happens records activity events and returns the last of them.
-func (h *fixture) happens(workspaceID string, events ...domain.Event) domain.Recorded {
+// recordActivity records activity events and returns the last of them.
+func (h *fixture) recordActivity(workspaceID string, events ...domain.Event) domain.Recorded {
 	h.t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}, Meta: domain.Meta{CorrelationID: ulid.Make().String(), UserID: "u1"}}
 	for _, ev := range events {
@@ -186,8 +186,8 @@ func (h *fixture) known(workspaceID string) (n int) {
 	return n
 }
 
-// kept lists the types of what the log has of a workspace's activity.
-func (h *fixture) kept(workspaceID string) (types []string) {
+// activityTypes lists the types of what the log has of a workspace's activity.
+func (h *fixture) activityTypes(workspaceID string) (types []string) {
 	h.t.Helper()
 	for _, ev := range livetest.Activity(h.t, h.store.Log) {
 		if ev.Stream.Scope == workspaceID {

@@ -23,7 +23,7 @@ func TestTheJobsRunInTime(t *testing.T) {
 		h.now, err = time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
 		require.NoError(t, s.RunDue(t.Context()))
-		return len(h.kept(domain.Platform))
+		return len(h.activityTypes(domain.Platform))
 	}
 	require.Zero(t, ran("2026-11-12T12:00:00Z"), "they are switched off")
 	plan.Enabled = true
@@ -45,7 +45,7 @@ func TestTheJobsRunInTime(t *testing.T) {
 	other.Jobs.Lease, other.Jobs.Now = h.jobs.Lease, h.jobs.Now
 	require.NoError(t, other.RunDue(t.Context()))
 	livetest.Fresh(t, h.models)
-	require.Len(t, h.kept(domain.Platform), 4, "another node knows what was done")
+	require.Len(t, h.activityTypes(domain.Platform), 4, "another node knows what was done")
 	plan.Indices = "nonsense"
 	require.Error(t, s.RunDue(t.Context()))
 }

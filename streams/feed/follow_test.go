@@ -14,14 +14,14 @@ import (
 	"svc/streams/feed"
 )
 
-// leisurely is a log that takes its time over each read.
-type leisurely struct {
+// slowStore is a log that takes its time over each read.
+type slowStore struct {
 	*jetstream.Log
 	reads int
 }
 
 // Reread implements feed.Store.
-func (l *leisurely) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
+func (l *slowStore) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
 	l.reads++
 	select {
 	case <-ctx.Done():
@@ -31,7 +31,7 @@ func (l *leisurely) Reread(ctx context.Context, log domain.Log, seqs []uint64) (
 }
 
 // Scan implements feed.Store.
-func (l *leisurely) Scan(ctx context.Context, log domain.Log, from, to uint64, n int) ([]domain.Recorded, uint64, bool, error) {
+func (l *slowStore) Scan(ctx context.Context, log domain.Log, from, to uint64, n int) ([]domain.Recorded, uint64, bool, error) {
 	l.reads++
 	select {
 	case <-ctx.Done():
@@ -51,7 +51,7 @@ func TestAReplayGivesSignsOfLife(t *testing.T) {
 		h.emit("w1", "a", nil)
 	}
 	livetest.Fresh(t, h.models)
-	log := &leisurely{Log: h.store.Log}
+	log := &slowStore{Log: h.store.Log}
 	slow, err := feed.New(feed.Options{Models: h.models, Store: log, Payloads: h.store.Payloads})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -25,8 +25,8 @@ import (
 
 const patience = time.Minute
 
-// ear is an outside that hears everything, and may be deaf for a while.
-type ear struct {
+// recordingPublisher is an outside that hears everything, and may be deaf for a while.
+type recordingPublisher struct {
 	mu      sync.Mutex
 	deaf    int // so many times
 	empty   bool
@@ -37,14 +37,14 @@ type ear struct {
 var errDeaf = errors.New("deaf")
 
 // HasClients implements monitor.Clients.
-func (e *ear) HasClients() bool {
+func (e *recordingPublisher) HasClients() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.empty
 }
 
 // Publish implements monitor.Clients.
-func (e *ear) Publish(_ context.Context, events []*feed.Event) error {
+func (e *recordingPublisher) Publish(_ context.Context, events []*feed.Event) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.deaf > 0 {
@@ -58,26 +58,26 @@ func (e *ear) Publish(_ context.Context, events []*feed.Event) error {
 }
 
 // DisconnectRevoked implements monitor.Clients.
-func (e *ear) DisconnectRevoked() error {
+func (e *recordingPublisher) DisconnectRevoked() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.checked++
 	return nil
 }
 
-func (e *ear) set(change func(*ear)) {
+func (e *recordingPublisher) set(change func(*recordingPublisher)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	change(e)
 }
 
-func (e *ear) all() []string {
+func (e *recordingPublisher) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]string{}, e.heard...)
 }
 
-func (e *ear) checks() int {
+func (e *recordingPublisher) checks() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.checked
@@ -87,7 +87,7 @@ func (e *ear) checks() int {
 type fixture struct {
 	t     *testing.T
 	store *jetstream.Store
-	ear   *ear
+	ear   *recordingPublisher
 }
 
 func open(t *testing.T) *fixture {
@@ -96,7 +96,7 @@ func open(t *testing.T) *fixture {
 	quiet := slog.New(slog.DiscardHandler)
 	events, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: store.Payloads, Broadcast: store.Broadcast("live"), Log: quiet})
 	require.NoError(t, err)
-	h := &fixture{t, store, &ear{}}
+	h := &fixture{t, store, &recordingPublisher{}}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = events.Run(ctx) })
@@ -127,8 +127,8 @@ func (h *fixture) record(at domain.StreamID, fact eventstore.Fact) string {
 	return fact.ID
 }
 
-// hears waits until everything in want was heard, and nothing else.
-func (h *fixture) hears(want []string) {
+// requirePublished waits until everything in want was heard, and nothing else.
+func (h *fixture) requirePublished(want []string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.ear.all()) >= len(want) }, patience, time.Millisecond)
 	require.Equal(h.t, want, h.ear.all())
@@ -143,7 +143,7 @@ func TestWhatHappensFromNowOnIsTold(t *testing.T) {
 	}
 	h.emit("w1", "secret", &domain.Target{SessionID: "s1", CurrentSocket: true})
 	want = append(want, h.emit("w1", "happened", &domain.Target{UserID: "u1"}))
-	h.hears(want)
+	h.requirePublished(want)
 }
 
 // Others hear what happens, and how far something is: never what the state is.
@@ -163,7 +163,7 @@ func TestStateStaysInside(t *testing.T) {
 		want = append(want, state(ev))
 	}
 	state(operation.Ended{})
-	h.hears(append(want, h.emit("w1", "happened", nil)))
+	h.requirePublished(append(want, h.emit("w1", "happened", nil)))
 }
 
 func TestWhatCouldNotBeToldIsToldLater(t *testing.T) {
@@ -172,22 +172,22 @@ func TestWhatCouldNotBeToldIsToldLater(t *testing.T) {
 	var want []string
 	for i := range 60 {
 		if i%20 == 10 {
-			h.ear.set(func(e *ear) { e.deaf = 3 })
+			h.ear.set(func(e *recordingPublisher) { e.deaf = 3 })
 		}
 		want = append(want, h.emit("w1", "happened", nil))
 	}
-	h.hears(want)
+	h.requirePublished(want)
 }
 
 func TestNobodyIsToldWhenNobodyListens(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.ear.set(func(e *ear) { e.empty = true })
+	h.ear.set(func(e *recordingPublisher) { e.empty = true })
 	h.emit("w1", natsuser.Deleted{}.EventType(), nil) // anybody can emit that
 	h.emit("w1", "happened", nil)
 	h.record(natsuser.Stream("nu_1"), eventstore.Fact{Event: natsuser.Deleted{User: natsuser.User{ID: "nu_1"}}})
 	require.Eventually(t, func() bool { return h.ear.checks() == 2 }, patience, time.Millisecond, "once in the beginning, once for who was shut out")
-	h.ear.set(func(e *ear) { e.empty = false })
-	h.hears([]string{h.emit("w1", "heard", nil)})
+	h.ear.set(func(e *recordingPublisher) { e.empty = false })
+	h.requirePublished([]string{h.emit("w1", "heard", nil)})
 	require.Equal(t, 2, h.ear.checks())
 }

@@ -211,7 +211,7 @@ func (h *fixture) node() *node {
 	})
 	require.NoError(h.t, err)
 	n.restart()
-	h.t.Cleanup(n.shut)
+	h.t.Cleanup(n.stopNode)
 	return n
 }
 
@@ -240,7 +240,7 @@ func (n *node) fire() {
 	s, err := schedules.New(schedules.Options{
 		Store: n.log, Bucket: n.keeps, Models: n.models, Programs: n.library, Runtime: n.runtime,
 		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
-		Zone: n.zone.Load, MaxAttempts: func() int { return n.most }, Begun: n.past, Fresh: n.models.Fresh,
+		Zone: n.zone.Load, MaxAttempts: func() int { return n.most }, Begun: n.treeStatus, Fresh: n.models.Fresh,
 		Hold: n.hold, Now: n.clock.now, Log: quiet,
 	})
 	require.NoError(n.t, err)
@@ -250,8 +250,8 @@ func (n *node) fire() {
 	n.stop = func() { cancel(); running.Wait() }
 }
 
-// past tells what became of a tree, of which no node that is gone runs any.
-func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.TreeStatus, err error) {
+// treeStatus tells what became of a tree, of which no node that is gone runs any.
+func (n *node) treeStatus(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.TreeStatus, err error) {
 	n.asked.Add(1)
 	var open []projections.UnfinishedTree
 	err = n.models.View(func(r projections.Reader) error {
@@ -269,8 +269,8 @@ func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, a
 	return past, err
 }
 
-// shut stops the node as an orderly stop does, without waiting for what runs.
-func (n *node) shut() {
+// stopNode stops the node as an orderly stop does, without waiting for what runs.
+func (n *node) stopNode() {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = n.runtime.Close(gone)

@@ -71,7 +71,7 @@ func TestWhatWasMissedIsMadeUpForOnce(t *testing.T) {
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *", "0 9 * * *"), every("other", "*/10 * * * *"))
 	h.first.fire()
 	h.registers("w1", 2)
-	h.first.shut()
+	h.first.stopNode()
 	h.clock.set(at(18, 0))
 	h.first.restart()
 	h.first.fire()
@@ -127,8 +127,8 @@ func TestEachTimeFiresOnceHoweverManyNodesLook(t *testing.T) {
 		require.Len(t, h.fires("w1", minute-1), minute-1)
 	}
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 5 }, patience, tick)
-	h.first.shut()
-	second.shut()
+	h.first.stopNode()
+	second.stopNode()
 	require.Len(t, h.firings("w1"), 5)
 	require.Len(t, h.executions("w1"), 5)
 	require.Len(t, h.registers("w1", 1), 1)
@@ -226,18 +226,18 @@ func (h *fixture) registers(workspaceID string, n int) (all []activity.Scheduled
 	return all
 }
 
-// told is what a test asks of a registration.
-type told struct {
+// registeredSchedules is what a test asks of a registration.
+type registeredSchedules struct {
 	Slug  string
 	Crons []string
 }
 
-// tells returns the registrations of a workspace from the n-th on, once there are so
+// awaitRegistrations returns the registrations of a workspace from the n-th on, once there are so
 // many.
-func (h *fixture) tells(workspaceID string, from, n int) (all []told) {
+func (h *fixture) awaitRegistrations(workspaceID string, from, n int) (all []registeredSchedules) {
 	h.t.Helper()
 	for _, e := range h.registers(workspaceID, n)[from:] {
-		all = append(all, told{e.Slug, e.Schedules})
+		all = append(all, registeredSchedules{e.Slug, e.Schedules})
 	}
 	return all
 }
@@ -249,21 +249,21 @@ func TestWhatChangesIsRegisteredAgain(t *testing.T) {
 	h.registers("w1", 1)
 	stream := workspace.Stream("w1")
 	h.add(stream, workspace.AutomationUpdated{Entry: doc("tick", `"when":{"schedules":["*/5 * * * *"]},"do":[{"set":{"name":"x","value":1}}]`)})
-	require.Equal(t, []told{{"tick", []string{"*/5 * * * *"}}}, h.tells("w1", 1, 2), "the same again")
+	require.Equal(t, []registeredSchedules{{"tick", []string{"*/5 * * * *"}}}, h.awaitRegistrations("w1", 1, 2), "the same again")
 	renamed := every("tock", "*/5 * * * *")
 	renamed.From = "automations/tick"
 	h.add(stream, workspace.AutomationUpdated{Entry: renamed})
-	require.Equal(t, []told{{"tock", []string{"*/5 * * * *"}}, {"tick", []string{}}}, h.tells("w1", 2, 4))
+	require.Equal(t, []registeredSchedules{{"tock", []string{"*/5 * * * *"}}, {"tick", []string{}}}, h.awaitRegistrations("w1", 2, 4))
 	h.clock.set(at(5, 0))
 	require.Equal(t, []fired{{"tock", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 1))
 	h.add(stream, workspace.AutomationUpdated{Entry: doc("tock", `"disabled":true,"when":{"schedules":["*/5 * * * *"]},"do":[]`)})
-	require.Equal(t, []told{{"tock", []string{}}}, h.tells("w1", 4, 5))
+	require.Equal(t, []registeredSchedules{{"tock", []string{}}}, h.awaitRegistrations("w1", 4, 5))
 	h.add(stream, workspace.AutomationCreated{Entry: every("mine", "*/10 * * * *", "*/10 * * * *")})
-	require.Equal(t, []told{{"mine", []string{"*/10 * * * *"}}}, h.tells("w1", 5, 6), "twice the same is once")
+	require.Equal(t, []registeredSchedules{{"mine", []string{"*/10 * * * *"}}}, h.awaitRegistrations("w1", 5, 6), "twice the same is once")
 	h.clock.set(at(10, 0))
 	require.Equal(t, fired{"mine", "*/10 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
 	h.add(stream, workspace.AutomationDeleted{Slug: "mine"})
-	require.Equal(t, []told{{"mine", []string{}}}, h.tells("w1", 6, 7))
+	require.Equal(t, []registeredSchedules{{"mine", []string{}}}, h.awaitRegistrations("w1", 6, 7))
 	h.add(stream, workspace.AutomationCreated{Entry: every("last", "*/3 * * * *")})
 	h.registers("w1", 8)
 	h.clock.set(at(12, 0))
@@ -303,7 +303,7 @@ func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
 		every("bad", "0 */5 * * * *"), every("mixed", "*/5 * * * *", "nonsense", "@often"), every("good", "*/5 * * * *"),
 		doc("off", `"disabled":true,"when":{"schedules":["nonsense"]},"do":[]`),
 	}}})
-	require.ElementsMatch(t, []told{{"good", []string{"*/5 * * * *"}}, {"mixed", []string{"*/5 * * * *"}}}, h.tells("w1", 0, 2))
+	require.ElementsMatch(t, []registeredSchedules{{"good", []string{"*/5 * * * *"}}, {"mixed", []string{"*/5 * * * *"}}}, h.awaitRegistrations("w1", 0, 2))
 	faults := func() (all []activity.Failure) {
 		for _, ev := range h.events("w1", "error") {
 			f, ok := ev.Data.(activity.Failure)
@@ -319,7 +319,7 @@ func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
 	h.fires("w1", 2)
 	h.add(workspace.Stream("w1"), workspace.AutomationUpdated{Entry: every("good", "*/6 * * * *")})
 	h.registers("w1", 3)
-	h.first.shut()
+	h.first.stopNode()
 	h.first.restart()
 	h.first.fire()
 	h.clock.set(at(6, 0))
@@ -336,7 +336,7 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	h.publish("clock", "maker")
 	h.first.fire()
 	h.add(workspace.Stream("w1"), workspace.Installed{Entry: instance("mine", "clock")})
-	require.Equal(t, []told{{"mine.in.deep", []string{"*/5 * * * *"}}, {"mine.tick", []string{"*/5 * * * *"}}}, h.tells("w1", 0, 2))
+	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{"*/5 * * * *"}}, {"mine.tick", []string{"*/5 * * * *"}}}, h.awaitRegistrations("w1", 0, 2))
 	h.clock.set(at(5, 0))
 	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 2))
 	ev := h.events("w1", "runtime.schedules.triggered")[0]
@@ -344,14 +344,14 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	require.NotEqual(t, domain.Meta{}, ev.Meta)
 
 	h.add(workspace.Stream("w1"), workspace.InstanceConfigured{Entry: instance("mine", "clock")})
-	require.Len(t, h.tells("w1", 2, 4), 2, "configured")
+	require.Len(t, h.awaitRegistrations("w1", 2, 4), 2, "configured")
 	h.add(workspace.Stream("inner"), workspace.AutomationUpdated{Entry: every("deep", "*/6 * * * *")})
 	h.publish("inner", "inner")
-	require.Equal(t, []told{{"mine.in.deep", []string{"*/6 * * * *"}}}, h.tells("w1", 4, 5), "of the app in the app")
+	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{"*/6 * * * *"}}}, h.awaitRegistrations("w1", 4, 5), "of the app in the app")
 	h.clock.set(at(6, 0))
 	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", domain.FormatTime(at(6, 0)), false}, h.fires("w1", 3)[2])
 	h.add(workspace.Stream("w1"), workspace.Uninstalled{Slug: "mine"})
-	require.Equal(t, []told{{"mine.in.deep", []string{}}, {"mine.tick", []string{}}}, h.tells("w1", 5, 7))
+	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{}}, {"mine.tick", []string{}}}, h.awaitRegistrations("w1", 5, 7))
 	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("own", "* * * * *")})
 	h.registers("w1", 8)
 	h.clock.set(at(12, 0))
@@ -535,7 +535,7 @@ func TestThousandsOfSchedulesWaitForTheirTime(t *testing.T) {
 	require.Eventually(t, func() bool { return h.total(workspaces, "runtime.schedules.triggered") == workspaces*due }, patience, tick)
 	t.Logf("%d fired within %s", workspaces*due, time.Since(began))
 
-	h.first.shut()
+	h.first.stopNode()
 	h.clock.set(at(7, 0))
 	h.first.restart()
 	began = time.Now()

@@ -49,7 +49,7 @@ func (h *fixture) started() (n int) {
 	return n
 }
 
-func (h *fixture) begins(attempt int) {
+func (h *fixture) recordStart(attempt int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
 		all := h.begun()
@@ -65,12 +65,12 @@ func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
 	n.fire()
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
-	h.begins(1)
-	n.shut()
+	h.recordStart(1)
+	n.stopNode()
 	n.restart()
 	n.fire()
-	h.begins(2)
-	n.shut()
+	h.recordStart(2)
+	n.stopNode()
 	n.paces.set(false)
 	h.clock.set(at(6, 0))
 	n.restart()
@@ -78,7 +78,7 @@ func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 	require.Len(t, h.firings("w1"), 1)
 	require.Len(t, h.events("w1", "runtime.interactions.triggered"), 1)
-	n.shut()
+	n.stopNode()
 	n.restart()
 	n.fire()
 	h.clock.set(at(10, 0))
@@ -96,7 +96,7 @@ func TestWhatOnceStoodInAWaitIsNotBegunAgain(t *testing.T) {
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
 	require.Eventually(t, func() bool { return len(h.events("w1", "one")) == 1 }, patience, tick)
-	n.shut()
+	n.stopNode()
 	n.restart()
 	n.fire()
 	h.clock.set(at(10, 0))
@@ -113,8 +113,8 @@ func TestWhatIsInterruptedTooOftenIsToldAndLeft(t *testing.T) {
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
 	for attempt := 1; attempt <= 3; attempt++ {
-		h.begins(attempt)
-		n.shut()
+		h.recordStart(attempt)
+		n.stopNode()
 		n.restart()
 		n.fire()
 	}
@@ -139,7 +139,7 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	h.clock.set(at(5, 0))
 	h.fires("w1", 1)
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
-	h.first.shut()
+	h.first.stopNode()
 	_, err = h.memory.Put(t.Context(), key, left) // as if nothing had been saved since
 	require.NoError(t, err)
 	h.clock.set(at(8, 0))
@@ -151,20 +151,20 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 3 }, patience, tick)
 }
 
-// shaky is a log whose parts fail while a test says so.
-type shaky struct {
+// failingLog is a log whose parts fail while a test says so.
+type failingLog struct {
 	*jetstream.Log
 	noAppend, noRead atomic.Bool
 }
 
-func (s *shaky) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+func (s *failingLog) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	if s.noAppend.Load() {
 		return eventstore.Receipt{}, eventstore.ErrUnavailable
 	}
 	return s.Log.Append(ctx, commits...)
 }
 
-func (s *shaky) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
+func (s *failingLog) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
 	if s.noRead.Load() {
 		return domain.Recorded{}, false, eventstore.ErrUnavailable
 	}
@@ -174,14 +174,14 @@ func (s *shaky) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Re
 func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
-	log := &shaky{Log: h.store.Log}
+	log := &failingLog{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
 	h.registers("w1", 1)
 	log.noRead.Store(true)
 	h.clock.set(at(5, 0))
 	h.fires("w1", 1)
-	h.first.shut()
+	h.first.stopNode()
 	require.Empty(t, h.executions("w1"))
 	log.noRead.Store(false)
 	h.first.restart()
@@ -194,14 +194,14 @@ func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
-	log := &shaky{Log: h.store.Log}
+	log := &failingLog{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
 	h.registers("w1", 1)
 	log.noAppend.Store(true)
 	h.clock.set(at(5, 0))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 0 }, 300*time.Millisecond, tick)
-	h.first.shut() // before it could
+	h.first.stopNode() // before it could
 	log.noAppend.Store(false)
 	h.first.restart()
 	h.first.fire()
@@ -228,7 +228,7 @@ func TestAnotherNodeTakesOverWhereOneStopped(t *testing.T) {
 	h.registers("w1", 1)
 	h.clock.set(at(2, 0))
 	h.fires("w1", 1)
-	h.first.shut()
+	h.first.stopNode()
 	h.clock.set(at(3, 0))
 	h.fires("w1", 2)
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
@@ -289,7 +289,7 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 	n.fire()
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
-	h.begins(1)
+	h.recordStart(1)
 	n.asked.Store(0)
 	n.runtime.BreakOffAll()
 	require.Eventually(t, func() bool { return n.asked.Load() >= 4 }, patience, tick, "it is tried again and again")
@@ -359,13 +359,13 @@ func TestATreeThatHasNotBegunIsLeftToWhoeverTakesTheShareOver(t *testing.T) {
 	require.Len(t, h.firings("w1"), 2)
 }
 
-// overtaken is a log on which firings are on their way when nobody waits for them any more.
-type overtaken struct {
+// delayedLog is a log on which firings are on their way when nobody waits for them any more.
+type delayedLog struct {
 	*jetstream.Log
 	underWay chan []eventstore.Commit
 }
 
-func (o *overtaken) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+func (o *delayedLog) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	if _, is := commits[0].Facts[0].Event.(activity.ScheduleFired); !is {
 		return o.Log.Append(ctx, commits...)
 	}
@@ -393,7 +393,7 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 	h, at := clocked(t, 1, stuck("tick"))
 	a, b := h.first, h.node()
 	take := a.loses()
-	log := &overtaken{Log: h.store.Log, underWay: make(chan []eventstore.Commit, 1)}
+	log := &delayedLog{Log: h.store.Log, underWay: make(chan []eventstore.Commit, 1)}
 	a.log = log
 	a.fire()
 	h.registers("w1", 1)
@@ -408,8 +408,8 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 		assert.NoError(t, b.models.Fresh(context.Background()))
 	}}
 	b.fire()
-	h.begins(1)
-	b.shut()
+	h.recordStart(1)
+	b.stopNode()
 	b.paces.set(false)
 	b.restart()
 	b.fire()
@@ -434,13 +434,13 @@ func TestWhatIsBegunAgainIsNotBegunByItsTimeToo(t *testing.T) {
 	left, _, err := h.memory.Get(t.Context(), key)
 	require.NoError(t, err)
 	h.clock.set(at(5, 0))
-	h.begins(1)
-	n.shut()
+	h.recordStart(1)
+	n.stopNode()
 	_, err = h.memory.Put(t.Context(), key, left) // as if the node had been killed
 	require.NoError(t, err)
 	n.restart()
 	n.fire()
-	h.begins(2)
+	h.recordStart(2)
 	h.stays(6*time.Second, func() { require.Equal(t, 2, h.started()) }) // longer than another node is left it
 	require.Len(t, h.firings("w1"), 1)
 }
@@ -453,8 +453,8 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	n.fire()
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
-	h.begins(1)
-	n.shut()
+	h.recordStart(1)
+	n.stopNode()
 	n.paces.set(false)
 
 	h.clock.set(at(11, 0))
@@ -465,8 +465,8 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick, "what did not end is begun again")
 	n.paces.set(true)
 	h.clock.set(at(15, 0))
-	h.begins(1)
-	n.shut()
+	h.recordStart(1)
+	n.stopNode()
 	n.paces.set(false)
 
 	h.clock.set(at(21, 0))

@@ -134,8 +134,8 @@ func adopting(t *testing.T) (*orphanHandler, *slowLog) {
 	return newOrphanHandler(s, nil), log
 }
 
-// stood is a tree that stands in a wait and that nobody runs.
-func (a *orphanHandler) stood(t *testing.T, log *slowLog) (o Orphan) {
+// parkedOrphan is a tree that stands in a wait and that nobody runs.
+func (a *orphanHandler) parkedOrphan(t *testing.T, log *slowLog) (o Orphan) {
 	t.Helper()
 	programSet, err := a.Programs.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, log := adopting(t)
-			o := a.stood(t, log)
+			o := a.parkedOrphan(t, log)
 			log.slow.Store(slow)
 			mine, lose := context.WithCancel(t.Context())
 			a.handleOrphan(mine, o)
@@ -177,7 +177,7 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 func TestATreeThatIsFoundTwiceGoesOnOnce(t *testing.T) {
 	t.Parallel()
 	a, log := adopting(t)
-	o := a.stood(t, log)
+	o := a.parkedOrphan(t, log)
 	mine, lose := context.WithCancel(t.Context())
 	a.find = func(_ context.Context, _ Wanted, visit func(Orphan)) error {
 		visit(o)
@@ -194,7 +194,7 @@ func TestATreeThatIsFoundTwiceGoesOnOnce(t *testing.T) {
 
 func TestTreesThatAreOverAreForgottenAlthoughOthersCouldNotBeLookedFor(t *testing.T) {
 	t.Parallel()
-	s := quietShare(0)
+	s := idlePartition(0)
 	s.LookEvery, s.Now = tick, time.Now
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0

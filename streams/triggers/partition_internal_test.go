@@ -65,8 +65,8 @@ func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 	require.Equal(t, at(250), left(many, 15))
 }
 
-// quietShare is a share of all workspaces in which nothing has happened since a place.
-func quietShare(at uint64) *partition {
+// idlePartition is a share of all workspaces in which nothing has happened since a place.
+func idlePartition(at uint64) *partition {
 	s := newPartition(&Triggers{Options: Options{Saved: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler)}, shares: 1}, 0)
 	s.workspaces, s.progress.At = map[string]*workspaceQueue{}, domain.At(domain.Activity, at)
 	return s
@@ -82,7 +82,7 @@ func delivered(e *feed.Event) live.Delivery {
 
 func TestAShareThatIsGivenUpPassesNothingOver(t *testing.T) {
 	t.Parallel()
-	s := quietShare(10)
+	s := idlePartition(10)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.receive(ctx, delivered(eventAt(11))), context.Canceled)
@@ -92,7 +92,7 @@ func TestAShareThatIsGivenUpPassesNothingOver(t *testing.T) {
 
 func TestAWorkspaceThatHasCaughtUpIsReadWithTheOthersAgain(t *testing.T) {
 	t.Parallel()
-	s := quietShare(10)
+	s := idlePartition(10)
 	l := &backlog{mark: &streams.ProgressMark{At: domain.At(domain.Activity, 11)}}
 	s.progress.Add(l.mark)
 	p := s.queueOf("w1")
@@ -121,7 +121,7 @@ func TestAWorkspaceThatHasCaughtUpIsReadWithTheOthersAgain(t *testing.T) {
 
 func TestAWorkspaceMayHaveLessUnderWayWhenAllHaveMuch(t *testing.T) {
 	t.Parallel()
-	s := quietShare(0)
+	s := idlePartition(0)
 	require.Equal(t, maxOpenPerWorkspace, s.maxOpen())
 	s.countOpen(s.queueOf("w1"), maxOpenPerPartition)
 	require.Equal(t, maxOpenWhenBusy, s.maxOpen())

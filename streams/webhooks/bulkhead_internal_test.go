@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hang takes as many places as a workspace gets for subscriptions, one after another.
-func hang(b *bulkhead, workspaceID string, subscriptions int, well bool) (taken int) {
+// fillBulkhead takes as many places as a workspace gets for subscriptions, one after another.
+func fillBulkhead(b *bulkhead, workspaceID string, subscriptions int, well bool) (taken int) {
 	for range subscriptions {
 		for have := 0; have < maxPerSubscription && b.acquire(workspaceID, have, well, make(chan struct{}, 1)); have++ {
 			taken++
@@ -20,9 +20,9 @@ func hang(b *bulkhead, workspaceID string, subscriptions int, well bool) (taken 
 func TestAWorkspaceWhoseReceiversAllHangLeavesPlacesToOthers(t *testing.T) {
 	t.Parallel()
 	b := newBulkhead()
-	taken := hang(b, "w1", 100, true)
+	taken := fillBulkhead(b, "w1", 100, true)
 	require.LessOrEqual(t, taken, maxPerNode/2, "although each of its receivers did well before")
-	require.Equal(t, maxPerSubscription, hang(b, "w2", 1, true))
+	require.Equal(t, maxPerSubscription, fillBulkhead(b, "w2", 1, true))
 	for range taken {
 		b.release("w1", true)
 	}
@@ -33,8 +33,8 @@ func TestReceiversThatNobodyKnowsLeaveHalfToThoseThatDoWell(t *testing.T) {
 	t.Parallel()
 	b := newBulkhead()
 	for i := range 10 {
-		hang(b, "new"+strconv.Itoa(i), 100, false)
+		fillBulkhead(b, "new"+strconv.Itoa(i), 100, false)
 	}
 	require.Equal(t, maxPerNode-healthyReserve, b.free)
-	require.Positive(t, hang(b, "w", 1, true))
+	require.Positive(t, fillBulkhead(b, "w", 1, true))
 }

@@ -501,27 +501,27 @@ func TestAttemptsUnderWayAreFinishedWhenANodeStops(t *testing.T) {
 
 	hanging := make(chan struct{})
 	t.Cleanup(func() { close(hanging) })
-	rc.become(func(got) int { <-hanging; return http.StatusOK })
+	rc.setAnswer(func(got) int { <-hanging; return http.StatusOK })
 	second := h.emit("k", 2)[0]
 	h.await("the attempt must be running", func() bool { return len(rc.seen()) == 2 })
 	began := time.Now()
 	h.stop()
 	require.Less(t, time.Since(began), 50*time.Second, "a receiver that hangs holds no node up for long")
-	rc.become(nil)
+	rc.setAnswer(nil)
 	h.start()
 	h.awaitStatus(sub.ID, second, subscription.Succeeded)
 	require.Equal(t, []int{1, 2}, rc.numbers("k"))
 	require.Len(t, rc.seen(), 3)
 }
 
-// brittle are secrets that fall over for one subscription, for a while.
-type brittle struct {
+// panickingSecrets are secrets that fall over for one subscription, for a while.
+type panickingSecrets struct {
 	real  webhooks.Secrets
 	of    atomic.Pointer[string]
 	falls atomic.Int32 // how often still
 }
 
-func (b *brittle) Secrets(ctx context.Context, s subscription.State, now time.Time) ([]string, error) {
+func (b *panickingSecrets) Secrets(ctx context.Context, s subscription.State, now time.Time) ([]string, error) {
 	if of := b.of.Load(); of != nil && s.ID == *of && b.falls.Add(-1) >= 0 {
 		panic("nothing can be signed")
 	}
@@ -530,7 +530,7 @@ func (b *brittle) Secrets(ctx context.Context, s subscription.State, now time.Ti
 
 func TestAnAttemptThatFallsOverIsOneThatFailed(t *testing.T) {
 	t.Parallel()
-	told, secrets := &livetest.Lines{}, &brittle{}
+	told, secrets := &livetest.Lines{}, &panickingSecrets{}
 	h := open(t, func(o *webhooks.Options) {
 		secrets.real = o.Secrets
 		o.Secrets, o.Log = secrets, slog.New(slog.NewTextHandler(told, nil))

@@ -56,11 +56,11 @@ type fixture struct {
 	running sync.WaitGroup
 }
 
-// alone are the leases of a node that has no others.
-type alone struct{}
+// singleNodeLeases are the leases of a node that has no others.
+type singleNodeLeases struct{}
 
 // Hold implements operations.Leases.
-func (alone) Hold(ctx context.Context, _ string, work func(context.Context) error) error {
+func (singleNodeLeases) Hold(ctx context.Context, _ string, work func(context.Context) error) error {
 	return work(ctx)
 }
 
@@ -84,7 +84,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *fixture {
 	workspaces := commands.Workspaces{Engine: engine}
 	_, err = workspaces.Make(t.Context(), workspace.Create{ID: "w1", Settings: workspace.Settings{Name: "Shop"}})
 	require.NoError(t, err)
-	h.ops = &operations.Runner{Engine: engine, Workspaces: workspaces, Leases: alone{}, Blobs: h.store.Blobs, Log: quiet}
+	h.ops = &operations.Runner{Engine: engine, Workspaces: workspaces, Leases: singleNodeLeases{}, Blobs: h.store.Blobs, Log: quiet}
 	h.opts = webhooks.Options{
 		Models: h.models, Feed: h.feed, Store: h.store.Log, Secrets: h.subs, Disable: h.subs, Client: out.Client(2 * time.Second), Cursors: cursors, Replays: h.ops,
 		Schedule: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}, PollInterval: 5 * time.Millisecond, Log: quiet,
@@ -236,8 +236,8 @@ func (rc *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// become changes how the receiver answers.
-func (rc *receiver) become(answer func(got) int) {
+// setAnswer changes how the receiver answers.
+func (rc *receiver) setAnswer(answer func(got) int) {
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
 	rc.answer = answer

@@ -81,7 +81,7 @@ func TestAFailingDeliveryIsTriedAgainUntilItIsDead(t *testing.T) {
 	require.Equal(t, "said Internal Server Error", d.Attempts[0].ResponseBody)
 	require.GreaterOrEqual(t, d.Attempts[2].At.Sub(d.Attempts[1].At), 50*time.Millisecond, "as the schedule says")
 
-	rc.become(func(got) int { return http.StatusFound })
+	rc.setAnswer(func(got) int { return http.StatusFound })
 	ids = h.emit("k", 2)
 	d = h.awaitStatus(sub.ID, ids[0], subscription.Dead)
 	require.Len(t, d.Attempts, 4)
@@ -91,7 +91,7 @@ func TestAFailingDeliveryIsTriedAgainUntilItIsDead(t *testing.T) {
 		require.Equal(t, ids[0], g.header.Get("webhook-id"), "the same for every attempt")
 	}
 
-	rc.become(nil)
+	rc.setAnswer(nil)
 	_, err := h.hooks.Redeliver(t.Context(), d)
 	require.NoError(t, err)
 	d = h.awaitStatus(sub.ID, ids[0], subscription.Succeeded)
@@ -214,7 +214,7 @@ func TestWhatWaitsKeepsItsOrderOverARestart(t *testing.T) {
 	more := h.emit("k", 700, 701)
 	h.start()
 	h.awaitStatus(sub.ID, more[1], subscription.Pending)
-	rc.become(nil)
+	rc.setAnswer(nil)
 	_, err := h.hooks.Redeliver(t.Context(), h.delivery(sub.ID, ids[0]))
 	require.NoError(t, err)
 	h.awaitStatus(sub.ID, more[1], subscription.Succeeded)
@@ -239,7 +239,7 @@ func TestATestIsDeliveredOnceAndNotAgain(t *testing.T) {
 	_, health := h.record(sub.ID)
 	require.Zero(t, health, "a test says nothing about it")
 
-	rc.become(nil)
+	rc.setAnswer(nil)
 	no := false
 	_, err = h.subs.Change(t.Context(), "w1", sub.ID, subscription.Patch{Disabled: &no})
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ import (
 	"svc/projections/livetest"
 )
 
-// ShownEvent is an event as the API shows it.
-type ShownEvent struct {
+// Event is an event as the API shows it.
+type Event struct {
 	ID        string         `json:"id"`
 	Type      string         `json:"type"`
 	CreatedAt string         `json:"createdAt"`
@@ -35,16 +35,16 @@ type ShownEvent struct {
 	Options   map[string]any `json:"options"`
 }
 
-// Emits sends events and returns them as they were answered.
-func (p Place) Emits(t *testing.T, events string, headers ...string) (made []ShownEvent, got Answer) {
+// Emit sends events and returns them as they were answered.
+func (p Workspace) Emit(t *testing.T, events string, headers ...string) (made []Event, got Answer) {
 	t.Helper()
-	got = p.Does(t, http.StatusCreated, "POST", p.Path+"/events", `{"events":[`+events+`]}`, headers...)
+	got = p.Do(t, http.StatusCreated, "POST", p.Path+"/events", `{"events":[`+events+`]}`, headers...)
 	require.NoError(t, json.Unmarshal(got.Body, &made), "%s", got.Body)
 	return made, got
 }
 
-// ActivityOf returns what the log has of a workspace that is no state.
-func (s *Service) ActivityOf(t *testing.T, workspaceID string) (events []domain.Recorded) {
+// Activity returns the activity events of a workspace.
+func (s *Service) Activity(t *testing.T, workspaceID string) (events []domain.Recorded) {
 	t.Helper()
 	for _, ev := range livetest.Activity(t, s.Node.Store().Log) {
 		if ev.Stream.Scope == workspaceID {
@@ -54,10 +54,10 @@ func (s *Service) ActivityOf(t *testing.T, workspaceID string) (events []domain.
 	return events
 }
 
-// Emitted lists the types of what users emitted in a workspace.
-func (s *Service) Emitted(t *testing.T, workspaceID string) (types []string) {
+// EmittedTypes lists the types of the events that users emitted in a workspace.
+func (s *Service) EmittedTypes(t *testing.T, workspaceID string) (types []string) {
 	t.Helper()
-	for _, ev := range s.ActivityOf(t, workspaceID) {
+	for _, ev := range s.Activity(t, workspaceID) {
 		if ev.Meta.ServiceTopic == "topic:runtime:emit" {
 			types = append(types, ev.Data.EventType())
 		}
@@ -65,39 +65,39 @@ func (s *Service) Emitted(t *testing.T, workspaceID string) (types []string) {
 	return types
 }
 
-// Listed is a page of events.
-type Listed struct {
+// EventPage is a page of events.
+type EventPage struct {
 	Result struct {
-		Events []ShownEvent `json:"events"`
-		Cursor string       `json:"cursor"`
+		Events []Event `json:"events"`
+		Cursor string  `json:"cursor"`
 	} `json:"result"`
 }
 
-// Lists asks for a page of events.
-func (p Place) Lists(t *testing.T, query string) (page Listed) {
+// ListEvents asks for a page of events.
+func (p Workspace) ListEvents(t *testing.T, query string) (page EventPage) {
 	t.Helper()
-	got := p.Does(t, http.StatusOK, "GET", p.Path+"/events?"+query, "")
+	got := p.Do(t, http.StatusOK, "GET", p.Path+"/events?"+query, "")
 	require.NoError(t, json.Unmarshal(got.Body, &page), "%s", got.Body)
 	return page
 }
 
 // TypesOf lists the types of events.
-func TypesOf(events []ShownEvent) (all []string) {
+func TypesOf(events []Event) (all []string) {
 	for _, e := range events {
 		all = append(all, e.Type)
 	}
 	return all
 }
 
-// EmitsMany emits n events of a type, with their number in the payload.
-func (p Place) EmitsMany(t *testing.T, name string, n int) (ids []string) {
+// EmitMany emits n events of a type, with their number in the payload.
+func (p Workspace) EmitMany(t *testing.T, name string, n int) (ids []string) {
 	t.Helper()
 	for from := 0; from < n; from += 100 {
 		var batch []string
 		for i := from; i < min(n, from+100); i++ {
 			batch = append(batch, fmt.Sprintf(`{"type":%q,"payload":{"n":%d}}`, name, i))
 		}
-		made, _ := p.Emits(t, strings.Join(batch, ","))
+		made, _ := p.Emit(t, strings.Join(batch, ","))
 		for _, e := range made {
 			ids = append(ids, e.ID)
 		}
@@ -106,13 +106,13 @@ func (p Place) EmitsMany(t *testing.T, name string, n int) (ids []string) {
 }
 
 // Follow opens a stream of events.
-func (p Place) Follow(t *testing.T, path string, headers ...string) io.ReadCloser {
+func (p Workspace) Follow(t *testing.T, path string, headers ...string) io.ReadCloser {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Service.Base+path, nil)
 	require.NoError(t, err)
-	req.Header = p.Me.Clone()
+	req.Header = p.Auth.Clone()
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -127,8 +127,8 @@ func (p Place) Follow(t *testing.T, path string, headers ...string) io.ReadClose
 // Frame is one event of a stream.
 type Frame struct{ ID, Event, Data string }
 
-// Listen reads frames until n came, or the stream ends; 0: until it ends.
-func Listen(stream io.ReadCloser, n int) (got []Frame, text string) {
+// ReadFrames reads frames until n came, or the stream ends; 0: until it ends.
+func ReadFrames(stream io.ReadCloser, n int) (got []Frame, text string) {
 	defer stream.Close()
 	var now Frame
 	lines := bufio.NewScanner(stream)
@@ -148,30 +148,30 @@ func Listen(stream io.ReadCloser, n int) (got []Frame, text string) {
 	return got, text
 }
 
-// Searched is the answer to a search.
-type Searched struct {
+// SearchResult is the answer to a search.
+type SearchResult struct {
 	Size      int                        `json:"size"`
-	Documents []ShownEvent               `json:"documents"`
+	Documents []Event                    `json:"documents"`
 	Aggs      map[string]json.RawMessage `json:"aggs"`
 }
 
-// Searches sends a search that is answered.
-func (p Place) Searches(t *testing.T, body string) (found Searched) {
+// Search sends a search and returns the answer.
+func (p Workspace) Search(t *testing.T, body string) (found SearchResult) {
 	t.Helper()
-	got := p.Does(t, http.StatusOK, "POST", p.Path+"/search", body)
+	got := p.Do(t, http.StatusOK, "POST", p.Path+"/search", body)
 	require.NoError(t, json.Unmarshal(got.Body, &found), "%s", got.Body)
 	return found
 }
 
-// Wire is a WebSocket of a test.
-type Wire struct {
+// WebSocket is a WebSocket of a test.
+type WebSocket struct {
 	t    *testing.T
 	Conn *websocket.Conn
 	ctx  context.Context
 }
 
-// Plug opens a WebSocket of events.
-func (p Place) Plug(t *testing.T, query string, h http.Header) Wire {
+// OpenWebSocket opens a WebSocket of events.
+func (p Workspace) OpenWebSocket(t *testing.T, query string, h http.Header) WebSocket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
@@ -181,17 +181,17 @@ func (p Place) Plug(t *testing.T, query string, h http.Header) Wire {
 		_ = res.Body.Close()
 	}
 	t.Cleanup(func() { _ = conn.CloseNow() })
-	return Wire{t, conn, ctx}
+	return WebSocket{t, conn, ctx}
 }
 
-// Says sends a frame.
-func (w Wire) Says(frame string) {
+// Send sends a frame.
+func (w WebSocket) Send(frame string) {
 	w.t.Helper()
 	require.NoError(w.t, w.Conn.Write(w.ctx, websocket.MessageText, []byte(frame)))
 }
 
-// Hears returns the next frame.
-func (w Wire) Hears() map[string]any {
+// Receive returns the next frame.
+func (w WebSocket) Receive() map[string]any {
 	w.t.Helper()
 	_, body, err := w.Conn.Read(w.ctx)
 	require.NoError(w.t, err)
@@ -200,8 +200,8 @@ func (w Wire) Hears() map[string]any {
 	return frame
 }
 
-// Ends returns the code that the connection was closed with.
-func (w Wire) Ends() websocket.StatusCode {
+// AwaitClose waits until the connection is closed and returns the code.
+func (w WebSocket) AwaitClose() websocket.StatusCode {
 	w.t.Helper()
 	for {
 		if _, _, err := w.Conn.Read(w.ctx); err != nil {
@@ -210,14 +210,14 @@ func (w Wire) Ends() websocket.StatusCode {
 	}
 }
 
-// Inner is an object inside a frame.
-func Inner(frame map[string]any, name string) map[string]any {
+// ObjectAt returns an object inside a frame.
+func ObjectAt(frame map[string]any, name string) map[string]any {
 	got, _ := frame[name].(map[string]any)
 	return got
 }
 
-// Interacts records that something made an automation run.
-func (p Place) Interacts(t *testing.T, trigger, correlation, session, user string) {
+// RecordInteraction records that something made an automation run.
+func (p Workspace) RecordInteraction(t *testing.T, trigger, correlation, session, user string) {
 	t.Helper()
 	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
@@ -229,8 +229,8 @@ func (p Place) Interacts(t *testing.T, trigger, correlation, session, user strin
 	require.NoError(t, err)
 }
 
-// SaysUsage records what an app instance, which is called as its app, says of itself.
-func (p Place) SaysUsage(t *testing.T, instance, metrics string) {
+// RecordUsage records a usage event of an app instance that is called like its app.
+func (p Workspace) RecordUsage(t *testing.T, instance, metrics string) {
 	t.Helper()
 	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
@@ -240,16 +240,16 @@ func (p Place) SaysUsage(t *testing.T, instance, metrics string) {
 	require.NoError(t, err)
 }
 
-// Used asks for the usage of today, and of the days around.
-func (p Place) Used(t *testing.T, more string) map[string]any {
+// Usage asks for the usage of today, and of the days around.
+func (p Workspace) Usage(t *testing.T, more string) map[string]any {
 	t.Helper()
 	today := time.Now().UTC()
 	query := fmt.Sprintf("/usage?afterDate=%s&beforeDate=%s%s", today.AddDate(0, 0, -1).Format(time.DateOnly), today.AddDate(0, 0, 2).Format(time.DateOnly), more)
-	return p.Does(t, http.StatusOK, "GET", p.Path+query, "").JSON(t)
+	return p.Do(t, http.StatusOK, "GET", p.Path+query, "").JSON(t)
 }
 
-// Totals is the usage that the API answers with such numbers.
-func Totals(all, byHTTP, byEvent, bySchedule, sessions, users float64) map[string]any {
+// UsageTotals returns the totals of the usage as the API shows them.
+func UsageTotals(all, byHTTP, byEvent, bySchedule, sessions, users float64) map[string]any {
 	return map[string]any{
 		"transactions": all, "httpTransactions": byHTTP, "eventTransactions": byEvent, "scheduleTransactions": bySchedule,
 		"sessions": sessions, "users": users,

@@ -21,8 +21,7 @@ func Cycles(quick, long int) int {
 	return quick
 }
 
-// Seed returns what the random choices of a fault test follow from: FAULT_SEED,
-// or another one each time. Its report tells it.
+// Seed returns the seed of a fault test: FAULT_SEED, or a random one. Its report has it.
 func Seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("FAULT_SEED"), 10, 64); err == nil {
 		return n

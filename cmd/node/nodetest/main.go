@@ -9,9 +9,9 @@ import (
 	"svc/commands/sandbox"
 )
 
-// Forgotten is what the client library forgets when an object was stored before its
-// listener got to run.
-var Forgotten = goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
+// KnownLeak ignores a goroutine that the client library leaks when an object was stored before its
+// listener has started.
+var KnownLeak = goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
 
 // Main runs the tests of a package that starts services. Nothing runs on after they have
 // stopped.
@@ -22,5 +22,5 @@ func Main(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(sharing{m}, Forgotten)
+	goleak.VerifyTestMain(sharedTests{m}, KnownLeak)
 }

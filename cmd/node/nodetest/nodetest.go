@@ -1,5 +1,4 @@
-// Package nodetest runs services for tests and benchmarks, and is what their scenarios are
-// told with.
+// Package nodetest runs services for tests and benchmarks, and has the helpers of scenarios.
 package nodetest
 
 import (
@@ -18,7 +17,7 @@ import (
 
 // Serve is `svc serve` with one difference: callers say who they are. It reads
 // the settings of the process and ends with SIGTERM.
-func Serve() error { return serve(Trusting{}) }
+func Serve() error { return serve(TrustingAuthenticator{}) }
 
 // ServeIdentified is `svc serve` in a test binary, whose profile can be taken.
 func ServeIdentified() error { return serve(nil) }
@@ -38,11 +37,11 @@ func serve(who gateway.Authenticator) error {
 	return n.Serve(ctx)
 }
 
-// Trusting takes everybody with a token for the super admin of that name.
-type Trusting struct{}
+// TrustingAuthenticator accepts any token as a super admin of that name.
+type TrustingAuthenticator struct{}
 
 // Authenticate implements gateway.Authenticator.
-func (Trusting) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
+func (TrustingAuthenticator) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	if c.Bearer == "" {
 		return gateway.Caller{}, domain.Refuse(domain.CodeMissingToken, "no token")
 	}

@@ -13,30 +13,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Far is a server that automations fetch from. It notes what it is asked.
-type Far struct {
+// RemoteServer is a server that automations fetch from. It records the requests.
+type RemoteServer struct {
 	*httptest.Server
-	mu    sync.Mutex
-	Asked []string // method, path with query, and body
-	heads []http.Header
+	mu       sync.Mutex
+	Requests []string // method, path with query, and body
+	headers  []http.Header
 }
 
-// NewFar starts a server that automations fetch from.
-func NewFar(t *testing.T) *Far {
+// NewRemoteServer starts a server that automations fetch from.
+func NewRemoteServer(t *testing.T) *RemoteServer {
 	t.Helper()
-	f := &Far{}
+	f := &RemoteServer{}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
 	return f
 }
 
 // ServeHTTP implements http.Handler.
-func (f *Far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *RemoteServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
-	f.Asked = append(f.Asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
-	f.heads = append(f.heads, r.Header.Clone())
-	before := len(f.to(r.URL.Path))
+	f.Requests = append(f.Requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+	f.headers = append(f.headers, r.Header.Clone())
+	before := len(f.requestsTo(r.URL.Path))
 	f.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
@@ -64,7 +64,7 @@ func (f *Far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // retry refuses twice before it answers.
-func (f *Far) retry(w http.ResponseWriter, before int) {
+func (f *RemoteServer) retry(w http.ResponseWriter, before int) {
 	switch before {
 	case 1:
 		w.Header().Set("Retry-After", "1")
@@ -76,9 +76,9 @@ func (f *Far) retry(w http.ResponseWriter, before int) {
 	}
 }
 
-// to lists what was asked of a path.
-func (f *Far) to(path string) (asked []string) {
-	for _, one := range f.Asked {
+// requestsTo lists the requests to a path.
+func (f *RemoteServer) requestsTo(path string) (asked []string) {
+	for _, one := range f.Requests {
 		if _, at, _ := strings.Cut(one, " "); strings.HasPrefix(at, path) {
 			asked = append(asked, one)
 		}
@@ -86,59 +86,59 @@ func (f *Far) to(path string) (asked []string) {
 	return asked
 }
 
-// Seen lists what was asked of a path, and with what headers the last time.
-func (f *Far) Seen(path string) ([]string, http.Header) {
+// RequestsTo lists the requests to a path, and returns the headers of the last one.
+func (f *RemoteServer) RequestsTo(path string) ([]string, http.Header) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.Asked) - 1; i >= 0; i-- {
-		if _, at, _ := strings.Cut(f.Asked[i], " "); strings.HasPrefix(at, path) {
-			return f.to(path), f.heads[i]
+	for i := len(f.Requests) - 1; i >= 0; i-- {
+		if _, at, _ := strings.Cut(f.Requests[i], " "); strings.HasPrefix(at, path) {
+			return f.requestsTo(path), f.headers[i]
 		}
 	}
 	return nil, nil
 }
 
-// Gate is a server that lets nobody through before it is opened.
-type Gate struct {
+// BlockingServer is a server that answers no request before it is released.
+type BlockingServer struct {
 	*httptest.Server
-	mu     sync.Mutex
-	asked  map[string]int // by path
-	opened chan struct{}
-	once   sync.Once
+	mu       sync.Mutex
+	requests map[string]int // by path
+	released chan struct{}
+	once     sync.Once
 }
 
-// NewGate starts a server that lets nobody through.
-func NewGate(t *testing.T) *Gate {
+// NewBlockingServer starts a server that blocks all requests.
+func NewBlockingServer(t *testing.T) *BlockingServer {
 	t.Helper()
-	g := &Gate{asked: map[string]int{}, opened: make(chan struct{})}
+	g := &BlockingServer{requests: map[string]int{}, released: make(chan struct{})}
 	g.Server = httptest.NewServer(g)
 	t.Cleanup(g.Close)
-	t.Cleanup(g.Open)
+	t.Cleanup(g.Release)
 	return g
 }
 
 // ServeHTTP implements http.Handler.
-func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *BlockingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
-	g.asked[r.URL.Path]++
+	g.requests[r.URL.Path]++
 	g.mu.Unlock()
 	select {
-	case <-g.opened:
+	case <-g.released:
 	case <-r.Context().Done():
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// Open lets everybody through.
-func (g *Gate) Open() { g.once.Do(func() { close(g.opened) }) }
+// Release answers all requests, also later ones.
+func (g *BlockingServer) Release() { g.once.Do(func() { close(g.released) }) }
 
-// Awaits waits until a path was asked for so often.
-func (g *Gate) Awaits(t *testing.T, n int, path string) {
+// AwaitRequests waits until there were n requests to a path.
+func (g *BlockingServer) AwaitRequests(t *testing.T, n int, path string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return g.asked[path] >= n
+		return g.requests[path] >= n
 	}, time.Minute, 10*time.Millisecond, "%d times %s", n, path)
 }
 
@@ -163,62 +163,62 @@ func (c *Clock) NextMinute() {
 	c.ahead += now.Truncate(time.Minute).Add(time.Minute + time.Second).Sub(now)
 }
 
-// ShortLease is for how long a node that is gone keeps others from what it did: somewhat
-// shorter than usual, and long enough that a busy machine makes no node late.
+// ShortLease is a lease for tests of takeovers: shorter than usual, and long enough for the nodes of
+// a busy machine to renew it in time.
 const ShortLease = 12 * time.Second
 
-// Inbox is a receiver that answers as it is told.
-type Inbox struct {
+// Receiver is a receiver of webhooks that answers with a status.
+type Receiver struct {
 	*httptest.Server
-	mu     sync.Mutex
-	all    []Parcel
-	status int
+	mu         sync.Mutex
+	deliveries []ReceivedDelivery
+	status     int
 }
 
-// Parcel is a delivery as a receiver sees it.
-type Parcel struct {
+// ReceivedDelivery is a delivery that a receiver got.
+type ReceivedDelivery struct {
 	Header http.Header
 	Body   []byte
 }
 
-// NewInbox starts a receiver that takes everything.
-func NewInbox(t *testing.T) *Inbox {
+// NewReceiver starts a receiver that accepts everything.
+func NewReceiver(t *testing.T) *Receiver {
 	t.Helper()
-	in := &Inbox{status: http.StatusOK}
+	in := &Receiver{status: http.StatusOK}
 	in.Server = httptest.NewServer(in)
 	t.Cleanup(in.Close)
 	return in
 }
 
 // ServeHTTP implements http.Handler.
-func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (in *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.all = append(in.all, Parcel{r.Header.Clone(), body})
+	in.deliveries = append(in.deliveries, ReceivedDelivery{r.Header.Clone(), body})
 	w.WriteHeader(in.status)
 	_, _ = io.WriteString(w, "thank you")
 }
 
-// Answer sets the status of the answers that follow.
-func (in *Inbox) Answer(status int) {
+// SetStatus sets the status of the answers that follow.
+func (in *Receiver) SetStatus(status int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.status = status
 }
 
-// Seen returns the deliveries that came.
-func (in *Inbox) Seen() []Parcel {
+// Received returns the deliveries so far.
+func (in *Receiver) Received() []ReceivedDelivery {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return append([]Parcel(nil), in.all...)
+	return append([]ReceivedDelivery(nil), in.deliveries...)
 }
 
-// Await waits until so many deliveries came.
-func (in *Inbox) Await(t *testing.T, n int) []Parcel {
+// AwaitDeliveries waits until there are n deliveries.
+func (in *Receiver) AwaitDeliveries(t *testing.T, n int) []ReceivedDelivery {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(in.Seen()) >= n }, time.Minute, 5*time.Millisecond)
-	return in.Seen()
+	require.Eventually(t, func() bool { return len(in.Received()) >= n }, time.Minute, 5*time.Millisecond)
+	return in.Received()
 }
 
 // Delivery is what the API shows of one.
@@ -233,15 +233,15 @@ type Delivery struct {
 }
 
 // Deliveries lists the deliveries of a subscription, and how many there are.
-func (p Place) Deliveries(t *testing.T, sub, query string) (list []Delivery, total string) {
+func (p Workspace) Deliveries(t *testing.T, sub, query string) (list []Delivery, total string) {
 	t.Helper()
-	got := p.Does(t, 200, "GET", sub+"/deliveries?"+query, "")
+	got := p.Do(t, 200, "GET", sub+"/deliveries?"+query, "")
 	require.NoError(t, json.Unmarshal(got.Body, &list), "%s", got.Body)
 	return list, got.Header.Get("X-Total-Count")
 }
 
 // AwaitDelivery waits until the newest delivery has a status.
-func (p Place) AwaitDelivery(t *testing.T, sub, status string) Delivery {
+func (p Workspace) AwaitDelivery(t *testing.T, sub, status string) Delivery {
 	t.Helper()
 	var list []Delivery
 	require.Eventually(t, func() bool {

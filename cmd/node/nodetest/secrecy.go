@@ -14,29 +14,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// RequireHidden ends a scenario of the runtime: nobody is told a secret that automations
-// of a place used. No event of it tells one, as it is stored, listed or delivered, no run,
-// as it is listed, shown or replayed, and no line of the log. Nor does any of them tell a
-// token of the platform, or that there is something to hide.
-func RequireHidden(t *testing.T, p Place, secrets ...string) {
+// RequireSecretsHidden checks at the end of a scenario that no secret that automations of the
+// workspace used can be read: in events as they are stored, listed or delivered, in runs as they
+// are listed, shown or replayed, and in the log of the node. Nor may there be a token of the
+// platform, or the mark that a run has secrets.
+func RequireSecretsHidden(t *testing.T, p Workspace, secrets ...string) {
 	t.Helper()
-	for where, text := range p.tells(t) {
-		RequireUntold(t, where, text, secrets...)
+	for where, text := range p.readableTexts(t) {
+		RequireNoSecretIn(t, where, text, secrets...)
 		require.NotContains(t, text, `"hides"`, "that is for the platform alone")
 	}
-	for _, ev := range p.Service.ActivityOf(t, p.ID) {
+	for _, ev := range p.Service.Activity(t, p.ID) {
 		about, err := json.Marshal(ev.Meta)
 		require.NoError(t, err)
-		RequireUntold(t, "what is stored", ev.Data.EventType()+string(about)+string(ev.Body), secrets...)
+		RequireNoSecretIn(t, "what is stored", ev.Data.EventType()+string(about)+string(ev.Body), secrets...)
 	}
-	RequireUntold(t, "the log", p.Service.Log.String(), secrets...)
+	RequireNoSecretIn(t, "the log", p.Service.Log.String(), secrets...)
 }
 
-// aToken is what every token of the platform looks like.
-var aToken = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
+// tokenPattern matches every token of the platform.
+var tokenPattern = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
 
-// RequireUntold checks that a text tells no secret: not as it is, in percent or in base64.
-func RequireUntold(t *testing.T, where, text string, secrets ...string) {
+// RequireNoSecretIn checks that a text has no secret: not plain, percent-encoded or in base64.
+func RequireNoSecretIn(t *testing.T, where, text string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
 		for _, form := range []string{
@@ -44,25 +44,25 @@ func RequireUntold(t *testing.T, where, text string, secrets ...string) {
 			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		} {
 			if at := strings.Index(text, form); at >= 0 {
-				require.FailNow(t, "a secret is told", "%s: %q in …%s…", where, form, text[max(0, at-300):min(len(text), at+300)])
+				require.FailNow(t, "a secret is readable", "%s: %q in …%s…", where, form, text[max(0, at-300):min(len(text), at+300)])
 			}
 		}
 	}
-	require.Empty(t, aToken.FindString(text), "%s tells a token", where)
+	require.Empty(t, tokenPattern.FindString(text), "%s has a token", where)
 }
 
-// tells is everything that those may read of a place who may read all of it, by where.
-func (p Place) tells(t *testing.T) map[string]string {
+// readableTexts returns everything that a reader with all rights can read of a workspace, by where it is.
+func (p Workspace) readableTexts(t *testing.T) map[string]string {
 	t.Helper()
-	read := func(path string) string { return string(p.Does(t, http.StatusOK, "GET", p.Path+path, "").Body) }
+	read := func(path string) string { return string(p.Do(t, http.StatusOK, "GET", p.Path+path, "").Body) }
 	told := map[string]string{
 		"the feed": read("/events?limit=1000&appInstanceDepth=-1"), "the list of runs": read("/runs?limit=100"), "the subscriptions": read("/subscriptions"),
 	}
-	runs, _ := p.Runs(t, "limit=100")
+	runs, _ := p.ListRuns(t, "limit=100")
 	for _, id := range runs {
 		told["run "+id] = read("/runs/" + id)
 		for _, document := range []string{"recorded", "current"} {
-			got := p.Ask(t, "POST", p.Path+"/runs/"+id+"/replay", `{"document":"`+document+`"}`)
+			got := p.Send(t, "POST", p.Path+"/runs/"+id+"/replay", `{"document":"`+document+`"}`)
 			require.Contains(t, []int{http.StatusOK, http.StatusConflict}, got.StatusCode, "%s", got.Body)
 			told["replay "+id+" "+document] = string(got.Body)
 		}
@@ -76,25 +76,24 @@ func (p Place) tells(t *testing.T) map[string]string {
 	return told
 }
 
-// RequireNoCredential checks, when the scenarios of a workshop are over, that no event of
-// its places and no line of its log tells what their owner shows with every request, nor a
-// key of the service.
-func (w *Workshop) RequireNoCredential(t *testing.T) {
+// RequireNoCredential checks at the end of a test that no event of its workspaces and no line of
+// the log has the token of the owner or a key of the service.
+func (w *OwnedService) RequireNoCredential(t *testing.T) {
 	t.Helper()
-	secrets := []string{InternalKey, MasterKey, AdminPassword, ShownBy(w.Owner)}
+	secrets := []string{InternalKey, MasterKey, AdminPassword, TokenIn(w.Owner)}
 	w.mu.Lock()
-	places := slices.Clone(w.places)
+	places := slices.Clone(w.workspaces)
 	w.mu.Unlock()
 	for _, p := range places {
 		if p.Service.Ended {
 			break
 		}
-		got, err := p.Service.Request(context.Background(), http.MethodGet, p.Path+"/events?limit=1000&appInstanceDepth=-1", p.Me, "")
+		got, err := p.Service.Request(context.Background(), http.MethodGet, p.Path+"/events?limit=1000&appInstanceDepth=-1", p.Auth, "")
 		require.NoError(t, err)
-		RequireUntold(t, "the feed", string(got.Body), secrets...) // of one that is deleted, a refusal
+		RequireNoSecretIn(t, "the feed", string(got.Body), secrets...) // of one that is deleted, a refusal
 	}
-	RequireUntold(t, "the log", w.Log.String(), secrets...)
+	RequireNoSecretIn(t, "the log", w.Log.String(), secrets...)
 }
 
-// ShownBy is the token that is shown with headers.
-func ShownBy(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") }
+// TokenIn returns the token in headers.
+func TokenIn(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") }

@@ -99,9 +99,9 @@ func StartBroker(t *testing.T) *server.Server {
 	return srv
 }
 
-// StartJoined starts three nodes whose own brokers are joined, in one process. env has the
+// StartCluster starts three nodes whose own brokers are joined, in one process. env has the
 // settings that differ.
-func StartJoined(t *testing.T, env func(i int) []string) []*Service {
+func StartCluster(t *testing.T, env func(i int) []string) []*Service {
 	t.Helper()
 	ports := livetest.Ports(3)
 	nodes := make([]*Service, 3)
@@ -126,10 +126,10 @@ func StartJoined(t *testing.T, env func(i int) []string) []*Service {
 	return nodes
 }
 
-// Cleans runs a cleanup job as the platform itself does.
-func (s *Service) Cleans(t *testing.T, job, body string) activity.Cleaned {
+// RunCleanup runs a cleanup job as the platform itself does.
+func (s *Service) RunCleanup(t *testing.T, job, body string) activity.Cleaned {
 	t.Helper()
-	got := Place{Service: s, Me: AsInternal}.Does(t, 200, "POST", "/sys/cleanup/"+job, body)
+	got := Workspace{Service: s, Auth: AsInternal}.Do(t, 200, "POST", "/sys/cleanup/"+job, body)
 	var done activity.Cleaned
 	require.NoError(t, json.Unmarshal(got.Body, &done))
 	require.Empty(t, done.Errors, "%s", got.Body)
@@ -139,14 +139,14 @@ func (s *Service) Cleans(t *testing.T, job, body string) activity.Cleaned {
 // AdminPassword is the password of admin@localhost in these tests.
 const AdminPassword = "correct horse battery staple"
 
-// identified are the settings of a service that knows people by itself.
-var identified = []string{"ADMIN_PASSWORD=" + AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes"}
+// accountSettings are the settings of a service that authenticates users itself.
+var accountSettings = []string{"ADMIN_PASSWORD=" + AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes"}
 
-// NewIdentified prepares a service that knows people by itself.
-func NewIdentified(t *testing.T, env ...string) *Service {
+// NewServiceWithAccounts prepares a service that authenticates users itself.
+func NewServiceWithAccounts(t *testing.T, env ...string) *Service {
 	t.Helper()
-	s := NewService(t, append(slices.Clone(identified), env...)...)
-	s.Known = nil
+	s := NewService(t, append(slices.Clone(accountSettings), env...)...)
+	s.Authenticator = nil
 	return s
 }
 
@@ -158,8 +158,8 @@ func StartPair(t *testing.T, env ...string) (one, other *Service) {
 	shared := append([]string{
 		"NATS_URL=" + address, "STREAM_REPLICAS=1", "SECRETS_MASTER_KEYS=" + MasterKeys, fmt.Sprintf("API_URL=http://127.0.0.1:%d/v2", port),
 	}, env...)
-	one = NewIdentified(t, append(shared, "NODE_NAME=one")...).Start(t)
-	other = NewIdentified(t, append(shared, "NODE_NAME=other")...).Start(t)
+	one = NewServiceWithAccounts(t, append(shared, "NODE_NAME=one")...).Start(t)
+	other = NewServiceWithAccounts(t, append(shared, "NODE_NAME=other")...).Start(t)
 	return one, other
 }
 
@@ -174,8 +174,8 @@ func (s *Service) Login(t *testing.T, email, password string) map[string]any {
 	return got.JSON(t)
 }
 
-// Admin signs the super admin in and returns the token.
-func (s *Service) Admin(t *testing.T) string {
+// SignInAdmin signs the super admin in and returns the token.
+func (s *Service) SignInAdmin(t *testing.T) string {
 	t.Helper()
 	return s.Login(t, "admin@localhost", AdminPassword)["token"].(string)
 }
@@ -206,9 +206,9 @@ type Service struct {
 	Base  string
 	Env   []string
 
-	Known gateway.Authenticator // nil: the platform's own
-	Lease time.Duration         // 0: as long as usual
-	Clock func() time.Time      // of schedules; nil: the usual one
+	Authenticator gateway.Authenticator // nil: the platform's own
+	Lease         time.Duration         // 0: as long as usual
+	Clock         func() time.Time      // of schedules; nil: the usual one
 
 	Root    http.Header // of a super admin, once SignUp needed one
 	Client  *http.Client
@@ -220,7 +220,7 @@ type Service struct {
 // NewService prepares a service on a free port. What env says wins.
 func NewService(t *testing.T, env ...string) *Service {
 	t.Helper()
-	s := prepare(filepath.Join(t.TempDir(), "data"), env...)
+	s := newService(filepath.Join(t.TempDir(), "data"), env...)
 	t.Cleanup(func() {
 		defer s.showLog(t)
 		s.Stop(t)
@@ -235,8 +235,8 @@ func (s *Service) showLog(t *testing.T) {
 	}
 }
 
-// prepare is a service with a data directory on a free port.
-func prepare(dir string, env ...string) *Service {
+// newService returns a service with a data directory on a free port.
+func newService(dir string, env ...string) *Service {
 	port := livetest.Ports(1)[0]
 	s := &Service{Dir: dir, Base: fmt.Sprintf("http://127.0.0.1:%d", port), Log: new(livetest.Lines), Level: new(slog.LevelVar)}
 	s.Env = append([]string{
@@ -244,7 +244,7 @@ func prepare(dir string, env ...string) *Service {
 		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC",
 		livetest.Patient,
 	}, env...)
-	s.Known = people{}
+	s.Authenticator = namedUsers{}
 	s.Client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{}}
 	return s
 }
@@ -279,7 +279,7 @@ func (s *Service) open(ctx context.Context) error {
 	s.Level.Set(slog.LevelDebug)
 	s.Node, err = node.Open(ctx, node.Options{
 		Settings: s.Live, Log: process.NewLog(s.Log, "json", s.Level), Level: s.Level, Version: "1.2.3",
-		Authenticator: s.Known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1}, Lease: s.Lease, Clock: s.Clock,
+		Authenticator: s.Authenticator, Hashing: accounts.Hashing{Memory: 64, Iterations: 1}, Lease: s.Lease, Clock: s.Clock,
 	})
 	return err
 }
@@ -299,7 +299,7 @@ func (s *Service) serve() {
 	go func() { s.Outcome <- s.Node.Serve(ctx) }()
 }
 
-// Stop ends the service in good order.
+// Stop stops the service cleanly.
 func (s *Service) Stop(t *testing.T) {
 	t.Helper()
 	s.Client.CloseIdleConnections()
@@ -377,7 +377,7 @@ func (s *Service) Request(ctx context.Context, method, path string, h http.Heade
 	return Answer{res, got}, err
 }
 
-// Call sends a request and holds the answer to the document.
+// Call sends a request and validates the answer against the API document.
 func (s *Service) Call(t *testing.T, method, path string, h http.Header, body string) Answer {
 	t.Helper()
 	got, err := s.Request(t.Context(), method, path, h, body)
@@ -386,14 +386,14 @@ func (s *Service) Call(t *testing.T, method, path string, h http.Header, body st
 	return got
 }
 
-// Get sends a GET and holds the answer to the document.
+// Get sends a GET and validates the answer against the API document.
 func (s *Service) Get(t *testing.T, path string, h http.Header) Answer {
 	t.Helper()
 	return s.Call(t, http.MethodGet, path, h, "")
 }
 
-// Create makes a workspace as the super admin and returns its id.
-func (s *Service) Create(t *testing.T, name string) (id string, made Answer) {
+// CreateWorkspace creates a workspace as the super admin and returns its id.
+func (s *Service) CreateWorkspace(t *testing.T, name string) (id string, made Answer) {
 	t.Helper()
 	made = s.Call(t, http.MethodPost, "/v2/workspaces", As("root"), `{"name":"`+name+`"}`)
 	require.Equal(t, http.StatusCreated, made.StatusCode, "%s", made.Body)
@@ -412,36 +412,36 @@ func (s *Service) Await(t *testing.T, path string, status int) {
 // TokenOf is the credential of a user.
 func TokenOf(user string) string { return "tok-3kFv9ZqLx7-" + user }
 
-// people knows everybody by name: root is a super admin.
-type people struct{}
+// namedUsers authenticates users by their name: root is a super admin.
+type namedUsers struct{}
 
 // Authenticate implements gateway.Authenticator.
-func (people) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
+func (namedUsers) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
 	user, ok := strings.CutPrefix(c.Bearer, TokenOf(""))
 	if !ok {
 		return gateway.Caller{}, domain.Refuse(domain.CodeInvalidToken, "unknown token")
 	}
-	if gate, ok := slow.Load(user); ok {
-		return gateway.Caller{}, gate.(*Turnstile).pass(ctx)
+	if gate, ok := heldUsers.Load(user); ok {
+		return gateway.Caller{}, gate.(*RequestHold).wait(ctx)
 	}
 	return gateway.Caller{Kind: gateway.KindUser, UserID: user, SessionID: "session-" + user, Super: user == "root"}, nil
 }
 
-// slow holds users whose requests wait, each at a turnstile of its own.
-var slow sync.Map
+// heldUsers has the RequestHold of each user whose requests wait.
+var heldUsers sync.Map
 
-// Turnstile is where the requests of a user wait.
-type Turnstile struct{ Entered, Open chan struct{} }
+// RequestHold makes the requests of a user wait until Open is closed.
+type RequestHold struct{ Entered, Open chan struct{} }
 
-// Hold makes the requests of user wait.
-func Hold(t *testing.T, user string) *Turnstile {
-	ts := &Turnstile{make(chan struct{}, 8), make(chan struct{})}
-	slow.Store(user, ts)
-	t.Cleanup(func() { slow.Delete(user) })
+// HoldRequests makes the requests of user wait.
+func HoldRequests(t *testing.T, user string) *RequestHold {
+	ts := &RequestHold{make(chan struct{}, 8), make(chan struct{})}
+	heldUsers.Store(user, ts)
+	t.Cleanup(func() { heldUsers.Delete(user) })
 	return ts
 }
 
-func (ts *Turnstile) pass(ctx context.Context) error {
+func (ts *RequestHold) wait(ctx context.Context) error {
 	ts.Entered <- struct{}{}
 	select {
 	case <-ts.Open:
@@ -451,8 +451,8 @@ func (ts *Turnstile) pass(ctx context.Context) error {
 	}
 }
 
-// Stored returns every event of a log in a data directory that nobody uses.
-func Stored(t *testing.T, dir string, log domain.Log) (events []domain.Recorded) {
+// StoredEvents returns every event of a log in a data directory that nobody uses.
+func StoredEvents(t *testing.T, dir string, log domain.Log) (events []domain.Recorded) {
 	t.Helper()
 	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: filepath.Join(dir, "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -513,20 +513,19 @@ func Certificate(t *testing.T, names ...string) (cert, key string, pool *x509.Ce
 	return cert, key, pool
 }
 
-// SignUp makes an account whose address a super admin vouches for, so that it can be
-// shared with, and returns its id.
+// SignUp creates an account with a validated address and returns its id.
 func (s *Service) SignUp(t *testing.T, email string) string {
 	t.Helper()
 	id := s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))["id"].(string)
 	if s.Root == nil {
-		s.Root = Bearer(s.Admin(t))
+		s.Root = Bearer(s.SignInAdmin(t))
 	}
 	s.Must(t, "PATCH", "/v2/users/"+id, s.Root, `{"status":"validated"}`)
 	return id
 }
 
-// Members signs up people and returns their headers and ids.
-func (s *Service) Members(t *testing.T, names ...string) (headers map[string]http.Header, ids map[string]string) {
+// NewUsers signs users up and in, and returns their headers and ids.
+func (s *Service) NewUsers(t *testing.T, names ...string) (headers map[string]http.Header, ids map[string]string) {
 	t.Helper()
 	headers, ids = map[string]http.Header{}, map[string]string{}
 	for _, name := range names {
@@ -538,8 +537,8 @@ func (s *Service) Members(t *testing.T, names ...string) (headers map[string]htt
 	return headers, ids
 }
 
-// Facts returns the types of what was recorded of a workspace.
-func (s *Service) Facts(t *testing.T, id string) (types []string) {
+// EventTypes returns the types of the events of the aggregate of a workspace.
+func (s *Service) EventTypes(t *testing.T, id string) (types []string) {
 	t.Helper()
 	events, err := s.Node.Store().Log.Load(t.Context(), workspace.Stream(id), 0)
 	require.NoError(t, err)

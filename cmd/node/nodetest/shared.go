@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shared is the service that scenarios of a package share, from the first that asks for it
-// until all tests are over.
+// shared is the service that the scenarios of a package share, from the first use until all tests
+// have ended.
 var shared struct {
 	mu     sync.Mutex
 	on     *Service
@@ -21,31 +21,31 @@ var shared struct {
 	people int
 }
 
-// SharedWorkshop is a workshop on the service that scenarios of this package share, with an
-// owner of its own. It is for scenarios that look at their own workspaces only, choose no
-// slugs of the platform, and neither stop the service nor change what holds for all.
-func SharedWorkshop(t *testing.T) *Workshop {
+// SharedService returns the service that the scenarios of this package share, with an owner of its
+// own. It is for scenarios that use only their own workspaces, choose no slugs of the platform, and
+// neither stop the service nor change anything global.
+func SharedService(t *testing.T) *OwnedService {
 	t.Helper()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.on == nil {
 		dir, err := os.MkdirTemp("", "shared")
 		require.NoError(t, err)
-		s := prepare(filepath.Join(dir, "data"), append([]string{"EGRESS_ALLOW_PRIVATE=yes"}, identified...)...)
-		s.Known = nil
+		s := newService(filepath.Join(dir, "data"), append([]string{"EGRESS_ALLOW_PRIVATE=yes"}, accountSettings...)...)
+		s.Authenticator = nil
 		require.NoError(t, s.open(context.WithoutCancel(t.Context())))
 		s.serve()
 		shared.on, shared.dir = s, dir
 	}
 	shared.people++
-	w := &Workshop{Service: shared.on}
+	w := &OwnedService{Service: shared.on}
 	t.Cleanup(func() { w.showLog(t) })
-	w.Owner = w.Person(t, fmt.Sprintf("owner%d", shared.people))
+	w.Owner = w.NewUser(t, fmt.Sprintf("owner%d", shared.people))
 	t.Cleanup(func() { w.RequireNoCredential(t) })
 	return w
 }
 
-// stopShared ends the service that was shared, and removes its data.
+// stopShared stops the shared service, and removes its data.
 func stopShared() error {
 	s := shared.on
 	if s == nil {
@@ -56,11 +56,11 @@ func stopShared() error {
 	return errors.Join(<-s.Outcome, os.RemoveAll(shared.dir))
 }
 
-// sharing runs tests and then stops what they shared.
-type sharing struct{ *testing.M }
+// sharedTests runs tests and then stops the shared service.
+type sharedTests struct{ *testing.M }
 
 // Run implements goleak.TestingM.
-func (m sharing) Run() int {
+func (m sharedTests) Run() int {
 	code := m.M.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "the shared service did not stop well:", err)

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Subscribes makes a subscription and returns its path.
-func (p Place) Subscribes(t *testing.T, url, more string) (path string) {
+// Subscribe makes a subscription and returns its path.
+func (p Workspace) Subscribe(t *testing.T, url, more string) (path string) {
 	t.Helper()
-	made := p.Does(t, 201, "POST", p.Path+"/subscriptions", fmt.Sprintf(`{"url":%q,"types":["orders.*"]%s}`, url, more)).JSON(t)
+	made := p.Do(t, 201, "POST", p.Path+"/subscriptions", fmt.Sprintf(`{"url":%q,"types":["orders.*"]%s}`, url, more)).JSON(t)
 	return p.Path + "/subscriptions/" + made["id"].(string)
 }
 
-// AwaitEnd waits until an operation has a status.
-func (p Place) AwaitEnd(t *testing.T, operation, status string) (shown map[string]any) {
+// AwaitOperation waits until an operation has a status.
+func (p Workspace) AwaitOperation(t *testing.T, operation, status string) (shown map[string]any) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		shown = p.Does(t, 200, "GET", operation, "").JSON(t)
+		shown = p.Do(t, 200, "GET", operation, "").JSON(t)
 		return shown["status"] == status
 	}, time.Minute, 10*time.Millisecond)
 	return shown

@@ -13,43 +13,43 @@ import (
 	"svc/http/api/apitest"
 )
 
-// Verdict is the answer to a dry run. The released document tells of none for a
-// workspace and its security, so that it is not held to it.
-func (p Place) Verdict(t *testing.T, method, path, body string) map[string]any {
+// DryRun returns the answer to a dry run. The released API document has none for a workspace and its
+// security, so the answer is not validated.
+func (p Workspace) DryRun(t *testing.T, method, path, body string) map[string]any {
 	t.Helper()
-	got := p.Service.SendAs(t, method, path+"?dryRun=true", "application/json", p.Me, body)
+	got := p.Service.SendAs(t, method, path+"?dryRun=true", "application/json", p.Auth, body)
 	require.Equal(t, 200, got.StatusCode, "%s", got.Body)
 	return got.JSON(t)
 }
 
-// Place is a workspace as one of its people sees it.
-type Place struct {
+// Workspace is a workspace with the credentials of a caller.
+type Workspace struct {
 	Service *Service
 	Path    string // /v2/workspaces/{id}
 	ID      string
-	Me      http.Header
+	Auth    http.Header // credentials of the caller
 }
 
-// OwnedPlace signs up an owner, who makes a workspace.
-func OwnedPlace(t *testing.T, s *Service) Place {
+// NewOwnedWorkspace signs up an owner, and creates a workspace.
+func NewOwnedWorkspace(t *testing.T, s *Service) Workspace {
 	t.Helper()
-	me := s.Person(t, "owner")
+	me := s.NewUser(t, "owner")
 	id := s.Must(t, "POST", "/v2/workspaces", me, `{"name":"Shop","slug":"shop"}`)["id"].(string)
-	return Place{s, "/v2/workspaces/" + id, id, me}
+	return Workspace{s, "/v2/workspaces/" + id, id, me}
 }
 
-// Person signs somebody up and in.
-func (s *Service) Person(t *testing.T, name string) http.Header {
+// NewUser signs a user up and in, and returns the credentials.
+func (s *Service) NewUser(t *testing.T, name string) http.Header {
 	t.Helper()
 	s.SignUp(t, name+"@example.org")
 	return Bearer(s.Login(t, name+"@example.org", "long enough")["token"].(string))
 }
 
-// Ask sends a request, with headers in pairs, and holds the answer to the
-// document once that knows the operation.
-func (p Place) Ask(t *testing.T, method, path, body string, headers ...string) Answer {
+// Send sends a request, with headers in pairs, and validates the answer if the API document has the
+// operation.
+func (p Workspace) Send(t *testing.T, method, path, body string, headers ...string) Answer {
 	t.Helper()
-	h := p.Me.Clone()
+	h := p.Auth.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
@@ -87,18 +87,18 @@ func (s *Service) SendAs(t *testing.T, method, path, media string, h http.Header
 	return Answer{res, got}
 }
 
-// Does is Ask with the status that is expected.
-func (p Place) Does(t *testing.T, status int, method, path, body string, headers ...string) Answer {
+// Do is Send with the expected status.
+func (p Workspace) Do(t *testing.T, status int, method, path, body string, headers ...string) Answer {
 	t.Helper()
-	got := p.Ask(t, method, path, body, headers...)
+	got := p.Send(t, method, path, body, headers...)
 	require.Equal(t, status, got.StatusCode, "%s %s: %s", method, path, got.Body)
 	return got
 }
 
-// Refuses is Ask with a refusal: its status, code and reason.
-func (p Place) Refuses(t *testing.T, status int, code, method, path, body string, headers ...string) map[string]any {
+// RequireRefusal is Send with the expected status and code of a refusal, and returns its details.
+func (p Workspace) RequireRefusal(t *testing.T, status int, code, method, path, body string, headers ...string) map[string]any {
 	t.Helper()
-	got := p.Does(t, status, method, path, body, headers...)
+	got := p.Do(t, status, method, path, body, headers...)
 	require.Equal(t, code, got.Code(t), "%s", got.Body)
 	details, _ := got.JSON(t)["details"].(map[string]any)
 	return details
@@ -113,8 +113,8 @@ func Faults(details map[string]any) string {
 // YAMLType is the media type of YAML.
 const YAMLType = "application/yaml"
 
-// Undo is the body of a request that undoes a change.
-func Undo(seq string) string { return fmt.Sprintf(`{"seq":%q}`, seq) }
+// UndoBody is the body of a request that undoes a change.
+func UndoBody(seq string) string { return fmt.Sprintf(`{"seq":%q}`, seq) }
 
 // Fields is one member of every entry.
 func Fields(entries []map[string]any, key string) (values []any) {
@@ -131,14 +131,14 @@ func WithHeader(h http.Header, name, value string) http.Header {
 	return h
 }
 
-// As is the same workspace, seen by somebody else.
-func (p Place) As(h http.Header) Place {
-	p.Me = h
+// As is the same workspace with the credentials of another caller.
+func (p Workspace) As(h http.Header) Workspace {
+	p.Auth = h
 	return p
 }
 
-// UserID is who somebody is.
-func (p Place) UserID(t *testing.T) string {
+// UserID returns the id of the caller.
+func (p Workspace) UserID(t *testing.T) string {
 	t.Helper()
-	return p.Does(t, 200, "GET", "/v2/me", "").JSON(t)["id"].(string)
+	return p.Do(t, 200, "GET", "/v2/me", "").JSON(t)["id"].(string)
 }

@@ -103,7 +103,7 @@ func appendOnce(t *testing.T, dir string, mode jetstream.Sync, writers int) samp
 		subjects[i] = &subject{id: fmt.Sprintf("w%d", i)}
 	}
 	appendFor(t, store, subjects, appendTime/8) // warm up
-	settle()
+	collectGarbage()
 	before := lastOf(t, store)
 	s := appendFor(t, store, subjects, min(appendTime, time.Duration(scaled(int(appendTime)))))
 	require.Equal(t, before+uint64(s.count), lastOf(t, store), "sent = answered = stored")

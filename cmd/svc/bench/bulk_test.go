@@ -37,17 +37,17 @@ func bulkFiles(generation int) (list []string) {
 	return list
 }
 
-// fleet is a service with the workspaces, and the repository that they are pushed to.
-type fleet struct {
+// bulkScenario is a service with the workspaces, and the repository that they are pushed to.
+type bulkScenario struct {
 	*server
 	repo       *gittest.Repo
 	generation int
 }
 
-func newFleet(t *testing.T, git *gittest.Server, concurrency int) *fleet {
+func newBulkScenario(t *testing.T, git *gittest.Server, concurrency int) *bulkScenario {
 	t.Helper()
 	dir, port := t.TempDir(), freePort(t)
-	f := &fleet{repo: emptied(git, fmt.Sprintf("fleet-%d", concurrency))}
+	f := &bulkScenario{repo: emptied(git, fmt.Sprintf("fleet-%d", concurrency))}
 	ca := filepath.Join(dir, "ca.pem")
 	require.NoError(t, os.WriteFile(ca, []byte(git.CA), 0o600))
 	files := bulkFiles(0)
@@ -67,7 +67,7 @@ func newFleet(t *testing.T, git *gittest.Server, concurrency int) *fleet {
 }
 
 // run does a bulk run, of which all workspaces must have got somewhere.
-func (f *fleet) run(t *testing.T, path, body, counted string) sample {
+func (f *bulkScenario) run(t *testing.T, path, body, counted string) sample {
 	t.Helper()
 	return timed(func() {
 		var done map[string]any
@@ -77,13 +77,13 @@ func (f *fleet) run(t *testing.T, path, body, counted string) sample {
 }
 
 // push pushes all of them.
-func (f *fleet) push(t *testing.T) sample {
+func (f *bulkScenario) push(t *testing.T) sample {
 	f.generation++
 	return f.run(t, "/platform/versions", fmt.Sprintf(`{"repository":"main","groups":["all"],"force":true,"name":"v%d"}`, f.generation), "pushed")
 }
 
-// bring imports all of them, after somebody else has changed every file.
-func (f *fleet) bring(t *testing.T) sample {
+// importAll imports all of them, after somebody else has changed every file.
+func (f *bulkScenario) importAll(t *testing.T) sample {
 	clone := f.repo.Clone()
 	clone.Write(bulkFiles(f.generation)...)
 	clone.Commit("all of them")
@@ -95,10 +95,10 @@ func (f *fleet) bring(t *testing.T) sample {
 func benchBulk(t *testing.T, _ *history) {
 	others := watchOthers(t)
 	git := gittest.New(t)
-	four, one := newFleet(t, git, 4), newFleet(t, git, 1)
+	four, one := newBulkScenario(t, git, 4), newBulkScenario(t, git, 1)
 	var sides [2][2]series // four and one, of push and import
 	for range runs {
-		for i, do := range []func(*fleet, *testing.T) sample{(*fleet).push, (*fleet).bring} {
+		for i, do := range []func(*bulkScenario, *testing.T) sample{(*bulkScenario).push, (*bulkScenario).importAll} {
 			sides[i][0], sides[i][1] = append(sides[i][0], do(four, t)), append(sides[i][1], do(one, t))
 		}
 	}

@@ -27,16 +27,16 @@ const (
 	fanoutBatch = 10
 )
 
-// crowd is how many readers there are, and in how many workspaces. The readers run on
+// fanoutSize is how many readers there are, and in how many workspaces. The readers run on
 // the machine of the service, and take as much of it.
-type crowd struct {
+type fanoutSize struct {
 	name                string
 	readers, workspaces int
 }
 
 // crowds are the platform as it is used, a thousand readers of whom each follows the
 // workspace that they work in, and the worst of it, everyone in the same workspace.
-var crowds = []crowd{{"fanout", 1000, 10}, {"fanout-one-workspace", 250, 1}}
+var crowds = []fanoutSize{{"fanout", 1000, 10}, {"fanout-one-workspace", 250, 1}}
 
 // makeWorkspace creates a workspace and returns its id.
 func (a api) makeWorkspace(t *testing.T) string {
@@ -59,7 +59,7 @@ func benchFanout(t *testing.T, _ *history) {
 
 // follow has many readers follow workspaces over server-sent events while those are
 // written to, and some of them come and go.
-func (c crowd) follow(t *testing.T) {
+func (c fanoutSize) follow(t *testing.T) {
 	t.Helper()
 	others := watchOthers(t)
 	port := freePort(t)

@@ -168,7 +168,7 @@ func rebuildActivity(t *testing.T, store *jetstream.Store) sample {
 	require.NoError(t, err)
 	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	settle()
+	collectGarbage()
 	stop, err := profile("feed")
 	require.NoError(t, err)
 	cpu, start := ownCPU(t), time.Now()

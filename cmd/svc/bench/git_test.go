@@ -71,8 +71,8 @@ func ask(t *testing.T, s *server, want int, method, path, kind string, body []by
 
 const asJSON = "application/json"
 
-// furnished makes a workspace with the files, whose repository has a README.
-func furnished(t *testing.T, s *server, git *gittest.Server, slug string) (path string, repo *gittest.Repo) {
+// newFilledWorkspace makes a workspace with the files, whose repository has a README.
+func newFilledWorkspace(t *testing.T, s *server, git *gittest.Server, slug string) (path string, repo *gittest.Repo) {
 	t.Helper()
 	repo = emptied(git, slug)
 	var made struct{ ID string }
@@ -105,16 +105,16 @@ func otherwise(repo *gittest.Repo, slug string) {
 
 // timed is how long something takes for all files.
 func timed(do func()) sample {
-	settle()
+	collectGarbage()
 	start := time.Now()
 	do()
 	return sample{count: gitFiles, took: time.Since(start)}
 }
 
-// ours pushes and pulls with the service.
-func ours(t *testing.T, s *server, git *gittest.Server, slug string) (push, pull sample) {
+// measureService pushes and pulls with the service.
+func measureService(t *testing.T, s *server, git *gittest.Server, slug string) (push, pull sample) {
 	t.Helper()
-	path, repo := furnished(t, s, git, slug)
+	path, repo := newFilledWorkspace(t, s, git, slug)
 	push = timed(func() {
 		ask(t, s, 201, "POST", path+"/versions?timeout=60", asJSON, []byte(`{"name":"v1","repository":{"id":"origin"}}`))
 	})
@@ -129,8 +129,8 @@ func ours(t *testing.T, s *server, git *gittest.Server, slug string) (push, pull
 	return push, pull
 }
 
-// theirs does the same steps with the git command line.
-func theirs(t *testing.T, git *gittest.Server, slug string) (push, pull sample) {
+// measureGit does the same steps with the git command line.
+func measureGit(t *testing.T, git *gittest.Server, slug string) (push, pull sample) {
 	t.Helper()
 	repo, own := emptied(git, slug), "svc/"+slug+"/main"
 	files := pathsAndTexts(written(slug, 0))
@@ -162,11 +162,11 @@ func benchGit(t *testing.T, _ *history) {
 	git, port, dir := gittest.New(t), freePort(t), filepath.Join(t.TempDir(), "data")
 	service := launch(t, command(t, "serve", append(settingsOf(dir, port), "EGRESS_ALLOW_PRIVATE=yes")...), port)
 	service.awaitReady(t, "/readyz")
-	ours(t, service, git, "warm")
+	measureService(t, service, git, "warm")
 	var sides [2][2]series // ours and theirs, of push and pull
 	for run := range runs {
-		a, b := ours(t, service, git, fmt.Sprintf("ours-%d", run))
-		c, d := theirs(t, git, fmt.Sprintf("theirs-%d", run))
+		a, b := measureService(t, service, git, fmt.Sprintf("ours-%d", run))
+		c, d := measureGit(t, git, fmt.Sprintf("theirs-%d", run))
 		for i, one := range [2][2]sample{{a, c}, {b, d}} {
 			sides[i][0], sides[i][1] = append(sides[i][0], one[0]), append(sides[i][1], one[1])
 		}

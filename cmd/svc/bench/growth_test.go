@@ -33,8 +33,8 @@ var (
 // savers is how many clients save at once. Each has a document of its own.
 const savers = 8
 
-// grown is a service with workspaces of several sizes.
-type grown struct {
+// growthService is a service with workspaces of several sizes.
+type growthService struct {
 	*server
 	api
 	dir     string
@@ -100,9 +100,9 @@ func benchGrowth(t *testing.T, _ *history) {
 }
 
 // newGrown makes a service with workspaces of these sizes, and as many others and events.
-func newGrown(t *testing.T, saved, run []int, spaces, events int) *grown {
+func newGrown(t *testing.T, saved, run []int, spaces, events int) *growthService {
 	t.Helper()
-	g := &grown{dir: t.TempDir(), saved: map[int]string{}, run: map[int]string{}, running: map[int]map[string]page{}, spaces: spaces, events: events}
+	g := &growthService{dir: t.TempDir(), saved: map[int]string{}, run: map[int]string{}, running: map[int]map[string]page{}, spaces: spaces, events: events}
 	port := freePort(t)
 	g.api = api{fmt.Sprintf("http://127.0.0.1:%d", port), &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: savers}}}
 	launchService := func() *server {
@@ -136,7 +136,7 @@ func newGrown(t *testing.T, saved, run []int, spaces, events int) *grown {
 	g.server = launchService() // builds the read models
 	g.awaitReady(t, "/readyz")
 	g.stop(t)
-	settle()
+	collectGarbage()
 	began := time.Now()
 	g.server = launchService()
 	g.awaitReady(t, "/readyz")
@@ -183,9 +183,9 @@ func numberedAutomation(i, change int) string {
 }
 
 // save has several clients save automations of the workspace of a size for a while.
-func (g *grown) save(t *testing.T, size, run int) (s sample) {
+func (g *growthService) save(t *testing.T, size, run int) (s sample) {
 	t.Helper()
-	settle()
+	collectGarbage()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var failed error
@@ -218,7 +218,7 @@ func (g *grown) save(t *testing.T, size, run int) (s sample) {
 
 // pageCPU returns the CPU time of a page in microseconds. {busy} in a path is the workspace with
 // the activity.
-func (g *grown) pageCPU(t *testing.T, path string) float64 {
+func (g *growthService) pageCPU(t *testing.T, path string) float64 {
 	t.Helper()
 	path = strings.ReplaceAll(path, "{busy}", g.busy)
 	const n = 200

@@ -37,8 +37,8 @@ const aimIdentity = 0.6
 // still asks whether its key, its session and its user are in force.
 func benchIdentity(t *testing.T, _ *history) {
 	others := watchOthers(t)
-	h := openHouse(t)
-	mine, key := h.people(t)
+	h := openIdentityNode(t)
+	mine, key := h.signInWithKey(t)
 	permission := gateway.Action{Action: "read", Subject: "workspaces"}
 	ctx := context.Background()
 	check := func(c gateway.Credentials) {
@@ -87,14 +87,14 @@ func repeat(t *testing.T, do func(), d time.Duration) sample {
 	return sample{count: n, took: time.Since(start), cpu: ownCPU(t) - cpu}
 }
 
-// identityHouse is a node in this process, so that its parts can be called.
-type identityHouse struct {
+// identityNode is a node in this process, so that its parts can be called.
+type identityNode struct {
 	node      *node.Node
 	base      string
 	workspace string
 }
 
-func openHouse(t *testing.T) *identityHouse {
+func openIdentityNode(t *testing.T) *identityNode {
 	t.Helper()
 	port := freePort(t)
 	env := append(settingsOf(t.TempDir(), port), "ADMIN_PASSWORD=correct horse battery", "NODE_NAME=bench")
@@ -106,11 +106,11 @@ func openHouse(t *testing.T) *identityHouse {
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
-	return &identityHouse{node: n, base: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	return &identityNode{node: n, base: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
-// people signs in and makes a workspace with an API key.
-func (h *identityHouse) people(t *testing.T) (token, key string) {
+// signInWithKey signs in and makes a workspace with an API key.
+func (h *identityNode) signInWithKey(t *testing.T) (token, key string) {
 	t.Helper()
 	token = h.post(t, "/v2/login", "", `{"email":"admin@localhost","password":"correct horse battery"}`)["token"].(string)
 	h.workspace = h.post(t, "/v2/workspaces", token, `{"name":"bench"}`)["id"].(string)
@@ -118,7 +118,7 @@ func (h *identityHouse) people(t *testing.T) (token, key string) {
 	return token, made["apiKey"].(string)
 }
 
-func (h *identityHouse) post(t *testing.T, path, token, body string) (fields map[string]any) {
+func (h *identityNode) post(t *testing.T, path, token, body string) (fields map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.base+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func (h *identityHouse) post(t *testing.T, path, token, body string) (fields map
 }
 
 // tokens signs n tokens of the session of one, none of which was seen before.
-func (h *identityHouse) tokens(t *testing.T, one string, n int) []string {
+func (h *identityNode) tokens(t *testing.T, one string, n int) []string {
 	t.Helper()
 	claims, err := h.node.Keys().Verify(t.Context(), one)
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func (h *identityHouse) tokens(t *testing.T, one string, n int) []string {
 }
 
 // signature returns the bare check of a token's signature.
-func (h *identityHouse) signature(t *testing.T, token string) func() {
+func (h *identityNode) signature(t *testing.T, token string) func() {
 	t.Helper()
 	keys, err := h.node.Keys().PublicKeys(t.Context())
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func benchIngest(t *testing.T, _ *history) {
 	size := 700 // of an event of ours as it is stored, about
 	var ours, control series
 	for range runs {
-		settle()
+		collectGarbage()
 		ours = append(ours, emitOnce(t, service, a, ids))
 		control = append(control, publishOnce(t, size))
 	}
@@ -87,7 +87,7 @@ func publishOnce(t *testing.T, size int) (s sample) {
 	body := make([]byte, size)
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	settle()
+	collectGarbage()
 	cpu, start := ownCPU(t), time.Now()
 	for c := range ingestClients {
 		all.Go(func() {

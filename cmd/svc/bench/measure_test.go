@@ -172,8 +172,8 @@ func percentile(all []time.Duration, p int) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// settle makes the next measurement begin without the leftovers of the last one.
-func settle() {
+// collectGarbage makes the next measurement begin without the leftovers of the last one.
+func collectGarbage() {
 	debug.FreeOSMemory()
 	unix.Sync()
 }

@@ -176,7 +176,7 @@ func benchPages(t *testing.T, _ *history) {
 // readFresh asks for a page with another query each time, so that none is rendered already.
 func readFresh(t *testing.T, s *server, base string, d time.Duration) sample {
 	t.Helper()
-	settle()
+	collectGarbage()
 	counts, failures := make([]int, connections), make([]error, connections)
 	var running sync.WaitGroup
 	cpu, start := cpuOf(t, s.Process.Pid), time.Now()
@@ -208,7 +208,7 @@ func readFresh(t *testing.T, s *server, base string, d time.Duration) sample {
 // readPaced asks for a page so often in a second, whatever the answers take, and returns how long their first bytes took.
 func readPaced(t *testing.T, port int, p page, rate int, d time.Duration) (all []time.Duration) {
 	t.Helper()
-	settle()
+	collectGarbage()
 	due := make(chan time.Time, int(d.Seconds())*rate)
 	for i := range cap(due) {
 		due <- time.Now().Add(time.Duration(i) * time.Second / time.Duration(rate))

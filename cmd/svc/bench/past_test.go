@@ -34,7 +34,7 @@ func benchPast(t *testing.T, _ *history) {
 	others := watchOthers(t)
 	dir := t.TempDir()
 	store := openStore(t, filepath.Join(dir, "log"), jetstream.SyncNever)
-	seqs := livedIn(t, store.Log, items, changes)
+	seqs := newEditedWorkspace(t, store.Log, items, changes)
 	closeStore(t, store)
 
 	port := freePort(t)
@@ -56,7 +56,7 @@ func benchPast(t *testing.T, _ *history) {
 	rng := rand.New(rand.NewPCG(13, 13))
 	var ours series
 	for range runs {
-		settle()
+		collectGarbage()
 		s := sample{}
 		cpu, start := cpuOf(t, service.Process.Pid), time.Now()
 		for time.Since(start) < 3*time.Second {
@@ -89,9 +89,9 @@ func checkPast(t *testing.T, body []byte, items, changes int) {
 	require.Equal(t, changes+1, shown.ContentRevision)
 }
 
-// livedIn makes a workspace and changes its automations, all of which there are
+// newEditedWorkspace makes a workspace and changes its automations, all of which there are
 // after a while. It returns the sequences of the changes.
-func livedIn(t *testing.T, store eventstore.Store, items, changes int) (seqs []uint64) {
+func newEditedWorkspace(t *testing.T, store eventstore.Store, items, changes int) (seqs []uint64) {
 	t.Helper()
 	s := subject{id: "w000000"}
 	require.NoError(t, s.append(t.Context(), store))

@@ -192,7 +192,7 @@ func readOnce(t *testing.T, s *server, pages map[string]page, d time.Duration) s
 // machine with what it measures. It fails unless every answer is the expected one.
 func load(t *testing.T, s *server, connections int, d time.Duration, requests func(connection int) func() page) sample {
 	t.Helper()
-	settle()
+	collectGarbage()
 	latency, failures := make([][]time.Duration, connections), make([]error, connections)
 	var running sync.WaitGroup
 	cpu, start := cpuOf(t, s.Process.Pid), time.Now()

@@ -41,10 +41,10 @@ func benchStart(t *testing.T, past *history) {
 	clean, killed := make([]float64, runs), make([]float64, runs)
 	var resident int64
 	for run := range runs {
-		settle()
+		collectGarbage()
 		s, clean[run] = start(t, path, past.dir)
 		s.kill(t)
-		settle()
+		collectGarbage()
 		s, killed[run] = start(t, path, past.dir)
 		resident = procField(t, s.Process.Pid, "status", "VmRSS")
 		s.stop(t)

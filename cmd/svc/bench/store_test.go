@@ -111,7 +111,7 @@ func (h *history) fill(t *testing.T) {
 	h.rate = float64(h.events) / h.made.Sub(start).Seconds()
 	require.Equal(t, h.events, lastOf(t, store), "sent = stored")
 	closeStore(t, store)
-	settle()
+	collectGarbage()
 	t.Logf("filled a log of %d events at %.0f/s", h.events, h.rate)
 }
 

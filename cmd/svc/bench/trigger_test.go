@@ -42,8 +42,8 @@ if (total >= 100) { total = Math.round(total * 90) / 100; label = "discount for 
 msg.payload = {order: o.order, total: total, label: label}; return msg;`
 )
 
-// placed is what the bare handler reads and writes.
-type placed struct {
+// handlerState is what the bare handler reads and writes.
+type handlerState struct {
 	Order    string  `json:"order"`
 	Price    float64 `json:"price"`
 	Quantity float64 `json:"quantity"`
@@ -62,7 +62,7 @@ type charged struct {
 // and that keeps nothing.
 func serveOrders() error {
 	s := &http.Server{Addr: os.Getenv("BENCH_ADDR"), ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var o placed
+		var o handlerState
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

@@ -25,8 +25,8 @@ const aimWebhooks = 0.5
 // posters is how many POSTs are under way at once, on both sides.
 const posters = 16
 
-// letterbox is a receiver that counts what comes.
-type letterbox struct {
+// countingReceiver is a receiver that counts what comes.
+type countingReceiver struct {
 	*httptest.Server
 	count atomic.Int64
 	full  chan struct{} // closed when all that was expected has come
@@ -34,23 +34,23 @@ type letterbox struct {
 	last  atomic.Pointer[[]byte]
 }
 
-func newLetterbox(t *testing.T) *letterbox {
+func newCountingReceiver(t *testing.T) *countingReceiver {
 	t.Helper()
-	l := &letterbox{}
+	l := &countingReceiver{}
 	l.Server = httptest.NewServer(l)
 	t.Cleanup(l.Close)
 	return l
 }
 
 // expect lets full be closed after so many more.
-func (l *letterbox) expect(n int) {
+func (l *countingReceiver) expect(n int) {
 	l.full = make(chan struct{})
 	l.count.Store(0)
 	l.want.Store(int64(n))
 }
 
 // ServeHTTP implements http.Handler.
-func (l *letterbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *countingReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	l.last.Store(&body)
 	w.WriteHeader(http.StatusNoContent)
@@ -65,10 +65,10 @@ type subscriber struct {
 	service *server
 	path    string // of the workspace
 	sub     string // of the subscription, which is disabled between runs
-	box     *letterbox
+	box     *countingReceiver
 }
 
-func newSubscriber(t *testing.T, box *letterbox) *subscriber {
+func newSubscriber(t *testing.T, box *countingReceiver) *subscriber {
 	t.Helper()
 	port := freePort(t)
 	service := launch(t, command(t, "serve", append(settingsOf(t.TempDir(), port), "EGRESS_ALLOW_PRIVATE=yes")...), port)
@@ -102,7 +102,7 @@ func (s *subscriber) deliver(t *testing.T, n int) sample {
 		}
 		s.must(t, "POST", s.path+"/events", `{"events":[`+strings.Join(batch, ",")+`]}`, http.StatusCreated)
 	}
-	settle()
+	collectGarbage()
 	s.box.expect(n)
 	cpu, start := cpuOf(t, s.service.Process.Pid), time.Now()
 	s.must(t, "PATCH", s.sub, `{"disabled":false}`, http.StatusOK)
@@ -117,9 +117,9 @@ func (s *subscriber) deliver(t *testing.T, n int) sample {
 }
 
 // post is the control: the same bodies from a bare loop.
-func post(t *testing.T, box *letterbox, body []byte, n int) sample {
+func post(t *testing.T, box *countingReceiver, body []byte, n int) sample {
 	t.Helper()
-	settle()
+	collectGarbage()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: posters}}
 	defer client.CloseIdleConnections()
 	box.expect(n)
@@ -148,7 +148,7 @@ func post(t *testing.T, box *letterbox, body []byte, n int) sample {
 func benchWebhooks(t *testing.T, _ *history) {
 	others := watchOthers(t)
 	n := scaled(20_000)
-	box := newLetterbox(t)
+	box := newCountingReceiver(t)
 	s := newSubscriber(t, box)
 	var ours, control series
 	for range runs {

@@ -56,7 +56,7 @@ func benchWrite(t *testing.T, _ *history) {
 	}
 	var ours series
 	for run := range runs {
-		settle()
+		collectGarbage()
 		ours = append(ours, a.postForAWhile(t, service, places, writeTime, func(i int) string {
 			return fmt.Sprintf(`{"slug":"a%d-%d","name":"Charge card","when":{"events":["paid"]},"do":[{"emit":{"event":"charged","payload":{"n":%d}}}]}`, run, i, i)
 		}))

@@ -383,7 +383,7 @@ func TestActivityOfManyEvents(t *testing.T) {
 	b.signIn(ada)
 	b.visit("w/" + id + "/activity?types=tick")
 	b.see("button", "Live")
-	b.settle()
+	b.awaitLayout()
 
 	const perSecond, seconds, total = 1000, 10, 10_000
 	trace := b.traceTasks()

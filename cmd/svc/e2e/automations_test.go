@@ -122,7 +122,7 @@ func TestAutomationIsWritten(t *testing.T) {
 	b.write("- fe")
 	b.await(inEditor(`view.querySelector('.cm-tooltip-autocomplete [aria-selected]')?.textContent.startsWith('fetch')`))
 	b.await(inEditor(`view.querySelector('.cm-completionInfo')?.textContent.length > 10`), "the text beside it")
-	b.settle() // what has only just appeared is not taken by Enter
+	b.awaitLayout() // what has only just appeared is not taken by Enter
 	b.press("Enter")
 	b.await(inEditor(`view.querySelector('.cm-content').textContent.includes('url:')`))
 	require.Contains(t, b.editorText(), "  - fetch:\n      url: ")

@@ -54,7 +54,7 @@ func TestBlockPictures(t *testing.T) {
 			b.click("button", "Save")
 			b.seeText("Your order is saved.")
 		}
-		b.settle()
+		b.awaitLayout()
 		got := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{
 			Format: page.CaptureScreenshotFormatPng, Clip: &page.Viewport{Width: pictureWidth, Height: float64(height), Scale: 1},
 		})

@@ -70,7 +70,7 @@ func TestScreensChangeQuickly(t *testing.T) {
 	b.signIn(ada)
 	title := func(path string) string {
 		b.visit(path)
-		b.settle()
+		b.awaitLayout()
 		return eval[string](b, `document.querySelector('h1').textContent`)
 	}
 	const idle = ` && !document.querySelector('main [aria-busy=true]')`
@@ -114,7 +114,7 @@ func TestInteractionsAreQuick(t *testing.T) {
 	b := s.open(t)
 	b.signIn(ada)
 	b.visit("w/" + id)
-	b.settle()
+	b.awaitLayout()
 	b.watchInteractions()
 	empty := s.open(t)
 	empty.do(chromedp.Navigate("data:text/html,<h1>Nothing</h1><input autofocus>"))
@@ -127,7 +127,7 @@ func TestInteractionsAreQuick(t *testing.T) {
 		b.write("activity waits submit")
 		b.press("ArrowDown", "ArrowUp", "Escape")
 		b.press("?", "Escape")
-		b.settle()
+		b.awaitLayout()
 		empty.write("activity waits submit")
 		nothing, took := empty.slowest(), b.slowest()
 		t.Logf("%.0f ms, and %.0f ms where nothing is done", took, nothing)
@@ -146,7 +146,7 @@ func TestAnHourOfLiveTailIsSmall(t *testing.T) {
 	b.signIn(ada)
 	b.visit("w/" + id + "/activity?types=tick")
 	b.see("button", "Live")
-	b.settle()
+	b.awaitLayout()
 	heap := func() float64 {
 		call(b, heapprofiler.CollectGarbage, cdp.Empty{})
 		return call(b, runtime.GetHeapUsage, cdp.Empty{}).UsedSize / (1 << 20)

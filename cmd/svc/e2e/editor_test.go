@@ -310,7 +310,7 @@ func TestRightsAreAwaited(t *testing.T) {
 	b.do(navigateTo(b, "w/"+id+"/automations"))
 	b.see("link", "Automations")
 	b.press("n")
-	b.settle()
+	b.awaitLayout()
 	require.Equal(t, "/console/w/"+id+"/automations", b.where())
 	require.False(t, b.has("dialog", "New automation"))
 	require.False(t, b.has("button", "New automation"), "nothing is offered before the rights are known")
@@ -323,7 +323,7 @@ func TestRightsAreAwaited(t *testing.T) {
 	require.Contains(t, b.reasonOf("Save"), "change automations")
 	for _, path := range []string{"", "/automations", "/activity", "/data", "/waits", "/automations/seen?tab=runs", "/automations/seen?tab=history"} {
 		b.visit("w/" + id + path)
-		b.settle()
+		b.awaitLayout()
 	}
 	for _, r := range b.requests("") {
 		require.NotEqual(t, int64(http.StatusForbidden), r.status, "%s %s", r.method, r.path)

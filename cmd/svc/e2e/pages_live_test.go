@@ -87,28 +87,28 @@ func TestPagesAreLive(t *testing.T) {
 	require.NotEmpty(t, session)
 
 	// The operators, each shown by a patch.
-	b.shows("1", "Count 41")
+	b.awaitBlockText("1", "Count 41")
 	b.click("button", "Count one")
-	b.shows("1", "Count 42")
+	b.awaitBlockText("1", "Count 42")
 	b.awaitFocus("button", "Count one")
-	b.shows("3", "id 1 id 2 id 3")
+	b.awaitBlockText("3", "id 1 id 2 id 3")
 	b.click("button", "Remove two")
-	b.shows("3", "id 1")
+	b.awaitBlockText("3", "id 1")
 	b.click("button", "In front")
-	b.shows("5", "a b")
+	b.awaitBlockText("5", "a b")
 	b.click("button", "At the end")
-	b.shows("5", "a b c")
+	b.awaitBlockText("5", "a b c")
 	b.click("button", "Rename")
-	b.shows("8", "Z of Ulm")
+	b.awaitBlockText("8", "Z of Ulm")
 
 	// The events of another session change nothing here.
 	other := s.s.open(t)
 	other.visitLive(s, "/")
 	other.click("button", "Count one")
-	other.shows("1", "Count 42")
+	other.awaitBlockText("1", "Count 42")
 	b.click("button", "Count one")
-	b.shows("1", "Count 43")
-	other.shows("1", "Count 42")
+	b.awaitBlockText("1", "Count 43")
+	other.awaitBlockText("1", "Count 42")
 
 	// A block that was hidden has its style as soon as it is there.
 	eval[bool](b, `(window.svcColors = [], new MutationObserver(() => {
@@ -116,15 +116,15 @@ func TestPagesAreLive(t *testing.T) {
 		if (p) svcColors.push(getComputedStyle(p).color)
 	}).observe(document.getElementById('svc-page'), {subtree: true, childList: true}), true)`)
 	b.click("button", "Help")
-	b.shows("20", "Some help")
+	b.awaitBlockText("20", "Some help")
 	require.Equal(t, "rgb(1, 2, 3)", eval[[]string](b, `svcColors`)[0])
 
 	// A tab of its own: what is sent to the socket of a tab stays in it, what comes from the session reaches both.
 	second := b.another()
 	second.visitLive(s, "/")
 	second.click("button", "Rename")
-	second.shows("8", "Z of Ulm")
-	second.shows("1", "Count 41")
+	second.awaitBlockText("8", "Z of Ulm")
+	second.awaitBlockText("1", "Count 41")
 	second.do(chromedp.Navigate("about:blank"))
 
 	// A patch of the whole page keeps focus, caret, selection, input that was not sent, and the scroll position.
@@ -136,7 +136,7 @@ func TestPagesAreLive(t *testing.T) {
 	eval[bool](b, `(document.activeElement.setSelectionRange(2, 5), window.scrollTo(0, 300), window.svcNodes = [document.activeElement, document.querySelector('textarea')], true)`)
 	scrolled := eval[float64](b, `scrollY`)
 	s.emit(t, session, "page.changed", map[string]any{"title": "New"})
-	b.shows("0", "Page New")
+	b.awaitBlockText("0", "Page New")
 	require.Equal(t, []any{"Typed here", "A note that\nis not sent", "two", true, "one", 2.0, 5.0, true, scrolled}, eval[[]any](b, `[
 		document.querySelector('[name=name]').value, document.querySelector('textarea').value, document.querySelector('select').value, document.querySelector('[name=agree]').checked,
 		document.querySelector('[name=first]').value, document.activeElement.selectionStart, document.activeElement.selectionEnd,
@@ -196,7 +196,7 @@ func TestPagesAreLive(t *testing.T) {
 	require.Equal(t, map[string]any{"selected": 1.0}, s.awaitEvents(t, "tab.chosen", 1)[0].Payload)
 	require.False(t, eval[bool](b, `document.body.innerText.includes('First panel')`))
 	s.emit(t, session, "page.changed", map[string]any{"title": "Newer"})
-	b.shows("0", "Page Newer")
+	b.awaitBlockText("0", "Page Newer")
 	b.awaitFocus("tab", "Two")
 	b.seeText("Second panel")
 
@@ -254,36 +254,36 @@ func TestPagesKeepUp(t *testing.T) {
 		s.emit(t, to, "counted", map[string]any{"$merge": map[string]any{"n": 1, "log": letter}})
 	}
 
-	line := service.wire(t)
+	line := service.newCuttableProxy(t)
 	s.base = s.base[:strings.LastIndexByte(s.base, ':')+1] + line.port
 
 	// Between HTML and feed.
 	b := s.s.open(t).allow(s.base) // which is another address than that of the service
 	b.visitLive(s, "/with")
-	b.shows("2", "loaded yes")
+	b.awaitBlockText("2", "loaded yes")
 	session := b.sessionOf(s, "Who am I", "asked")
 	b.hold("*/_svc/feed*")
 	b.visitPage(s, "/with")
-	b.shows("0", "Count 41")
+	b.awaitBlockText("0", "Count 41")
 	change(session, "a")
 	require.False(t, eval[bool](b, `'connected' in document.getElementById('svc-page').dataset`))
 	b.release()
-	b.shows("0", "Count 42 a")
+	b.awaitBlockText("0", "Count 42 a")
 	change(session, "b")
-	b.shows("0", "Count 43 ab")
+	b.awaitBlockText("0", "Count 43 ab")
 
 	// The feed is cut.
 	b.visitLive(s, "/without")
 	b.fill("Name", "typed before")
 	change(session, "a")
-	b.shows("0", "Count 42 a")
+	b.awaitBlockText("0", "Count 42 a")
 	inits := len(s.awaitEvents(t, "ready", 3))
 	line.cut(true)
 	b.await(`!('connected' in document.getElementById('svc-page').dataset)`)
 	change(session, "b")
 	change(session, "c")
 	line.cut(false)
-	b.shows("0", "Count 44 abc")
+	b.awaitBlockText("0", "Count 44 abc")
 	b.awaitFocus("textbox", "Name")
 
 	// The service is restarted.
@@ -293,7 +293,7 @@ func TestPagesKeepUp(t *testing.T) {
 	require.NoError(t, service.start())
 	s.signIn(t)
 	change(session, "d")
-	b.shows("0", "Count 45 abcd")
+	b.awaitBlockText("0", "Count 45 abcd")
 	b.awaitFocus("textbox", "Name")
 	require.Equal(t, "typed before", b.valueOf("Name"))
 	require.Len(t, s.events(t, "ready"), inits, "a reconnection is no new view")
@@ -312,14 +312,14 @@ func TestPagesKeepUp(t *testing.T) {
 	b.click("button", "Open")
 	require.Equal(t, session, s.awaitEvents(t, "crm.open", 1)[0].Source.SessionID)
 	s.emit(t, session, "crm.changed", map[string]any{"state": "new"})
-	b.shows("0.1", "state new")
+	b.awaitBlockText("0.1", "state new")
 
 	// A view that is gone: the page is loaded again, and what was typed stays. Its record is that of the view, or of the
 	// tab where the view follows from the address.
 	for path, parameter := range map[string]string{"/with": "view", "/without": "socket"} {
 		b.visitLive(s, path)
 		change(session, "a")
-		b.shows("0", "Count 42 a")
+		b.awaitBlockText("0", "Count 42 a")
 		b.fill("Name", "typed before")
 		inits := len(s.events(t, "ready"))
 		line.cut(true)
@@ -330,13 +330,13 @@ func TestPagesKeepUp(t *testing.T) {
 		}
 		stop := b.changeRequests("*/_svc/feed*", func(address string) string { return lost.ReplaceAllString(address, parameter+"=unknown") })
 		line.cut(false)
-		b.shows("0", "Count 41")
+		b.awaitBlockText("0", "Count 41")
 		b.awaitLive()
 		require.Equal(t, "typed before", b.valueOf("Name"))
 		b.awaitFocus("textbox", "Name")
 		s.awaitEvents(t, "ready", inits+1) // of the new view
 		change(session, "b")
-		b.shows("0", "Count 42 b")
+		b.awaitBlockText("0", "Count 42 b")
 		stop()
 	}
 
@@ -360,7 +360,7 @@ func TestVisitorsSignIn(t *testing.T) {
 			s.do(t, http.StatusCreated, "POST", s.path("/pages"), "slug: plan\nname: Plan\nblocks: [{slug: RichText, content: The plan}]\n")
 			b := service.open(t)
 			b.visitPage(s, "/")
-			b.shows("1", "signed in false")
+			b.awaitBlockText("1", "signed in false")
 			anonymous := b.sessionOf(s, "Who", "asked")
 			before := b.cookie(s.base+"/", "access-token")
 			require.NotEmpty(t, before)
@@ -369,7 +369,7 @@ func TestVisitorsSignIn(t *testing.T) {
 			b.fill("Password", s.password)
 			b.press("Enter")
 			b.await(`location.href === '` + s.base + `/'`)
-			b.shows("1", "signed in true")
+			b.awaitBlockText("1", "signed in true")
 			require.NotEqual(t, anonymous, b.sessionOf(s, "Who", "asked"))
 			require.NotEqual(t, before, b.cookie(s.base+"/", "access-token"))
 			require.Equal(t, s.person.id, s.events(t, "asked")[1].Source.UserID)
@@ -383,13 +383,13 @@ func TestVisitorsSignIn(t *testing.T) {
 			guest.fill("Password", s.password)
 			guest.press("Enter")
 			guest.await(`location.href === '` + s.base + `/plan'`)
-			guest.shows("0", "The plan")
+			guest.awaitBlockText("0", "The plan")
 			require.Empty(t, eval[string](guest, `document.cookie`), "no script reads the cookie")
 
 			// A script of another origin cannot sign anybody out; a form of the page can.
 			b.do(chromedp.Navigate(s.base + "/"))
 			eval[bool](b, `(() => { const form = document.createElement('form'); form.method = 'post'; form.action = '`+strings.TrimPrefix(s.base, service.base)+`/_svc/signout'; document.body.append(form); form.submit(); return true })()`)
-			b.shows("1", "signed in false")
+			b.awaitBlockText("1", "signed in false")
 		})
 	}
 }

@@ -63,7 +63,7 @@ func TestPagesWithoutScript(t *testing.T) {
 	b := s.s.open(t)
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	b.visitPage(s, "/")
-	b.shows("0", "Content without a script")
+	b.awaitBlockText("0", "Content without a script")
 	require.False(t, eval[bool](b, `document.documentElement.classList.contains('svc-js')`), "no script has run")
 
 	// A required field is empty: the message is at the field, which has the focus, and the other values are there.

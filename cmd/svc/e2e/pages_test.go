@@ -116,8 +116,8 @@ func (b *tab) awaitLive() {
 	b.await(`document.querySelector('#svc-page[data-connected]')`, "its feed is open")
 }
 
-// shows waits until the block at a path has exactly this text.
-func (b *tab) shows(block, text string) {
+// awaitBlockText waits until the block at a path has exactly this text.
+func (b *tab) awaitBlockText(block, text string) {
 	b.t.Helper()
 	quoted, _ := json.Marshal(text)
 	b.await(`document.querySelector('[data-block="`+block+`"]')?.innerText.trim().replace(/\s+/g, ' ') === `+string(quoted), "block ", block)
@@ -131,8 +131,8 @@ func (b *tab) sessionOf(s *site, button, kind string) string {
 	return s.awaitEvents(b.t, kind, before+1)[before].Source.SessionID
 }
 
-// wire is what a browser reaches the service over. It can be cut.
-type wire struct {
+// cuttableProxy is what a browser reaches the service over. It can be cut.
+type cuttableProxy struct {
 	port string
 	to   string
 
@@ -141,12 +141,12 @@ type wire struct {
 	isCut bool
 }
 
-// wire makes one. The pages of a site are reached over it by its port.
-func (s *service) wire(t *testing.T) *wire {
+// newCuttableProxy makes one. The pages of a site are reached over it by its port.
+func (s *service) newCuttableProxy(t *testing.T) *cuttableProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := &wire{port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), to: strings.TrimPrefix(s.base, "http://"), open: map[net.Conn]bool{}}
+	w := &cuttableProxy{port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), to: strings.TrimPrefix(s.base, "http://"), open: map[net.Conn]bool{}}
 	var copies sync.WaitGroup
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -176,7 +176,7 @@ func (s *service) wire(t *testing.T) *wire {
 }
 
 // add notes a connection; it reports false while the wire is cut.
-func (w *wire) add(ends ...net.Conn) bool {
+func (w *cuttableProxy) add(ends ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, end := range ends {
@@ -190,7 +190,7 @@ func (w *wire) add(ends ...net.Conn) bool {
 }
 
 // cut cuts the wire, or joins it again.
-func (w *wire) cut(isCut bool) {
+func (w *cuttableProxy) cut(isCut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.isCut = isCut

@@ -66,7 +66,7 @@ func TestAPaneThatThrows(t *testing.T) {
 	eval[bool](b, `window.mended = true`)
 	for b.has("button", "Reload pane") {
 		b.click("button", "Reload pane")
-		b.settle()
+		b.awaitLayout()
 	}
 	b.seeText("Recent changes")
 	b.await(`document.querySelectorAll('time').length > 0`)

@@ -136,7 +136,7 @@ func TestEveryScreenIsFrench(t *testing.T) {
 	english := map[string][]string{}
 	for _, path := range paths {
 		b.visit(path)
-		b.settle()
+		b.awaitLayout()
 		english[path] = eval[[]string](b, words)
 	}
 	ada.do(t, http.StatusOK, "PATCH", "/v2/user", map[string]any{"language": "fr"})
@@ -145,7 +145,7 @@ func TestEveryScreenIsFrench(t *testing.T) {
 	for _, path := range paths {
 		b.visit(path)
 		b.await(`document.documentElement.lang === 'fr'`)
-		b.settle()
+		b.awaitLayout()
 		for _, text := range eval[[]string](b, words) {
 			if slices.Contains(english[path], text) && !slices.Contains(french, text) && !sameInBoth.MatchString(text) && !slices.ContainsFunc(data, func(given string) bool { return strings.Contains(given, text) || strings.Contains(text, given) }) {
 				left = append(left, path+": "+text)
@@ -214,7 +214,7 @@ func TestEveryScreenShowsMarkupAsText(t *testing.T) {
 	b.signIn(ada)
 	for _, path := range b.allScreens(id) {
 		b.visit(path)
-		b.settle()
+		b.awaitLayout()
 		require.Equal(t, 0, eval[int](b, `document.querySelectorAll('.injected, img[src="x"]').length`), path)
 	}
 }

@@ -75,7 +75,7 @@ func startServiceAt(t *testing.T, base string, env ...string) *service {
 	t.Cleanup(func() {
 		s.stop(t)
 		if t.Failed() {
-			t.Logf("the service said:\n%s", s.said())
+			t.Logf("the service said:\n%s", s.logTail())
 		}
 	})
 	return s
@@ -176,11 +176,11 @@ func (s *service) start() error {
 		select {
 		case err := <-s.done:
 			s.done <- err
-			return fmt.Errorf("the service ended: %w: %s", err, s.said())
+			return fmt.Errorf("the service ended: %w: %s", err, s.logTail())
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the service did not become ready: %s", s.said())
+			return fmt.Errorf("the service did not become ready: %s", s.logTail())
 		}
 	}
 }
@@ -202,8 +202,8 @@ func (s *service) stop(t *testing.T) {
 	s.cmd = nil
 }
 
-// said is the end of what the service logged.
-func (s *service) said() string {
+// logTail is the end of what the service logged.
+func (s *service) logTail() string {
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return string(text[max(0, len(text)-4000):])
 }

@@ -44,8 +44,8 @@ func (b *tab) look(function string, args ...string) []string {
 	return eval[[]string](b, fmt.Sprintf(`(async () => (await svcTest.%s(%s)) ?? [])()`, function, strings.Join(args, ", ")))
 }
 
-// settle waits until the page has its shape.
-func (b *tab) settle() {
+// awaitLayout waits until the page has its shape.
+func (b *tab) awaitLayout() {
 	b.t.Helper()
 	b.look("settled")
 }
@@ -54,7 +54,7 @@ func (b *tab) settle() {
 // off, nothing that moves.
 func (b *tab) checkLayout(state string) {
 	b.t.Helper()
-	b.settle()
+	b.awaitLayout()
 	require.Empty(b.t, b.look("sideways"), "%s: the page scrolls sideways", state)
 	require.Empty(b.t, b.look("clippedTexts"), "%s: texts are cut off", state)
 	require.Empty(b.t, b.look("moving"), "%s: something moves although motion is reduced", state)
@@ -139,7 +139,7 @@ func (sh *sheet) capture(b *tab, state string) {
 	}
 	b.prefer("light")
 	b.resize(1280, 800)
-	b.settle()
+	b.awaitLayout()
 	sh.rows = append(sh.rows, row)
 }
 

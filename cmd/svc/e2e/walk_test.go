@@ -23,10 +23,10 @@ type walk struct {
 	count int
 }
 
-// take takes the next picture: small, because it is kept with the documents.
-func (w *walk) take(name string) {
+// takePicture takes the next picture: small, because it is kept with the documents.
+func (w *walk) takePicture(name string) {
 	w.b.t.Helper()
-	w.b.settle()
+	w.b.awaitLayout()
 	w.count++
 	quality := int64(82)
 	got := call(w.b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
@@ -55,8 +55,8 @@ func (b *tab) tabTo(role, name string) {
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "ADMIN_PASSWORD=")
-	printed := regexp.MustCompile(`admin@localhost\s+password:\s+(\S+)`).FindStringSubmatch(s.said())
-	require.Len(t, printed, 2, "the first start shows the password: %s", s.said())
+	printed := regexp.MustCompile(`admin@localhost\s+password:\s+(\S+)`).FindStringSubmatch(s.logTail())
+	require.Len(t, printed, 2, "the first start shows the password: %s", s.logTail())
 	dir := os.Getenv("SVC_WALK_DIR")
 	if dir == "" {
 		dir = filepath.Join(outputDir(), "walk")
@@ -73,44 +73,44 @@ func TestWalk(t *testing.T) {
 	b.write("admin@localhost")
 	b.press("Tab")
 	b.write(printed[1])
-	w.take("sign-in")
+	w.takePicture("sign-in")
 	b.press("Enter")
 
 	b.see("heading", "Begin with a workspace")
-	w.take("workspaces")
+	w.takePicture("workspaces")
 	b.press("n")
 	b.awaitFocus("textbox", "Name")
 	b.write("Web shop")
-	w.take("new-workspace")
+	w.takePicture("new-workspace")
 	b.press("Enter")
 
 	b.see("heading", "Web shop")
 	b.see("heading", "First steps")
-	w.take("home")
+	w.takePicture("home")
 	b.press("n")
 	b.see("dialog", "New automation")
 	b.awaitFocus("textbox", "Name")
 	b.press("Tab", "ArrowDown")
 	b.until("the example is chosen", func(context.Context) bool { return b.focused().Role == "radio" })
-	w.take("new-automation")
+	w.takePicture("new-automation")
 	b.press("Control+Enter")
 	b.await(`document.querySelector('.editor .host')?.shadowRoot?.querySelector('.cm-content')`, "the editor")
 	b.see("tab", "Run")
-	w.take("editor")
+	w.takePicture("editor")
 	b.press("Control+Enter")
 	b.seeText("Succeeded")
 	b.seeText("Hello Ada")
-	w.take("output")
+	w.takePicture("output")
 
 	b.tabTo("tab", "Run")
 	b.press("ArrowRight")
 	b.awaitFocus("tab", "Trace")
 	b.await(`document.querySelector('[role=tabpanel] [role=tree], [role=tabpanel] [role=treegrid], [role=tabpanel] ol')`, "the trace")
-	w.take("trace")
+	w.takePicture("trace")
 
 	b.press("Escape", "g", "h")
 	b.see("heading", "Web shop")
 	b.await(`document.querySelector('[data-step=automation][data-done=true]') && document.querySelector('[data-step=run][data-done=true]')`, "both steps are ticked")
-	w.take("ticked")
+	w.takePicture("ticked")
 	t.Logf("from the sign-in to the trace and back home: %s", time.Since(began))
 }

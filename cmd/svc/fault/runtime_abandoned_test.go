@@ -28,20 +28,20 @@ last: {when: {events: [last]}, do: []}`
 func TestRunsThatNobodyBeginsAgainEnd(t *testing.T) {
 	t.Parallel()
 	const live, gone = 1, 2
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, left)
 	start := time.Now()
-	h.does(t, http.StatusOK, http.MethodPost, "/webhooks/called", map[string]any{"at": d.URL})
+	h.do(t, http.StatusOK, http.MethodPost, "/webhooks/called", map[string]any{"at": d.URL})
 	h.slow(t, d, live, 1)
 	h.slow(t, d, gone, 1)
 	h.runs(t, 1)
-	h.does(t, http.StatusOK, http.MethodDelete, "/automations/gone", nil)
+	h.do(t, http.StatusOK, http.MethodDelete, "/automations/gone", nil)
 	h.again(t)
 	close(d.cleared)
-	h.settles(t)
+	h.awaitIdle(t)
 	h.again(t)
-	h.rests(t)
+	h.awaitEndedOrWaiting(t)
 	for _, n := range []int{live, gone} {
 		require.Zero(t, d.count(fmt.Sprintf("/slow?n=%d&attempt=2", n)), "%d is not begun again", n)
 	}

@@ -30,7 +30,7 @@ last: {when: {events: [last]}, do: []}`
 func TestInterruptedRunsBeginAgain(t *testing.T) {
 	t.Parallel()
 	const tooOften, once, called, emitted, begun = 1, 2, 3, 4, 5
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, slow)
 	start := time.Now()
@@ -41,7 +41,7 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 		h.again(t)
 	}
 	h.emits(t, "order", map[string]any{"n": once, "at": d.URL})
-	h.begins(t, "called", map[string]any{"at": d.URL})
+	h.callInBackground(t, "called", map[string]any{"at": d.URL})
 	for _, n := range []int{once, called, emitted, begun} {
 		h.slow(t, d, n, 1)
 	}
@@ -51,7 +51,7 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 	h.slow(t, d, once, 2)
 	h.slow(t, d, emitted, 2)
 	close(d.cleared)
-	h.settles(t)
+	h.awaitIdle(t)
 	h.awaits(t, 2, "done", "")
 	for _, n := range []int{once, emitted} {
 		require.EqualValues(t, 2, h.awaits(t, 1, "done", of(n))[0].Payload["attempt"])
@@ -72,9 +72,9 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 }
 
 // slow waits until the request of a tree has come that is begun for the so manieth time.
-func (h *fixture) slow(t *testing.T, d *desk, n, attempt int) {
+func (h *fixture) slow(t *testing.T, d *fetchServer, n, attempt int) {
 	t.Helper()
-	d.sees(t, fmt.Sprintf("/slow?n=%d&attempt=%d", n, attempt))
+	d.awaitRequest(t, fmt.Sprintf("/slow?n=%d&attempt=%d", n, attempt))
 }
 
 // runs waits until it is on disk that so many runs began.

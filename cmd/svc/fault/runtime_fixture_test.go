@@ -35,13 +35,13 @@ func newFixture(t *testing.T, s *service, automations string) *fixture {
 	require.True(t, ok)
 	for _, slug := range all.Keys() {
 		doc := json.RawMessage(value.JSON(domaintest.AutomationOf(slug, all.At(slug)), ""))
-		h.does(t, http.StatusCreated, http.MethodPost, "/automations", doc)
+		h.do(t, http.StatusCreated, http.MethodPost, "/automations", doc)
 	}
 	return h
 }
 
-// does asks for something in the workspace, and requires how it is answered.
-func (h *fixture) does(t *testing.T, status int, method, path string, body any) []byte {
+// do asks for something in the workspace, and requires how it is answered.
+func (h *fixture) do(t *testing.T, status int, method, path string, body any) []byte {
 	t.Helper()
 	got, answer, err := h.call(method, h.path+path, "", body)
 	require.NoError(t, err)
@@ -52,16 +52,16 @@ func (h *fixture) does(t *testing.T, status int, method, path string, body any) 
 // emits records one event.
 func (h *fixture) emits(t *testing.T, name string, payload map[string]any) {
 	t.Helper()
-	h.does(t, http.StatusCreated, http.MethodPost, "/events", batchOf(name, payload))
+	h.do(t, http.StatusCreated, http.MethodPost, "/events", batchOf(name, payload))
 }
 
 func batchOf(name string, payload map[string]any) any {
 	return map[string]any{"events": []any{map[string]any{"type": name, "payload": payload}}}
 }
 
-// begins calls an endpoint whose answer nobody waits for: it is cut off with the
+// callInBackground calls an endpoint whose answer nobody waits for: it is cut off with the
 // service.
-func (h *fixture) begins(t *testing.T, endpoint string, body map[string]any) {
+func (h *fixture) callInBackground(t *testing.T, endpoint string, body map[string]any) {
 	t.Helper()
 	var asking sync.WaitGroup
 	asking.Go(func() { _, _, _ = h.call(http.MethodPost, h.path+"/webhooks/"+endpoint, "", body) })
@@ -116,24 +116,24 @@ func (h *fixture) awaits(t *testing.T, n int, types, query string) (found []seen
 // of is the query for events whose payload has a number.
 func of(n int) string { return fmt.Sprintf("payload.n=%d", n) }
 
-// settles waits until nothing runs in the workspace any more. What was recorded before
+// awaitIdle waits until nothing runs in the workspace any more. What was recorded before
 // has been looked at by then: a last event of another type goes through behind it.
-func (h *fixture) settles(t *testing.T) {
+func (h *fixture) awaitIdle(t *testing.T) {
 	t.Helper()
 	h.emits(t, "last", nil)
 	require.Eventually(t, func() bool { return len(h.recorded(executed, "payload.slug=last")) > 0 }, time.Minute, moment, "what was recorded is looked at")
-	h.rests(t)
+	h.awaitEndedOrWaiting(t)
 }
 
-// rests waits until every run has ended, or stands in a wait.
-func (h *fixture) rests(t *testing.T) {
+// awaitEndedOrWaiting waits until every run has ended, or stands in a wait.
+func (h *fixture) awaitEndedOrWaiting(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return h.total(h.path+"/runs?limit=1&status=running") == 0 }, time.Minute, moment, "every run ends")
 }
 
-// desk is a server that automations send requests to. It counts them by path and query,
+// fetchServer is a server that automations send requests to. It counts them by path and query,
 // and lets those to /slow wait until it is cleared.
-type desk struct {
+type fetchServer struct {
 	*httptest.Server
 	cleared chan struct{}
 
@@ -141,9 +141,9 @@ type desk struct {
 	asked map[string]int
 }
 
-func newDesk(t *testing.T) *desk {
+func newFetchServer(t *testing.T) *fetchServer {
 	t.Helper()
-	d := &desk{cleared: make(chan struct{}), asked: map[string]int{}}
+	d := &fetchServer{cleared: make(chan struct{}), asked: map[string]int{}}
 	d.Server = httptest.NewServer(d)
 	t.Cleanup(func() {
 		d.CloseClientConnections()
@@ -153,7 +153,7 @@ func newDesk(t *testing.T) *desk {
 }
 
 // ServeHTTP implements http.Handler.
-func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *fetchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.asked[r.URL.RequestURI()]++
 	d.mu.Unlock()
@@ -168,14 +168,14 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // count is how many requests there were for a path and query.
-func (d *desk) count(uri string) int {
+func (d *fetchServer) count(uri string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asked[uri]
 }
 
-// sees waits until a request has come.
-func (d *desk) sees(t *testing.T, uri string) {
+// awaitRequest waits until a request has come.
+func (d *fetchServer) awaitRequest(t *testing.T, uri string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return d.count(uri) > 0 }, patience, moment, "%s is asked for", uri)
 }

@@ -44,8 +44,8 @@ func (tr trigger) writes() int {
 	return 0
 }
 
-// crowd triggers automations, and knows what it was told.
-type crowd struct {
+// triggerClients triggers automations, and knows what it was told.
+type triggerClients struct {
 	*fixture
 	told func() // after an answer, at once
 
@@ -56,7 +56,7 @@ type crowd struct {
 
 // press triggers automations until the service is gone: as many a second as tickets
 // come.
-func (c *crowd) press(tickets <-chan struct{}) {
+func (c *triggerClients) press(tickets <-chan struct{}) {
 	for range tickets {
 		if !c.one() {
 			return
@@ -65,7 +65,7 @@ func (c *crowd) press(tickets <-chan struct{}) {
 }
 
 // one triggers one automation, and reports whether that was answered.
-func (c *crowd) one() bool {
+func (c *triggerClients) one() bool {
 	c.mu.Lock()
 	n := len(c.sent)
 	c.sent = append(c.sent, trigger{n: n, call: n%2 == 0})
@@ -124,7 +124,7 @@ type marks map[string]map[float64]int
 func (h *fixture) look(t *testing.T) marks {
 	t.Helper()
 	var global map[string]any
-	require.NoError(t, json.Unmarshal(h.does(t, http.StatusOK, http.MethodPost, "/webhooks/look", map[string]any{}), &global))
+	require.NoError(t, json.Unmarshal(h.do(t, http.StatusOK, http.MethodPost, "/webhooks/look", map[string]any{}), &global))
 	all := marks{}
 	for _, name := range []string{"calls", "called", "takes", "taken"} {
 		all[name] = map[float64]int{}
@@ -139,11 +139,11 @@ func (h *fixture) look(t *testing.T) marks {
 // outcome is what became of the triggers of a crowd.
 type outcome struct{ triggers, answered, unanswered, brokenOff, again int }
 
-// settle lets the service come to rest, stops it, and requires that everything that was
+// stopAndVerify lets the service come to rest, stops it, and requires that everything that was
 // answered is there.
-func (c *crowd) settle(t *testing.T) (o outcome) {
+func (c *triggerClients) stopAndVerify(t *testing.T) (o outcome) {
 	t.Helper()
-	c.settles(t)
+	c.awaitIdle(t)
 	written := c.look(t)
 	c.verify(t)
 	c.stop(t)
@@ -168,7 +168,7 @@ func (c *crowd) settle(t *testing.T) (o outcome) {
 
 // checkCall requires of a call that was answered that all it did is there, and of any
 // that nothing is there twice.
-func (c *crowd) checkCall(t *testing.T, tr trigger, l *ledger, written marks) {
+func (c *triggerClients) checkCall(t *testing.T, tr trigger, l *workspaceLog, written marks) {
 	t.Helper()
 	found := []int{l.emitted["called"][tr.n], written["calls"][float64(tr.n)], written["called"][float64(tr.n)]}
 	if tr.answered {
@@ -185,7 +185,7 @@ func (c *crowd) checkCall(t *testing.T, tr trigger, l *ledger, written marks) {
 
 // checkOrder requires that an event that was answered is there once, and that one that
 // is there was taken: what is begun again may do again what it did.
-func (c *crowd) checkOrder(t *testing.T, tr trigger, l *ledger, written marks) {
+func (c *triggerClients) checkOrder(t *testing.T, tr trigger, l *workspaceLog, written marks) {
 	t.Helper()
 	ids := l.orders[tr.n]
 	if len(ids) == 0 {
@@ -217,7 +217,7 @@ func TestKilledRuntimesLoseNoTrigger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 8))
 	s := newService(t, "RATE_LIMIT_DISABLED=true", "CONTEXT_GLOBAL_MAX_SIZE=20mb")
 	s.start(t)
-	c := &crowd{fixture: newFixture(t, s, counting)}
+	c := &triggerClients{fixture: newFixture(t, s, counting)}
 	rounds, start, pressed := nodetest.Cycles(6, 60), time.Now(), time.Duration(0)
 	kills := rounds
 	for range rounds {
@@ -240,7 +240,7 @@ func TestKilledRuntimesLoseNoTrigger(t *testing.T) {
 		}
 		s.start(t)
 	}
-	o := c.settle(t)
+	o := c.stopAndVerify(t)
 	nodetest.Report(t, "runtime-kill", map[string]any{
 		"seed": seed, "kills": kills, "triggers": o.triggers, "per_second": int(float64(o.triggers) / pressed.Seconds()), "answered": o.answered,
 		"unanswered": o.unanswered, "interrupted": o.brokenOff, "begun_again": o.again, "lost": 0, "doubled": 0, "seconds": int(time.Since(start).Seconds()),
@@ -251,7 +251,7 @@ func TestWhatWasAnsweredIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "RATE_LIMIT_DISABLED=true")
 	s.start(t)
-	c := &crowd{fixture: newFixture(t, s, counting)}
+	c := &triggerClients{fixture: newFixture(t, s, counting)}
 	kills, start := nodetest.Cycles(12, 200), time.Now()
 	for range kills {
 		process := s.cmd.Process
@@ -264,7 +264,7 @@ func TestWhatWasAnsweredIsRecorded(t *testing.T) {
 		s.kill()
 		s.start(t)
 	}
-	o := c.settle(t)
+	o := c.stopAndVerify(t)
 	require.GreaterOrEqual(t, o.answered, kills)
 	nodetest.Report(t, "runtime-answered", map[string]any{
 		"kills": kills, "answered": o.answered, "unanswered": o.unanswered, "interrupted": o.brokenOff, "begun_again": o.again, "lost": 0,

@@ -13,8 +13,8 @@ import (
 	"svc/domain/automation"
 )
 
-// tale is what the log tells of one tree that was triggered.
-type tale struct {
+// treeRecord is what the log tells of one tree that was triggered.
+type treeRecord struct {
 	automation   string
 	run          string
 	told         int // how often it is to be told that something triggered it
@@ -24,29 +24,29 @@ type tale struct {
 }
 
 // fault is the name of the error that the tree ended with.
-func (t *tale) fault() string {
+func (t *treeRecord) fault() string {
 	if t == nil || len(t.ends) == 0 || t.ends[0].Error == nil {
 		return ""
 	}
 	return t.ends[0].Error.Error
 }
 
-// ledger is what the log tells of a workspace.
-type ledger struct {
-	calls      map[string]*tale // trees that no event triggered, by correlation id and automation
-	events     map[string]*tale // trees of events, by the id of the event
-	executions map[string]int   // how often the end of each is told
-	failures   map[string]int   // error events, by execution
+// workspaceLog is what the log tells of a workspace.
+type workspaceLog struct {
+	calls      map[string]*treeRecord // trees that no event triggered, by correlation id and automation
+	events     map[string]*treeRecord // trees of events, by the id of the event
+	executions map[string]int         // how often the end of each is told
+	failures   map[string]int         // error events, by execution
 	emitted    map[string]map[int]int
 	orders     map[int][]string // the ids of events, by number
 	byClients  map[string]bool  // the ids of events that no run emitted
 }
 
 // readLedger reads the log of a service that is stopped.
-func readLedger(t *testing.T, h *fixture) *ledger {
+func readLedger(t *testing.T, h *fixture) *workspaceLog {
 	t.Helper()
-	l := &ledger{
-		calls: map[string]*tale{}, events: map[string]*tale{}, executions: map[string]int{}, failures: map[string]int{},
+	l := &workspaceLog{
+		calls: map[string]*treeRecord{}, events: map[string]*treeRecord{}, executions: map[string]int{}, failures: map[string]int{},
 		emitted: map[string]map[int]int{}, orders: map[int][]string{}, byClients: map[string]bool{},
 	}
 	eachEvent(t, h.openLog(t).Log, domain.Activity, func(ev domain.Recorded) {
@@ -57,21 +57,21 @@ func readLedger(t *testing.T, h *fixture) *ledger {
 	return l
 }
 
-func (l *ledger) note(t *testing.T, ev domain.Recorded) {
+func (l *workspaceLog) note(t *testing.T, ev domain.Recorded) {
 	t.Helper()
 	run := ev.Meta.CorrelationID
 	switch e := ev.Data.(type) {
 	case activity.Interaction:
-		l.tale(run, e.Trigger, e.Automation).interactions++
+		l.treeOf(run, e.Trigger, e.Automation).interactions++
 	case activity.TreeStarted:
-		tree := l.tale(run, e.Trigger, e.Automation)
+		tree := l.treeOf(run, e.Trigger, e.Automation)
 		tree.attempts = append(tree.attempts, e.Attempt)
 	case activity.Executed:
 		l.executions[e.ExecutionID]++
 		if e.ParentExecutionID == "" {
 			var trigger activity.Trigger
 			require.NoError(t, json.Unmarshal(e.Trigger, &trigger))
-			tree := l.tale(run, trigger, e.Slug)
+			tree := l.treeOf(run, trigger, e.Slug)
 			tree.ends = append(tree.ends, e)
 		}
 	case activity.Failure:
@@ -90,15 +90,15 @@ func (l *ledger) note(t *testing.T, ev domain.Recorded) {
 	}
 }
 
-// tale returns the one of a trigger. What a run called or emitted is told of as far as it
+// treeOf returns the one of a trigger. What a run called or emitted is told of as far as it
 // began: the rest belongs to that.
-func (l *ledger) tale(run string, by activity.Trigger, slug string) *tale {
+func (l *workspaceLog) treeOf(run string, by activity.Trigger, slug string) *treeRecord {
 	all, key, told := l.calls, run+" "+slug, by.Type != activity.ByAutomation
 	if by.Type == activity.ByEvent {
 		all, key, told = l.events, by.ID, l.byClients[by.ID]
 	}
 	if all[key] == nil {
-		all[key] = &tale{automation: slug, run: run}
+		all[key] = &treeRecord{automation: slug, run: run}
 		if told {
 			all[key].told = 1
 		}
@@ -109,7 +109,7 @@ func (l *ledger) tale(run string, by activity.Trigger, slug string) *tale {
 // check requires what holds for every tree, whoever was answered what: it is told once
 // that something triggered it and once that it ended. Only what an event triggered is
 // begun again, and not for ever.
-func (l *ledger) check(t *testing.T, maxAttempts int) {
+func (l *workspaceLog) check(t *testing.T, maxAttempts int) {
 	t.Helper()
 	for id, n := range l.executions {
 		require.Equal(t, 1, n, "the end of execution %s", id)
@@ -123,7 +123,7 @@ func (l *ledger) check(t *testing.T, maxAttempts int) {
 	}
 }
 
-func (t *tale) check(tt *testing.T, id string, maxAttempts int, l *ledger) {
+func (t *treeRecord) check(tt *testing.T, id string, maxAttempts int, l *workspaceLog) {
 	tt.Helper()
 	require.Equal(tt, t.told, t.interactions, "what triggered %s of %s, begun %v", t.automation, id, t.attempts)
 	require.Len(tt, t.ends, 1, "the end of %s of %s, begun %v", t.automation, id, t.attempts)
@@ -138,8 +138,8 @@ func (t *tale) check(tt *testing.T, id string, maxAttempts int, l *ledger) {
 }
 
 // interrupted counts the trees that broke off for good, and those that were begun again.
-func (l *ledger) interrupted() (brokenOff, again int) {
-	for _, all := range []map[string]*tale{l.calls, l.events} {
+func (l *workspaceLog) interrupted() (brokenOff, again int) {
+	for _, all := range []map[string]*treeRecord{l.calls, l.events} {
 		for _, tree := range all {
 			if tree.fault() != "" {
 				brokenOff++

@@ -29,8 +29,8 @@ func (z zone) variables() []string {
 	return []string{"ZONEINFO=" + z.dir, "SCHEDULES_TIMEZONE=Fault/Soon"}
 }
 
-// strikes lets a minute be full at a time, and every sixty seconds before and after it.
-func (z zone) strikes(t *testing.T, at time.Time) {
+// setFullMinute lets a minute be full at a time, and every sixty seconds before and after it.
+func (z zone) setFullMinute(t *testing.T, at time.Time) {
 	t.Helper()
 	ahead := (60 - at.Unix()%60) % 60
 	file := append([]byte("TZif"), make([]byte, 16)...)
@@ -44,8 +44,10 @@ func (z zone) strikes(t *testing.T, at time.Time) {
 	require.NoError(t, os.WriteFile(filepath.Join(z.dir, "Fault", "Soon"), file, 0o600))
 }
 
-// soon is a full second, at least so much from now.
-func soon(d time.Duration) time.Time { return time.Now().Add(d + time.Second).Truncate(time.Second) }
+// nextFullSecond is a full second, at least so much from now.
+func nextFullSecond(d time.Duration) time.Time {
+	return time.Now().Add(d + time.Second).Truncate(time.Second)
+}
 
 // until waits for a time.
 func until(at time.Time) { <-time.After(time.Until(at)) }
@@ -70,21 +72,21 @@ func TestSchedulesFireOnceOverKills(t *testing.T) {
 	z := zone{t.TempDir()}
 	s, start := newService(t, z.variables()...), time.Now()
 	marks := nodetest.Cycles(1, 3)
-	z.strikes(t, soon(40*time.Second))
+	z.setFullMinute(t, nextFullSecond(40*time.Second))
 	s.start(t)
 	h := newFixture(t, s, ticking)
 	h.awaits(t, 1, "runtime.schedules.created", "")
 	h.kill()
-	missed := soon(time.Second)
-	z.strikes(t, missed)
+	missed := nextFullSecond(time.Second)
+	z.setFullMinute(t, missed)
 	until(missed.Add(time.Duration(marks-1)*time.Minute + 300*time.Millisecond))
 	h.start(t)
 	first := h.fired(t, 1)
 	require.Equal(t, true, first.Payload["late"])
 	require.Equal(t, missed.Add(time.Duration(marks-1)*time.Minute).UTC().Format(time.RFC3339), trimmed(first), "the last of those that were missed")
-	kills := h.strikesUnderFire(t, z, rng, nodetest.Cycles(2, 30))
+	kills := h.killAroundMinutes(t, z, rng, nodetest.Cycles(2, 30))
 	h.awaits(t, 1, "runtime.schedules.created", "") // it was registered once and stayed so
-	h.settles(t)
+	h.awaitIdle(t)
 	h.verify(t)
 	s.stop(t)
 	l := readLedger(t, h)
@@ -98,14 +100,14 @@ func TestSchedulesFireOnceOverKills(t *testing.T) {
 	})
 }
 
-// strikesUnderFire kills the service at moments around full minutes: each fires once. It
+// killAroundMinutes kills the service at moments around full minutes: each fires once. It
 // returns how often it was killed.
-func (h *fixture) strikesUnderFire(t *testing.T, z zone, rng *rand.Rand, cycles int) (kills int) {
+func (h *fixture) killAroundMinutes(t *testing.T, z zone, rng *rand.Rand, cycles int) (kills int) {
 	t.Helper()
 	for i := range cycles {
 		h.stop(t) // so that it knows until when it looked: no minute of the new zone was missed
-		at := soon(1500 * time.Millisecond)
-		z.strikes(t, at)
+		at := nextFullSecond(1500 * time.Millisecond)
+		z.setFullMinute(t, at)
 		h.start(t)
 		until(at.Add(time.Duration(rng.IntN(300)-20) * time.Millisecond))
 		h.kill()

@@ -37,7 +37,7 @@ last: {when: {events: [last]}, do: []}`
 // is.
 func TestWaitsGoOnAfterAKill(t *testing.T) {
 	t.Parallel()
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true", "EXECUTION_MAX_ATTEMPTS=100"), newDesk(t) // who does more than wait is interrupted
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true", "EXECUTION_MAX_ATTEMPTS=100"), newFetchServer(t) // who does more than wait is interrupted
 	s.start(t)
 	h := newFixture(t, s, waiting)
 	waitsEach, start := nodetest.Cycles(5, 20), time.Now()
@@ -45,13 +45,13 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 	for _, n := range []int{called, heard} {
 		body := map[string]any{"n": n, "at": d.URL, "waits": waitsEach}
 		if n == called {
-			h.begins(t, "called", body)
+			h.callInBackground(t, "called", body)
 		} else {
 			h.emits(t, "begin", body)
 		}
 	}
 	h.emits(t, "beside", map[string]any{"n": beside, "at": d.URL})
-	d.sees(t, fmt.Sprintf("/slow?n=%d", beside))
+	d.awaitRequest(t, fmt.Sprintf("/slow?n=%d", beside))
 	for i := range waitsEach {
 		h.awaits(t, 2*(i+1)+1, waits, "")
 		h.again(t) // as soon as it is told that they wait
@@ -62,7 +62,7 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 	close(d.cleared)
 	h.emits(t, "go", map[string]any{"n": beside})
 	h.awaits(t, 3, "done", "")
-	h.settles(t)
+	h.awaitIdle(t)
 	for _, n := range []int{called, heard} {
 		h.checkWaited(t, d, n, waitsEach, 1)
 	}
@@ -82,7 +82,7 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 
 // checkWaited requires that a tree with several waits did what was before them once, what
 // was behind each at most so often, and all of it with the variables that it had.
-func (h *fixture) checkWaited(t *testing.T, d *desk, n, waitsEach, most int) {
+func (h *fixture) checkWaited(t *testing.T, d *fetchServer, n, waitsEach, most int) {
 	t.Helper()
 	require.Equal(t, 1, d.count(fmt.Sprintf("/before?n=%d", n)), "what was before the wait is not repeated")
 	var want []any
@@ -99,10 +99,10 @@ func (h *fixture) checkWaited(t *testing.T, d *desk, n, waitsEach, most int) {
 // The time of a wait that passes while the service is down has passed when it is up.
 func TestWaitsThatEndWhileTheServiceIsDown(t *testing.T) {
 	t.Parallel()
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, waiting)
-	h.begins(t, "nap", map[string]any{"n": 1, "at": d.URL})
+	h.callInBackground(t, "nap", map[string]any{"n": 1, "at": d.URL})
 	h.emits(t, "sleep", map[string]any{"n": 2, "at": d.URL})
 	h.awaits(t, 2, waits, "")
 	h.kill()
@@ -116,7 +116,7 @@ func TestWaitsThatEndWhileTheServiceIsDown(t *testing.T) {
 		require.NotContains(t, e.Payload, "w", "nothing came")
 	}
 	h.awaits(t, 2, "runtime.waits.expired", "")
-	h.settles(t)
+	h.awaitIdle(t)
 	for n := 1; n <= 2; n++ {
 		require.Equal(t, 1, d.count(fmt.Sprintf("/nap?n=%d", n)), "what was before the wait is not repeated")
 		require.Len(t, h.recorded("woke", of(n)), 1)
@@ -130,18 +130,18 @@ func TestWaitsThatEndWhileTheServiceIsDown(t *testing.T) {
 // an event that was recorded ends it, even when the service is killed before it has.
 func TestAWaitThatWasToldOfStands(t *testing.T) {
 	t.Parallel()
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, waiting)
 	kills, start := nodetest.Cycles(4, 100), time.Now()
 	for n := range kills {
 		body := map[string]any{"n": n, "at": d.URL, "waits": 1}
 		if n%2 == 0 {
-			h.begins(t, "called", body)
+			h.callInBackground(t, "called", body)
 		} else {
 			h.emits(t, "begin", body)
 		}
-		d.sees(t, fmt.Sprintf("/before?n=%d", n))
+		d.awaitRequest(t, fmt.Sprintf("/before?n=%d", n))
 		h.killOn(t, waits, n+1)
 		h.start(t)
 	}
@@ -151,7 +151,7 @@ func TestAWaitThatWasToldOfStands(t *testing.T) {
 			h.again(t)
 		}
 	}
-	h.settles(t)
+	h.awaitIdle(t)
 	require.Eventually(t, func() bool { return h.total(h.path+"/runs?limit=1&status=waiting") == 0 }, patience, moment, "all of them go on")
 	for n := range kills {
 		h.checkWaited(t, d, n, 1, 2)
@@ -173,7 +173,7 @@ func TestAWaitThatWasToldOfStands(t *testing.T) {
 // and is told once.
 func TestTreesThatWentOnGoOnAgain(t *testing.T) {
 	t.Parallel()
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, waiting)
 	h.emits(t, "further", map[string]any{"at": d.URL})
@@ -187,7 +187,7 @@ func TestTreesThatWentOnGoOnAgain(t *testing.T) {
 	}
 	close(d.cleared)
 	h.awaits(t, 1, "done", "")
-	h.settles(t)
+	h.awaitIdle(t)
 	require.Len(t, h.recorded("went", ""), kills+1)
 	h.awaits(t, 1, waits, "")
 	h.awaits(t, 1, "runtime.waits.fulfilled", "")

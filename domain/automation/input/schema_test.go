@@ -22,11 +22,11 @@ func TestSchemas(t *testing.T) {
 			t.Parallel()
 			library := oracle(test.schema)
 			for _, v := range test.good {
-				fits, ok := agree(t, test.schema, v, library)
+				fits, ok := checkWithLibrary(t, test.schema, v, library)
 				require.True(t, ok && fits, v)
 			}
 			for _, v := range test.bad {
-				fits, ok := agree(t, test.schema, v, library)
+				fits, ok := checkWithLibrary(t, test.schema, v, library)
 				require.True(t, ok && !fits, v)
 			}
 		})
@@ -58,14 +58,14 @@ func TestFormats(t *testing.T) {
 			schema := `{"format": "` + test.schema + `"}`
 			library := oracle(schema)
 			for _, v := range test.good {
-				fits, ok := agree(t, schema, v, library)
+				fits, ok := checkWithLibrary(t, schema, v, library)
 				require.True(t, ok && fits, v)
 			}
 			if library.Format == nil || test.name == "uri" || test.name == "email" {
 				library = nil // a format of ours, or one that it takes too much as
 			}
 			for _, v := range test.bad {
-				fits, ok := agree(t, schema, v, library)
+				fits, ok := checkWithLibrary(t, schema, v, library)
 				require.True(t, ok && !fits, v)
 			}
 		})
@@ -122,13 +122,13 @@ func TestSchemasThatDoNotCompile(t *testing.T) {
 			in := parse(t, `{"v": 1}`)
 			arguments := `"arguments": {"v": ` + test.schema + `}}`
 			shape := compile(t, `{"validateArguments": true, `+arguments)
-			require.Equal(t, []string{"InvalidInstructionError arguments.v" + test.want}, told(t, shape.Check(in)))
+			require.Equal(t, []string{"InvalidInstructionError arguments.v" + test.want}, faultLines(t, shape.Check(in)))
 			require.Same(t, in, shape.Redacted(in))
 			require.NoError(t, compile(t, "{"+arguments).Check(in), "who does not validate does not mind")
 		})
 	}
 	shape := compile(t, `{"validateArguments": true, "schemas": [{}, {"payload": {"type": 1}}]}`)
-	require.Equal(t, []string{"InvalidInstructionError schemas[1].payload.type: 1 is not a type"}, told(t, shape.Check(nil)))
+	require.Equal(t, []string{"InvalidInstructionError schemas[1].payload.type: 1 is not a type"}, faultLines(t, shape.Check(nil)))
 	require.NotSame(t, shape.Check(nil), shape.Check(nil), "who receives it may write into it")
 }
 
@@ -236,9 +236,9 @@ func oracle(schema string) *jsonschema.Schema {
 	return compiled
 }
 
-// agree checks a value against a schema and returns whether it fits, and false
+// checkWithLibrary checks a value against a schema and returns whether it fits, and false
 // when the schema is none. The library must say the same when it can tell.
-func agree(t tester, schema, v string, library *jsonschema.Schema) (fits, ok bool) {
+func checkWithLibrary(t tester, schema, v string, library *jsonschema.Schema) (fits, ok bool) {
 	t.Helper()
 	shape := compile(t, `{"validateArguments": true, "arguments": {"v": `+schema+`}}`)
 	err := shape.Check(parse(t, `{"v": `+v+`}`))
@@ -246,14 +246,14 @@ func agree(t tester, schema, v string, library *jsonschema.Schema) (fits, ok boo
 	if raised != nil && raised.Name != automation.InvalidArguments {
 		return false, false
 	}
-	told(t, err)
+	faultLines(t, err)
 	if library == nil {
 		return err == nil, true
 	}
 	instance, decodeErr := jsonschema.UnmarshalJSON(strings.NewReader(v))
 	require.NoError(t, decodeErr)
 	verdict := library.Validate(instance)
-	require.Equal(t, verdict == nil, err == nil, "schema %s\nvalue %s\nlibrary: %v\nours: %v", schema, v, verdict, told(t, err))
+	require.Equal(t, verdict == nil, err == nil, "schema %s\nvalue %s\nlibrary: %v\nours: %v", schema, v, verdict, faultLines(t, err))
 	return err == nil, true
 }
 
@@ -280,7 +280,7 @@ func FuzzSchemasMeanWhatTheyMean(f *testing.F) {
 		if comparable(schema) {
 			library = oracle(schema)
 		}
-		agree(t, schema, v, library)
+		checkWithLibrary(t, schema, v, library)
 	})
 }
 
@@ -309,7 +309,7 @@ func TestRandomSchemasMeanWhatTheyMean(t *testing.T) {
 			r.Fatalf("the library takes no schema %s", text)
 		}
 		for range 5 {
-			agree(r, text, value.JSON(drawValue(r, 2), ""), library)
+			checkWithLibrary(r, text, value.JSON(drawValue(r, 2), ""), library)
 		}
 	})
 }
@@ -468,7 +468,7 @@ func TestHostileSchemasAndInputsAreBounded(t *testing.T) {
 			t.Parallel()
 			shape := compile(t, `{"validateArguments": true, "arguments": {"v": `+test.schema+`}}`)
 			in := parse(t, `{"v": `+test.in+`}`)
-			require.Equal(t, test.want, told(t, shape.Check(in)))
+			require.Equal(t, test.want, faultLines(t, shape.Check(in)))
 		})
 	}
 }
@@ -484,7 +484,7 @@ func numbers(n int) string {
 func TestFewFaultsAreTold(t *testing.T) {
 	t.Parallel()
 	shape := compile(t, `{"validateArguments": true, "arguments": {"v": {"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}}`)
-	faults := told(t, shape.Check(parse(t, `{"v": [`+strings.Repeat("1,", 1000)+`1]}`)))
+	faults := faultLines(t, shape.Check(parse(t, `{"v": [`+strings.Repeat("1,", 1000)+`1]}`)))
 	require.Len(t, faults, 50)
 	require.Equal(t, []string{"v[0]: must fit one of 2 schemas", "v[0]: expected string, got number", "v[0]: expected null, got number"}, faults[:3])
 }
@@ -497,15 +497,15 @@ func TestLongKeysAreCut(t *testing.T) {
 	a := &automation.Automation{ValidateArguments: true, Schemas: []automation.Schema{{Payload: schema}}}
 	shape := input.Compile(a)
 	err := shape.Check(value.NewObject(key, &value.Object{}))
-	require.Len(t, told(t, err), 3)
+	require.Len(t, faultLines(t, err), 3)
 	require.Less(t, len(value.JSON(automation.ErrorOf(err).Details, "")), 110_000, "only the allowed values are told whole")
 }
 
 func TestPassingFormsLeaveNoFaults(t *testing.T) {
 	t.Parallel()
 	shape := compile(t, `{"validateArguments": true, "arguments": {"v": {"oneOf": [{"type": "string"}, {"type": "number"}, {"type": "integer"}]}, "w": {"type": "string"}}}`)
-	require.Equal(t, []string{"w: expected string, got null"}, told(t, shape.Check(parse(t, `{"v": 1.5, "w": null}`))))
-	require.Equal(t, []string{"v: must fit exactly one of 3 schemas"}, told(t, shape.Check(parse(t, `{"v": 1}`))))
+	require.Equal(t, []string{"w: expected string, got null"}, faultLines(t, shape.Check(parse(t, `{"v": 1.5, "w": null}`))))
+	require.Equal(t, []string{"v: must fit exactly one of 3 schemas"}, faultLines(t, shape.Check(parse(t, `{"v": 1}`))))
 }
 
 const fiveFields = `{"validateArguments": true, "arguments": {

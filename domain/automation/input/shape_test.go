@@ -42,9 +42,9 @@ func compile(t tester, fields string) *input.Shape {
 	return input.Compile(a)
 }
 
-// told returns what is wrong as lines: the error of a schema that is none, or
+// faultLines returns what is wrong as lines: the error of a schema that is none, or
 // field: message of every fault.
-func told(t tester, err error) []string {
+func faultLines(t tester, err error) []string {
 	t.Helper()
 	if err == nil {
 		return nil
@@ -104,7 +104,7 @@ func TestInputsAreChecked(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, told(t, compile(t, test.fields).Check(parse(t, test.in))))
+			require.Equal(t, test.want, faultLines(t, compile(t, test.fields).Check(parse(t, test.in))))
 		})
 	}
 }
@@ -142,7 +142,7 @@ func TestBranchesAreChosen(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, told(t, compile(t, branches(test.conditions)).Check(parse(t, test.in))))
+			require.Equal(t, test.want, faultLines(t, compile(t, branches(test.conditions)).Check(parse(t, test.in))))
 		})
 	}
 }
@@ -177,7 +177,7 @@ func TestValuesAreCheckedAsTheirJSON(t *testing.T) {
 	in := value.NewObject("b", value.Bytes("abc"), "n", math.NaN(), "l", []any{1.0, value.Undefined, math.Inf(1)}, "s", stream{})
 	require.NoError(t, shape.Check(in))
 	in.Set("b", value.Bytes("abcd"))
-	require.Equal(t, []string{"b: expected at most 4 characters"}, told(t, shape.Check(in)))
+	require.Equal(t, []string{"b: expected at most 4 characters"}, faultLines(t, shape.Check(in)))
 }
 
 type stream struct{}

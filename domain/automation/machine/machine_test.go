@@ -175,7 +175,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 	m := machine.New(options)
 	m.Start(programs["t"], "x0", 1, input)
 	root := m.Root()
-	var waiting agenda
+	var waiting answerQueue
 	answers := 0
 	for turns := 0; !m.Done(); turns++ {
 		require.Less(t, turns, 200_000, "the tree runs away")
@@ -200,7 +200,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 		if how.saves {
 			m = again(t, m, options, programs, waiting)
 		}
-		next := waiting.take()
+		next := waiting.popFirst()
 		s.now = next.at
 		m.Answer(next.id, s.answer(next.r))
 		if answers++; how.most > 0 && answers >= how.most {
@@ -226,7 +226,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 }
 
 // again returns the machine as another finds it.
-func again(t testing.TB, m *machine.Machine, o machine.Options, programs map[string]*machine.Program, waiting agenda) *machine.Machine {
+func again(t testing.TB, m *machine.Machine, o machine.Options, programs map[string]*machine.Program, waiting answerQueue) *machine.Machine {
 	t.Helper()
 	state, err := m.Save()
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func indexOfRequest(all []machine.Request, id uint64) int {
 	return slices.IndexFunc(all, func(r machine.Request) bool { return r.ID == id })
 }
 
-func indexOf(a agenda, id uint64) int {
+func indexOf(a answerQueue, id uint64) int {
 	return slices.IndexFunc(a, func(w pendingAnswer) bool { return w.id == id })
 }
 
@@ -403,10 +403,10 @@ type pendingAnswer struct {
 	r  machine.Request
 }
 
-// agenda holds what was asked, by the time at which it is answered.
-type agenda []pendingAnswer
+// answerQueue holds what was asked, by the time at which it is answered.
+type answerQueue []pendingAnswer
 
-func (a *agenda) add(now time.Time, requests []machine.Request) {
+func (a *answerQueue) add(now time.Time, requests []machine.Request) {
 	for _, r := range requests {
 		*a = append(*a, pendingAnswer{now.Add(r.Duration), r.ID, r})
 	}
@@ -415,7 +415,7 @@ func (a *agenda) add(now time.Time, requests []machine.Request) {
 	})
 }
 
-func (a *agenda) take() pendingAnswer {
+func (a *answerQueue) popFirst() pendingAnswer {
 	first := (*a)[0]
 	*a = (*a)[1:]
 	return first
@@ -571,15 +571,15 @@ func TestARequestSaysWhereItWasMade(t *testing.T) {
 	require.Equal(t, []int{1, 0, 0}, turn.Requests[0].Iteration)
 }
 
-// placing is a world that notes where it is asked.
-type placing struct {
+// locatingWorld is a world that notes where it is asked.
+type locatingWorld struct {
 	*script
 
 	m  *machine.Machine
 	at []machine.Location
 }
 
-func (p *placing) Random(n int) []byte {
+func (p *locatingWorld) Random(n int) []byte {
 	_, at := p.m.CurrentLocation()
 	p.at = append(p.at, at)
 	return p.script.Random(n)
@@ -591,7 +591,7 @@ func TestTheWorldCanAskWhereItIsAsked(t *testing.T) {
 - set a: '{% uuid() + uuid() %}'
 - repeat: {until: '{% uuid() == "x" or {{$index}} > 0 %}', do: [{set b: '{% uuid() %}'}]}
 `), "output", "{% uuid() %}"))
-	w := &placing{script: newScript(nil, nil)}
+	w := &locatingWorld{script: newScript(nil, nil)}
 	w.m = machine.New(machine.Options{World: w})
 	w.m.Start(p, "x0", 1, nil)
 	w.m.Run(1000)

@@ -90,8 +90,8 @@ func TestSecretsAreFoundAsIfEachWereLookedForEverywhere(t *testing.T) {
 	})
 }
 
-// everywhere goes through a text, and returns how many bytes were compared for each of its.
-func everywhere(in *index, text string) int {
+// searchWhole goes through a text, and returns how many bytes were compared for each of its.
+func searchWhole(in *index, text string) int {
 	whole, end := search{in: in, text: text}, search{in: in, text: text}
 	for begin, after := whole.nextSecret(0); begin >= 0; {
 		begin, after = whole.nextSecret(after)
@@ -119,6 +119,8 @@ func TestATextThatRepeatsTheBeginningOfASecretIsGoneThroughOnce(t *testing.T) {
 		"with a short one":   {[]string{periods[:8000] + "~!*/ b", periods[:8]}, periods},
 		"many that are like": {alike, run},
 	} {
-		t.Run(name, func(t *testing.T) { require.Less(t, everywhere(New(test.secrets...).current(), test.text), 2*longForm) })
+		t.Run(name, func(t *testing.T) {
+			require.Less(t, searchWhole(New(test.secrets...).current(), test.text), 2*longForm)
+		})
 	}
 }

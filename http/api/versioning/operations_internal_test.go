@@ -21,10 +21,10 @@ import (
 	"svc/projections/livetest"
 )
 
-// alone holds every lease: there is one node only.
-type alone struct{}
+// singleNodeLeases holds every lease: there is one node only.
+type singleNodeLeases struct{}
 
-func (alone) Hold(ctx context.Context, _ string, work func(context.Context) error) error {
+func (singleNodeLeases) Hold(ctx context.Context, _ string, work func(context.Context) error) error {
 	return work(ctx)
 }
 
@@ -36,7 +36,7 @@ func TestALongCallAnswersWithItsOperation(t *testing.T) {
 	ws := commands.Workspaces{Engine: engine}
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "Shop"})
 	require.NoError(t, err)
-	runner := &operations.Runner{Engine: engine, Workspaces: ws, Leases: alone{}, Blobs: store.Blobs}
+	runner := &operations.Runner{Engine: engine, Workspaces: ws, Leases: singleNodeLeases{}, Blobs: store.Blobs}
 	t.Cleanup(func() { require.NoError(t, runner.Close(context.WithoutCancel(t.Context()))) })
 	d := &Handlers{ReadModel: models, Blobs: store.Blobs}
 

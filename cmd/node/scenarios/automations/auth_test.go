@@ -21,17 +21,17 @@ import (
 func TestRequestsThatAreSignedForAWS(t *testing.T) {
 	t.Parallel()
 	const id, secret, mine, wrong = "AKIDCANARY", "aws/CANARY+secret=1", "aws-reference-CANARY", "aws-wrong-CANARY"
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.NewOwnedService(t)
 	keys := map[string]string{id: secret, "MINE": mine}
-	gateway, storage := newAmazon(t, "execute-api", "eu-west-3", keys), newAmazon(t, "s3", "us-east-1", keys)
-	p := w.Place(t)
-	p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"aws":{"value":"`+secret+`"}}`)
-	p.Has(t, `
+	gateway, storage := newAWSServer(t, "execute-api", "eu-west-3", keys), newAWSServer(t, "s3", "us-east-1", keys)
+	p := w.NewWorkspace(t)
+	p.Do(t, 200, "PATCH", p.Path+"/security/secrets", `{"aws":{"value":"`+secret+`"}}`)
+	p.AddAutomations(t, `
 t: {arguments: {key: {type: string, secret: true}}, do: [{fetch: {url: '{{url}}', method: '{{method}}', query: '{{query}}', headers: '{{headers}}', body: '{{body}}', auth: {awsv4: {accessKeyId: '{% {{id}} or "`+id+`" %}', secretAccessKey: '{% {{key}} or {{secret.aws}} %}', service: '{{service}}', region: '{{region}}'}}, output: r}}]}
 mine: {when: {endpoint: true}, arguments: {body: {type: object, properties: {value: {type: string, secret: true}}}}, do: [{run: {module: secrets, function: set, parameters: {name: aws, value: '{{body.value}}'}}}, {run: {module: secrets, function: get, parameters: {name: aws}, output: ref}}, {fetch: {url: '`+gateway.URL+`/mine', auth: {awsv4: {accessKeyId: MINE, secretAccessKey: '{{ref}}', service: execute-api, region: eu-west-3}}, output: r}}]}`)
-	asks := func(a *amazon, path, more string) nodetest.Run {
+	asks := func(a *awsServer, path, more string) nodetest.Run {
 		t.Helper()
-		return p.Tries(t, 200, fmt.Sprintf(`{"url":%q,"service":%q,"region":%q%s}`, a.URL+path, a.service, a.region, more))
+		return p.RunTest(t, 200, fmt.Sprintf(`{"url":%q,"service":%q,"region":%q%s}`, a.URL+path, a.service, a.region, more))
 	}
 	for _, tc := range []struct{ path, more, line, body string }{
 		{"", ``, "GET /", ""},
@@ -42,9 +42,9 @@ mine: {when: {endpoint: true}, arguments: {body: {type: object, properties: {val
 		{"/text", `,"method":"put","headers":{"content-type":"text/plain","x-amz-meta":"  two   words ","x-other":"1"},"body":"hällo"`, "PUT /text", "hällo"},
 		{"/form", `,"method":"patch","headers":{"content-type":"application/x-www-form-urlencoded"},"body":{"a":"x y"}`, "PATCH /form", "a=x%20y"},
 	} {
-		for _, a := range []*amazon{gateway, storage} {
+		for _, a := range []*awsServer{gateway, storage} {
 			got := asks(a, tc.path, tc.more)
-			require.Equal(t, `"admitted"`, got.R(t), "%s of %s", tc.path, a.service)
+			require.Equal(t, `"admitted"`, got.Result(t), "%s of %s", tc.path, a.service)
 			seen := a.seen()
 			require.Len(t, seen, 1)
 			require.Equal(t, []string{tc.line, tc.body, ""}, []string{seen[0].line, seen[0].body, seen[0].fault})
@@ -54,18 +54,18 @@ mine: {when: {endpoint: true}, arguments: {body: {type: object, properties: {val
 	gateway.mu.Lock()
 	gateway.busy = 1
 	gateway.mu.Unlock()
-	require.Equal(t, `"admitted"`, asks(gateway, "/again", "").R(t))
+	require.Equal(t, `"admitted"`, asks(gateway, "/again", "").Result(t))
 	require.Len(t, gateway.seen(), 2, "what is tried again is signed again")
-	require.Equal(t, `"admitted"`, p.Calls(t, 200, "POST", "mine", `{"value":"`+mine+`"}`).R(t), "a key that nobody sees")
+	require.Equal(t, `"admitted"`, p.CallEndpoint(t, 200, "POST", "mine", `{"value":"`+mine+`"}`).Result(t), "a key that nobody sees")
 
 	for _, more := range []string{`,"key":"` + wrong + `"`, `,"id":"NOBODY"`} {
 		got := asks(storage, "/x", more)
-		require.Contains(t, got.R(t), `"fault"`, "what was not admitted is an answer")
-		told := got.Awaits(t, 1, "runtime.fetch.failed")[0]
+		require.Contains(t, got.Result(t), `"fault"`, "what was not admitted is an answer")
+		told := got.AwaitEvents(t, 1, "runtime.fetch.failed")[0]
 		require.Equal(t, "403", told.At("response", "status"))
 		require.Empty(t, told.At("request", "headers", "authorization"), "what was signed is not told")
 	}
-	nodetest.RequireHidden(t, p, secret, mine, wrong)
+	nodetest.RequireSecretsHidden(t, p, secret, mine, wrong)
 	w.Stop(t)
 	nodetest.RequireNoSecret(t, w.Dir, secret, mine, wrong)
 }
@@ -156,22 +156,22 @@ func (i *issuer) tokens() []string {
 func TestTokensOfOAuthServers(t *testing.T) {
 	t.Parallel()
 	const secret, wrong = "client/CANARY+secret", "wrong-CANARY-secret"
-	w, is := nodetest.NewWorkshop(t), newIssuer(t, secret)
-	has := func() nodetest.Place {
-		p := w.Place(t)
-		p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"client":{"value":"`+secret+`"}}`)
-		return p.Has(t, `
+	w, is := nodetest.NewOwnedService(t), newIssuer(t, secret)
+	has := func() nodetest.Workspace {
+		p := w.NewWorkspace(t)
+		p.Do(t, 200, "PATCH", p.Path+"/security/secrets", `{"client":{"value":"`+secret+`"}}`)
+		return p.AddAutomations(t, `
 t: {do: [{fetch: {url: '`+is.URL+`/{{at}}', auth: {oauth2: {tokenUrl: '`+is.URL+`/token', clientId: me, clientSecret: '{{secret.client}}', scope: '{{scope}}'}}, output: r}}]}
 bad: {when: {endpoint: true}, arguments: {body: {type: object, properties: {key: {type: string, secret: true}}}}, do: [{fetch: {url: '`+is.URL+`/x', auth: {oauth2: {tokenUrl: '{{body.url}}', clientId: me, clientSecret: '{{body.key}}'}}, output: r}}]}`)
 	}
 	p, other := has(), has()
-	asks := func(p nodetest.Place, payload string) nodetest.Run {
+	asks := func(p nodetest.Workspace, payload string) nodetest.Run {
 		t.Helper()
-		return p.Tries(t, 200, payload)
+		return p.RunTest(t, 200, payload)
 	}
 	first, second := tokenCanary+"1", tokenCanary+"2"
 	for range 3 {
-		require.Equal(t, `"welcome"`, asks(p, `{"at":"a","scope":"read write"}`).R(t))
+		require.Equal(t, `"welcome"`, asks(p, `{"at":"a","scope":"read write"}`).Result(t))
 	}
 	require.Equal(t, []string{first, first, first}, is.tokens(), "one is enough until it expires")
 	require.Equal(t, []string{"read write"}, is.scopes)
@@ -196,31 +196,31 @@ bad: {when: {endpoint: true}, arguments: {body: {type: object, properties: {key:
 	is.mu.Lock()
 	is.revoked = false
 	is.mu.Unlock()
-	require.Equal(t, `"welcome"`, asks(p, `{"at":"a","scope":"revoked"}`).R(t))
+	require.Equal(t, `"welcome"`, asks(p, `{"at":"a","scope":"revoked"}`).Result(t))
 	require.Equal(t, []string{first, second}, is.tokens(), "one that is not accepted is forgotten")
 
 	echoed := asks(p, `{"at":"echo","scope":"echo"}`)
-	require.Contains(t, echoed.R(t), tokenCanary, "who asked is told what came")
-	told := echoed.Awaits(t, 1, "runtime.fetch.failed")[0]
+	require.Contains(t, echoed.Result(t), tokenCanary, "who asked is told what came")
+	told := echoed.AwaitEvents(t, 1, "runtime.fetch.failed")[0]
 	require.Contains(t, told.At("response", "body"), "Bearer REDACTED")
 
 	for url, reason := range map[string]string{
 		is.URL + "/token": "oauth2", is.URL + "/none": "oauth2", "http://127.0.0.1:1/token": "connect", "http://nowhere.invalid/token": "dns",
 	} {
 		is.now(func() {})
-		got := p.Calls(t, 502, "POST", "bad", `{"url":"`+url+`","key":"`+wrong+`"}`)
+		got := p.CallEndpoint(t, 502, "POST", "bad", `{"url":"`+url+`","key":"`+wrong+`"}`)
 		require.Equal(t, "upstream_failed", got.Code(t))
 		require.Equal(t, map[string]any{"name": "FetchError"}, got.JSON(t)["details"])
 		require.Equal(t, `"`+reason+`"`, got.Failures(t)[0].At("details", "reason"), url)
-		require.Equal(t, `"`+reason+`"`, got.Awaits(t, 1, "runtime.fetch.failed")[0].At("error", "reason"))
+		require.Equal(t, `"`+reason+`"`, got.AwaitEvents(t, 1, "runtime.fetch.failed")[0].At("error", "reason"))
 		if reason != "oauth2" {
 			require.Empty(t, is.tokens(), "nothing is sent without a token")
 		}
 		require.NotContains(t, string(got.Body), "CANARY")
 	}
-	require.Equal(t, "InvalidInstructionError", p.Calls(t, 500, "POST", "bad", `{"url":"nowhere"}`).JSON(t)["details"].(map[string]any)["name"])
-	for _, one := range []nodetest.Place{p, other} {
-		nodetest.RequireHidden(t, one, secret, wrong, tokenCanary)
+	require.Equal(t, "InvalidInstructionError", p.CallEndpoint(t, 500, "POST", "bad", `{"url":"nowhere"}`).JSON(t)["details"].(map[string]any)["name"])
+	for _, one := range []nodetest.Workspace{p, other} {
+		nodetest.RequireSecretsHidden(t, one, secret, wrong, tokenCanary)
 	}
 	w.Stop(t)
 	nodetest.RequireNoSecret(t, w.Dir, secret, wrong, tokenCanary)

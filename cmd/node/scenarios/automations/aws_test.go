@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// amazon is a service that admits what is signed with its keys, by version 4 of the
+// awsServer is a service that admits what is signed with its keys, by version 4 of the
 // signature of AWS: it works every signature out again, from what it received.
-type amazon struct {
+type awsServer struct {
 	*httptest.Server
 	service, region string
 	keys            map[string]string // secrets by id
@@ -35,16 +35,16 @@ type signed struct {
 	fault                     string // why it was not admitted
 }
 
-func newAmazon(t *testing.T, service, region string, keys map[string]string) *amazon {
+func newAWSServer(t *testing.T, service, region string, keys map[string]string) *awsServer {
 	t.Helper()
-	a := &amazon{service: service, region: region, keys: keys}
+	a := &awsServer{service: service, region: region, keys: keys}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
 }
 
 // ServeHTTP implements http.Handler.
-func (a *amazon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *awsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	got := signed{r.Method + " " + r.RequestURI, string(body), r.Header.Get("Authorization"), ""}
 	if err := a.verify(r, body); err != nil {
@@ -68,7 +68,7 @@ func (a *amazon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // seen returns what came since it was last asked.
-func (a *amazon) seen() (received []signed) {
+func (a *awsServer) seen() (received []signed) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	received, a.received = a.received, nil
@@ -76,7 +76,7 @@ func (a *amazon) seen() (received []signed) {
 }
 
 // verify works the signature of a request out.
-func (a *amazon) verify(r *http.Request, body []byte) error {
+func (a *awsServer) verify(r *http.Request, body []byte) error {
 	fields := map[string]string{}
 	rest, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
 	for part := range strings.SplitSeq(rest, ",") {
@@ -110,7 +110,7 @@ func (a *amazon) verify(r *http.Request, body []byte) error {
 
 // canonical is a request as it is signed. Those to S3 have the hash of their body in a
 // header, and sign their path encoded; for others what was sent is encoded once more.
-func (a *amazon) canonical(r *http.Request, names []string, payload string) (string, error) {
+func (a *awsServer) canonical(r *http.Request, names []string, payload string) (string, error) {
 	required := []string{"host", "x-amz-date"}
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if a.service == "s3" {

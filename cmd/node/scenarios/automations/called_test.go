@@ -14,8 +14,8 @@ import (
 // as the person who sits before the browser.
 func TestEndpointsAnswerEveryOrigin(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "CORS_ADDITIONAL_ALLOWED_ORIGINS=https://trusted.example")
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t, "CORS_ADDITIONAL_ALLOWED_ORIGINS=https://trusted.example")
+	p := w.NewWorkspace(t).AddAutomations(t, `
 open: {when: {endpoint: true}, do: [{set $http.headers: {x-own: 1, access-control-allow-origin: 'https://only.example'}}], output: {k: 1}}
 chunks: {when: {endpoint: true}, do: [{set $http.chunk: 1}], output: {}}`)
 	from := func(origin string) http.Header { return http.Header{"Origin": {origin}} }
@@ -47,32 +47,32 @@ chunks: {when: {endpoint: true}, do: [{set $http.chunk: 1}], output: {}}`)
 // JSON is any JSON: only what is broken is refused.
 func TestEndpointsTakeAnyJSON(t *testing.T) {
 	t.Parallel()
-	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `e: {when: {endpoint: true}, do: [], output: {b: '{{body}}', raw: '{{rawBody}}'}}`)
+	p := nodetest.SharedService(t).NewWorkspace(t).AddAutomations(t, `e: {when: {endpoint: true}, do: [], output: {b: '{{body}}', raw: '{{rawBody}}'}}`)
 	for sent, want := range map[string]string{
 		`[1, {"a": null}]`: `{"b":[1,{"a":null}],"raw":"[1, {\"a\": null}]"}`, `"x"`: `{"b":"x","raw":"\"x\""}`,
 		`7`: `{"b":7,"raw":"7"}`, `true`: `{"b":true,"raw":"true"}`, ` null`: `{"b":null,"raw":" null"}`, `{"z":1}`: `{"b":{"z":1},"raw":"{\"z\":1}"}`,
 	} {
 		for _, media := range []string{"application/json", "application/cloudevents-batch+json"} {
-			require.JSONEq(t, want, string(p.Calls(t, 200, "POST", "e", sent, "Content-Type", media).Body), "%s %s", media, sent)
+			require.JSONEq(t, want, string(p.CallEndpoint(t, 200, "POST", "e", sent, "Content-Type", media).Body), "%s %s", media, sent)
 		}
 	}
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
 	for _, broken := range []string{`[1,]`, `[`, `nil`, `1 2`, ` `, "\"\xff\"", `[{"a":1,"a":2}]`, `"\ud800"`, deep} {
-		p.Refuses(t, 400, "invalid_request", "POST", p.Path+"/webhooks/e", broken)
+		p.RequireRefusal(t, 400, "invalid_request", "POST", p.Path+"/webhooks/e", broken)
 	}
 }
 
 // What is wrong with a request is told as everywhere else.
 func TestBadCallsOfEndpointsAndTests(t *testing.T) {
 	t.Parallel()
-	w := nodetest.SharedWorkshop(t)
-	p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [], output: {r: '{{a}}'}}`)
+	w := nodetest.SharedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [], output: {r: '{{a}}'}}`)
 	for _, query := range []string{"?q=a;b", "?q=%zz", "?%=1"} {
-		require.Equal(t, "query", p.Refuses(t, 400, "invalid_parameter", "GET", p.Path+"/webhooks/t"+query, "")["parameter"])
+		require.Equal(t, "query", p.RequireRefusal(t, 400, "invalid_parameter", "GET", p.Path+"/webhooks/t"+query, "")["parameter"])
 	}
 	faults := func(body string) any {
 		t.Helper()
-		return p.Refuses(t, 400, "invalid_request", "POST", p.Path+"/test/t", body)["errors"]
+		return p.RequireRefusal(t, 400, "invalid_request", "POST", p.Path+"/test/t", body)["errors"]
 	}
 	require.Equal(t, []any{map[string]any{"field": "paylod", "message": "unknown field"}}, faults(`{"paylod":{}}`))
 	require.Equal(t, []any{map[string]any{"field": "payload.a", "message": "given twice"}}, faults(`{"payload":{"a":1,"a":2}}`))
@@ -80,13 +80,13 @@ func TestBadCallsOfEndpointsAndTests(t *testing.T) {
 		require.Equal(t, []any{map[string]any{"field": "payload", "message": "must be an object"}}, faults(`{"payload":`+payload+`}`), payload)
 	}
 	for _, body := range []string{`[]`, `"x"`, `7`, `null`, `{`} {
-		p.Refuses(t, 400, "invalid_request", "POST", p.Path+"/test/t", body)
+		p.RequireRefusal(t, 400, "invalid_request", "POST", p.Path+"/test/t", body)
 	}
 	for _, body := range []string{``, `{}`, `{"payload":null}`, `{"payload":{}}`} {
-		require.JSONEq(t, `{}`, string(p.Does(t, 200, "POST", p.Path+"/test/t", body).Body), body)
+		require.JSONEq(t, `{}`, string(p.Do(t, 200, "POST", p.Path+"/test/t", body).Body), body)
 	}
 	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"} {
-		p.Refuses(t, 415, "invalid_request", "POST", p.Path+"/test/t", `{"payload":{"a":1}}`, "Content-Type", media)
+		p.RequireRefusal(t, 415, "invalid_request", "POST", p.Path+"/test/t", `{"payload":{"a":1}}`, "Content-Type", media)
 	}
 }
 
@@ -94,11 +94,11 @@ func TestBadCallsOfEndpointsAndTests(t *testing.T) {
 // slug is.
 func TestAnUnknownEndpointTellsNothing(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 hidden: {private: true, when: {endpoint: true}, do: [], output: served}
 off: {disabled: true, when: {endpoint: true}, do: []}`)
-	p.Does(t, 200, "PATCH", p.Path, `{"slug":"known"}`)
+	p.Do(t, 200, "PATCH", p.Path, `{"slug":"known"}`)
 	for _, endpoint := range []string{"none", "off"} {
 		for _, named := range []string{"slug:known", "slug:unknown", p.ID, "unknown"} {
 			got := p.Service.Call(t, "GET", "/v2/workspaces/"+named+"/webhooks/"+endpoint, nil, "")
@@ -108,5 +108,5 @@ off: {disabled: true, when: {endpoint: true}, do: []}`)
 			require.Equal(t, map[string]any{"workspaceId": named, "endpoint": endpoint}, answer["details"])
 		}
 	}
-	require.Equal(t, "served", string(p.Calls(t, 200, "GET", "hidden", "").Body), "who declares an endpoint wants it called, private or not")
+	require.Equal(t, "served", string(p.CallEndpoint(t, 200, "GET", "hidden", "").Body), "who declares an endpoint wants it called, private or not")
 }

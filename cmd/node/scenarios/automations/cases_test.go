@@ -26,7 +26,7 @@ type attempt struct {
 	refused map[string]nodetest.Answer // documents that could not be saved, by slug
 	ran     nodetest.Answer
 	took    time.Duration
-	events  []nodetest.ShownEvent
+	events  []nodetest.Event
 }
 
 // Every case of the conformance table, and those of the interpreter that need no
@@ -34,14 +34,14 @@ type attempt struct {
 // saved; imported, it runs until the fault is reached.
 func TestConformanceOverHTTP(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "RATE_LIMIT_DISABLED=yes")
-	for _, a := range carryOut(t, w) {
+	w := nodetest.NewOwnedService(t, "RATE_LIMIT_DISABLED=yes")
+	for _, a := range runCases(t, w) {
 		t.Run(a.Name(), a.check)
 	}
 }
 
-// carryOut runs all cases that need no script, many at a time: most of them wait.
-func carryOut(t *testing.T, w *nodetest.Workshop) []*attempt {
+// runCases runs all cases that need no script, many at a time: most of them wait.
+func runCases(t *testing.T, w *nodetest.OwnedService) []*attempt {
 	t.Helper()
 	cases := slices.Concat(
 		domaintest.ReadCases(t, "../../../../domain/automation/machine/testdata/*.yaml"), domaintest.ReadCases(t, "testdata/*.yaml"),
@@ -64,13 +64,13 @@ func carryOut(t *testing.T, w *nodetest.Workshop) []*attempt {
 			if err := json.Unmarshal(made.Body, &shown); err != nil {
 				return err
 			}
-			p := w.Made(nodetest.Place{Service: w.Service, Path: "/v2/workspaces/" + shown.ID, ID: shown.ID, Me: w.Owner})
+			p := w.Track(nodetest.Workspace{Service: w.Service, Path: "/v2/workspaces/" + shown.ID, ID: shown.ID, Auth: w.Owner})
 			if err := a.save(ctx, p); err != nil {
 				return err
 			}
 			if len(a.refused) > 0 {
 				once.Lock()
-				a.bring(t, p)
+				a.importRefused(t, p)
 				once.Unlock()
 			}
 			return a.run(ctx, p)
@@ -81,9 +81,9 @@ func carryOut(t *testing.T, w *nodetest.Workshop) []*attempt {
 }
 
 // save creates the documents.
-func (a *attempt) save(ctx context.Context, p nodetest.Place) error {
+func (a *attempt) save(ctx context.Context, p nodetest.Workspace) error {
 	for _, slug := range a.docs.Keys() {
-		got, err := p.Service.Request(ctx, http.MethodPost, p.Path+"/automations", p.Me, value.JSON(a.docs.At(slug), ""))
+		got, err := p.Service.Request(ctx, http.MethodPost, p.Path+"/automations", p.Auth, value.JSON(a.docs.At(slug), ""))
 		if err != nil {
 			return err
 		}
@@ -98,28 +98,28 @@ func (a *attempt) save(ctx context.Context, p nodetest.Place) error {
 	return nil
 }
 
-// bring imports the documents that were refused.
-func (a *attempt) bring(t *testing.T, p nodetest.Place) {
+// importRefused imports the documents that were refused.
+func (a *attempt) importRefused(t *testing.T, p nodetest.Workspace) {
 	t.Helper()
 	files := map[string]string{"index.yml": "name: Case\n"}
 	for slug := range a.refused {
 		files["automations/"+slug+".yml"] = value.JSON(a.docs.At(slug), "")
 	}
-	got := p.Service.Upload(t, p.Path+"/import", p.Me, nodetest.ZipOf(t, files), false)
+	got := p.Service.Upload(t, p.Path+"/import", p.Auth, nodetest.ZipOf(t, files), false)
 	if got.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s", a.Name(), got.Body)
 	}
 }
 
 // run runs t, and collects what was recorded.
-func (a *attempt) run(ctx context.Context, p nodetest.Place) (err error) {
+func (a *attempt) run(ctx context.Context, p nodetest.Workspace) (err error) {
 	began := time.Now()
-	a.ran, err = p.Service.Request(ctx, http.MethodPost, p.Path+"/test/t", p.Me, `{"payload":`+value.JSON(a.Input(), "")+`}`)
+	a.ran, err = p.Service.Request(ctx, http.MethodPost, p.Path+"/test/t", p.Auth, `{"payload":`+value.JSON(a.Input(), "")+`}`)
 	if err != nil {
 		return err
 	}
 	a.took = time.Since(began)
-	a.events, err = p.Recorded(ctx, "source.correlationId="+a.ran.Header.Get("X-Correlation-Id"))
+	a.events, err = p.FindEvents(ctx, "source.correlationId="+a.ran.Header.Get("X-Correlation-Id"))
 	return err
 }
 
@@ -136,7 +136,7 @@ func (a *attempt) check(t *testing.T) {
 	output, _ := value.ParseJSON(string(a.ran.Body))
 	told := []any{}
 	for _, e := range a.events {
-		if e.Type == "error" && e.ByRun() {
+		if e.Type == "error" && e.IsByRun() {
 			told = append(told, e.Payload["error"])
 		}
 	}
@@ -170,7 +170,7 @@ func (a *attempt) check(t *testing.T) {
 // expect checks one expectation.
 func (a *attempt) expect(t *testing.T, key string, want, output any) {
 	t.Helper()
-	var ended []nodetest.ShownEvent
+	var ended []nodetest.Event
 	for _, e := range a.events {
 		if e.Type == nodetest.Executed {
 			ended = append(ended, e)

@@ -13,18 +13,18 @@ import (
 // What code said is told of a run that was recorded, whether it failed or not.
 func TestConsoleLinesAreToldOfRecordedRuns(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t)
-	p.Does(t, http.StatusOK, "PATCH", p.Path+"/security/secrets", `{"KEY":{"value":"s3cret-value"}}`)
-	p.Has(t, `t: [{run: {module: code, function: run, parameters: {code: 'console.log("it is", key, {a: 1}); if (fails) throw 1; return 2', arguments: {key: '{{secret.KEY}}', fails: '{{fails}}'}}, output: r}}]`)
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t)
+	p.Do(t, http.StatusOK, "PATCH", p.Path+"/security/secrets", `{"KEY":{"value":"s3cret-value"}}`)
+	p.AddAutomations(t, `t: [{run: {module: code, function: run, parameters: {code: 'console.log("it is", key, {a: 1}); if (fails) throw 1; return 2', arguments: {key: '{{secret.KEY}}', fails: '{{fails}}'}}, output: r}}]`)
 	for payload, status := range map[string]int{`{"fails":false}`: http.StatusOK, `{"fails":true}`: http.StatusInternalServerError} {
-		r := p.Records(t, status, payload)
+		r := p.RunRecorded(t, status, payload)
 		var shown struct {
 			Tree []struct{ Effects []struct{ Logs []string } }
 		}
-		require.NoError(t, json.Unmarshal(p.Does(t, http.StatusOK, "GET", p.Path+"/runs/"+r.Correlation(), "").Body, &shown))
+		require.NoError(t, json.Unmarshal(p.Do(t, http.StatusOK, "GET", p.Path+"/runs/"+r.Correlation(), "").Body, &shown))
 		require.Equal(t, []string{`it is REDACTED {"a":1}`}, shown.Tree[0].Effects[0].Logs)
-		require.Equal(t, "identical", r.Replays(t, `{}`).Status)
+		require.Equal(t, "identical", r.Replay(t, `{}`).Status)
 	}
-	nodetest.RequireHidden(t, p, "s3cret-value")
+	nodetest.RequireSecretsHidden(t, p, "s3cret-value")
 }

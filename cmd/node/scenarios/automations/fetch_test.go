@@ -10,16 +10,16 @@ import (
 
 func TestAutomationsFetch(t *testing.T) {
 	t.Parallel()
-	w, f := nodetest.SharedWorkshop(t), nodetest.NewFar(t)
+	w, f := nodetest.SharedService(t), nodetest.NewRemoteServer(t)
 	fetch := func(t *testing.T, params string) nodetest.Run {
 		t.Helper()
-		return w.Place(t).Has(t, `t: [{fetch: {url: '`+f.URL+params+`, output: r}}]`).Tries(t, 200, `{}`)
+		return w.NewWorkspace(t).AddAutomations(t, `t: [{fetch: {url: '`+f.URL+params+`, output: r}}]`).RunTest(t, 200, `{}`)
 	}
 	t.Run("an error of the server is no error of the run", func(t *testing.T) {
 		t.Parallel()
 		got := fetch(t, `/bad', headers: {authorization: Bearer xyzzy, x-a: b}, method: Post, body: {x: 1}`)
-		require.JSONEq(t, `{"e":1}`, got.R(t))
-		told := got.Awaits(t, 1, "runtime.fetch.failed")[0]
+		require.JSONEq(t, `{"e":1}`, got.Result(t))
+		told := got.AwaitEvents(t, 1, "runtime.fetch.failed")[0]
 		require.Equal(t, "500", told.At("response", "status"))
 		require.Equal(t, `"{\"e\": 1}"`, told.At("response", "body"), "as it came")
 		require.Equal(t, `"`+f.URL+`/bad"`, told.At("request", "url"))
@@ -30,29 +30,29 @@ func TestAutomationsFetch(t *testing.T) {
 	t.Run("what is refused for now is tried again", func(t *testing.T) {
 		t.Parallel()
 		got := fetch(t, `/retry'`)
-		require.Equal(t, `"ok"`, got.R(t))
-		asked, _ := f.Seen("/retry")
+		require.Equal(t, `"ok"`, got.Result(t))
+		asked, _ := f.RequestsTo("/retry")
 		require.Len(t, asked, 3)
 		require.Empty(t, got.Events(t, "runtime.fetch.failed"))
 	})
 	t.Run("query, body and headers", func(t *testing.T) {
 		t.Parallel()
 		got := fetch(t, `/q?a=0', query: {a: [1, 2], n: null}, body: {x: 1}, headers: {x-n: null, user-agent: me, x-y: 5}`)
-		require.JSONEq(t, `{"ok":true}`, got.R(t))
-		asked, head := f.Seen("/q")
+		require.JSONEq(t, `{"ok":true}`, got.Result(t))
+		asked, head := f.RequestsTo("/q")
 		require.Equal(t, []string{"GET /q?a=0&a=1&a=2"}, asked, "no body is sent")
-		require.Equal(t, []string{"svc-runtime", "5", got.Place.ID, got.Correlation()}, []string{head.Get("User-Agent"), head.Get("X-Y"), head.Get("X-Svc-Workspace-Id"), head.Get("X-Correlation-Id")})
+		require.Equal(t, []string{"svc-runtime", "5", got.Workspace.ID, got.Correlation()}, []string{head.Get("User-Agent"), head.Get("X-Y"), head.Get("X-Svc-Workspace-Id"), head.Get("X-Correlation-Id")})
 		require.NotContains(t, head, "X-N")
 		require.NotContains(t, head, "Authorization", "only the platform itself gets a token")
 		fetch(t, `/form', method: post, headers: {content-type: application/x-www-form-urlencoded}, body: {a: 'x y', b: [1, 2]}`)
-		asked, _ = f.Seen("/form")
+		asked, _ = f.RequestsTo("/form")
 		require.Equal(t, []string{"POST /form a=x%20y&b=1&b=2"}, asked)
 		fetch(t, `/json', method: put, body: {b: 1, a: [x]}`)
-		asked, head = f.Seen("/json")
+		asked, head = f.RequestsTo("/json")
 		require.Equal(t, []string{`PUT /json {"b":1,"a":["x"]}`}, asked)
 		require.Equal(t, "application/json", head.Get("Content-Type"))
 		fetch(t, `/basic', auth: {basic: {user: u, password: p}}`)
-		_, head = f.Seen("/basic")
+		_, head = f.RequestsTo("/basic")
 		require.Equal(t, "Basic dTpw", head.Get("Authorization"))
 	})
 	t.Run("bodies", func(t *testing.T) {
@@ -61,54 +61,54 @@ func TestAutomationsFetch(t *testing.T) {
 			`/text'`: `"plain"`, `/bytes'`: `"AQID"`, `/empty'`: `""`, `/bytes', outputMode: base64`: `"AQID"`,
 			`/bytes', outputMode: data_url`: `"data:image/png;base64,AQID"`,
 		} {
-			require.JSONEq(t, r, fetch(t, params).R(t), params)
+			require.JSONEq(t, r, fetch(t, params).Result(t), params)
 		}
-		whole := fetch(t, `/text', outputMode: detailed_response`).R(t)
+		whole := fetch(t, `/text', outputMode: detailed_response`).Result(t)
 		require.Contains(t, whole, `"status":200`)
 		require.Contains(t, whole, `"content-type":"text/plain"`)
 		require.Contains(t, whole, `"body":"plain"`)
 	})
 	t.Run("events of a stream", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, `
+		p := w.NewWorkspace(t).AddAutomations(t, `
 t: [{fetch: {url: '`+f.URL+`/sse', output: resp}}, {repeat: {on: '{{resp.body}}', do: [{'set r[]': '{{item.chunk.data}}'}, {'set i[]': '{{item.index}}'}, {set last: '{{item.chunk}}'}]}}, {'set r[]': '{{last.event}}{{last.id}}{{last.comment}}{{i}}{{resp.stream}}'}]
 s: {when: {endpoint: true}, do: [{fetch: {url: '`+f.URL+`/sse', stream: {event: chunk, payload: {p: 1}, endChunk: {end: true}}, output: whole}}], output: '{{whole.status}}'}`)
-		require.JSONEq(t, `[["a"],[{"k":1}],["l1","l2"],"x7hello[\n  0,\n  1,\n  2\n]true"]`, p.Tries(t, 200, `{}`).R(t))
-		got := p.Calls(t, 200, "POST", "s", "")
+		require.JSONEq(t, `[["a"],[{"k":1}],["l1","l2"],"x7hello[\n  0,\n  1,\n  2\n]true"]`, p.RunTest(t, 200, `{}`).Result(t))
+		got := p.CallEndpoint(t, 200, "POST", "s", "")
 		require.Equal(t, "200", string(got.Body))
-		chunks := got.Awaits(t, 4, "chunk")
+		chunks := got.AwaitEvents(t, 4, "chunk")
 		require.JSONEq(t, `{"index":1,"chunk":{"data":[{"k":1}]},"additionalPayload":{"p":1}}`, chunks[1].At())
 		require.JSONEq(t, `{"end":true}`, chunks[3].At("chunk"))
 	})
 	t.Run("the platform knows who calls it", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, `
+		p := w.NewWorkspace(t).AddAutomations(t, `
 t: [{fetch: {url: '{{global.apiUrl}}/me', output: me}}, {fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}/webhooks/deep', output: d}}, {T: ['{{me.id}}', '{{d}}']}]
 deep: {when: {endpoint: true}, do: [], output: {depth: '{{run.depth}}', user: '{{user.id}}', from: '{{run.sourceWorkspaceId}}'}}
 loop: {when: {endpoint: true}, do: [{fetch: {url: '{{global.apiUrl}}/workspaces/{{workspaceId}}/webhooks/loop', output: r}}]}`)
 		me := p.UserID(t)
-		require.JSONEq(t, `["`+me+`",{"depth":2,"user":"`+me+`"}]`, p.Tries(t, 200, `{}`).R(t))
-		p.Calls(t, 200, "GET", "loop", "")
-		p.Awaits(t, 1, "error", "payload.error=TooManyCallError")
+		require.JSONEq(t, `["`+me+`",{"depth":2,"user":"`+me+`"}]`, p.RunTest(t, 200, `{}`).Result(t))
+		p.CallEndpoint(t, 200, "GET", "loop", "")
+		p.AwaitEvents(t, 1, "error", "payload.error=TooManyCallError")
 	})
 	t.Run("bad output", func(t *testing.T) {
 		t.Parallel()
-		got := w.Place(t).Has(t, `t: [{fetch: {url: '`+f.URL+`', output: {}}}, {T: on}]`).Tries(t, 200, `{}`)
-		require.Equal(t, `"on"`, got.R(t))
-		require.Equal(t, "InvalidOutputError", got.Awaits(t, 1, "error")[0].Payload["error"])
+		got := w.NewWorkspace(t).AddAutomations(t, `t: [{fetch: {url: '`+f.URL+`', output: {}}}, {T: on}]`).RunTest(t, 200, `{}`)
+		require.Equal(t, `"on"`, got.Result(t))
+		require.Equal(t, "InvalidOutputError", got.AwaitEvents(t, 1, "error")[0].Payload["error"])
 	})
 }
 
 func TestFetchKeepsOutOfPrivateNetworks(t *testing.T) {
 	t.Parallel()
-	f := nodetest.NewFar(t)
-	w := nodetest.NewWorkshop(t, "EGRESS_ALLOW_PRIVATE=no")
-	p := w.Place(t).Has(t, `t: [{try: {do: [{fetch: {url: '{{u}}'}}], catch: [{T: '{{$error.error}}'}]}}]`)
+	f := nodetest.NewRemoteServer(t)
+	w := nodetest.NewOwnedService(t, "EGRESS_ALLOW_PRIVATE=no")
+	p := w.NewWorkspace(t).AddAutomations(t, `t: [{try: {do: [{fetch: {url: '{{u}}'}}], catch: [{T: '{{$error.error}}'}]}}]`)
 	for _, url := range []string{f.URL, "http://127.0.0.1:1", "http://[::1]:1", "http://169.254.169.254/latest"} {
-		require.Equal(t, `"FetchForbiddenError"`, p.Tries(t, 200, `{"u":"`+url+`"}`).R(t))
+		require.Equal(t, `"FetchForbiddenError"`, p.RunTest(t, 200, `{"u":"`+url+`"}`).Result(t))
 	}
-	asked, _ := f.Seen("")
+	asked, _ := f.RequestsTo("")
 	require.Empty(t, asked)
-	open := nodetest.NewWorkshop(t, "EGRESS_ALLOW_PRIVATE=no", "FETCH_ALLOWED_HOSTS=127.0.0.1").Place(t).Has(t, `t: [{fetch: {url: '{{u}}', output: r}}]`)
-	require.JSONEq(t, `{"ok":true}`, open.Tries(t, 200, `{"u":"`+f.URL+`"}`).R(t))
+	open := nodetest.NewOwnedService(t, "EGRESS_ALLOW_PRIVATE=no", "FETCH_ALLOWED_HOSTS=127.0.0.1").NewWorkspace(t).AddAutomations(t, `t: [{fetch: {url: '{{u}}', output: r}}]`)
+	require.JSONEq(t, `{"ok":true}`, open.RunTest(t, 200, `{"u":"`+f.URL+`"}`).Result(t))
 }

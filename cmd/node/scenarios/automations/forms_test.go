@@ -29,16 +29,16 @@ func attached(of, filename, content string) string {
 }
 
 // submits tests an automation with a form.
-func submits(t *testing.T, p nodetest.Place, status int, slug, query string, parts ...string) nodetest.Run {
+func submits(t *testing.T, p nodetest.Workspace, status int, slug, query string, parts ...string) nodetest.Run {
 	t.Helper()
-	return nodetest.Run{Answer: p.Does(t, status, "POST", p.Path+"/test/"+slug+query, form(parts...), "Content-Type", formType), Place: p}
+	return nodetest.Run{Answer: p.Do(t, status, "POST", p.Path+"/test/"+slug+query, form(parts...), "Content-Type", formType), Workspace: p}
 }
 
 // A form is the whole input of a test: its fields, and a file under the name of its field.
 func TestFormsThatTestsAreGiven(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 t: {do: [], output: {a: '{{a}}', b: '{{b}}', f: '{{f}}', file: '{{file}}', payload: '{{payload}}', by: '{{run.trigger.type}}'}}
 size: {do: [], output: ['{{f.size}}', '{{f.base64.length}}', '{{a.length}}']}
 hidden: {private: true, disabled: true, do: [], output: {a: '{{a}}'}}
@@ -49,14 +49,14 @@ waits: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}, {emit: {event: d
 		t.Parallel()
 		got := submits(t, p, 200, "t", "", field("a", "1"), attached(`; name="f"`, "n.txt", "hi"), field("b", "x"), field("b", ""), field("payload", `{"a":2}`))
 		require.JSONEq(t, `{"a":"1","b":["x",""],"f":`+hi+`,"payload":"{\"a\":2}","by":"test"}`, string(got.Body))
-		ended := got.Awaits(t, 1, nodetest.Executed)[0]
+		ended := got.AwaitEvents(t, 1, nodetest.Executed)[0]
 		require.JSONEq(t, `{"a":"1","f":`+hi+`,"b":["x",""],"payload":"{\"a\":2}"}`, ended.At("payload"))
 		require.JSONEq(t, `{"type":"test","value":"t"}`, ended.At("trigger"))
 		require.JSONEq(t, `{"file":`+hi+`,"by":"test"}`, string(submits(t, p, 200, "t", "", attached("", "n.txt", "hi")).Body), "a file without a field")
 		require.JSONEq(t, `{"a":{"originalname":"é.bin","encoding":"7bit","mimetype":"application/octet-stream","size":2,"base64":"AP8="},"by":"test"}`,
 			string(submits(t, p, 200, "t", "", "Content-Disposition: form-data; name=\"a\"; filename=\"é.bin\"\r\n\r\n\x00\xff").Body))
 		require.JSONEq(t, `{"a":"\ufffdé","by":"test"}`, string(submits(t, p, 200, "t", "", field("a", "\xffé")).Body), "what is no text is none")
-		require.JSONEq(t, `{"by":"test"}`, string(p.Does(t, 200, "POST", p.Path+"/test/t", "--x--\r\n", "Content-Type", formType).Body))
+		require.JSONEq(t, `{"by":"test"}`, string(p.Do(t, 200, "POST", p.Path+"/test/t", "--x--\r\n", "Content-Type", formType).Body))
 		require.JSONEq(t, `{"a":"1"}`, string(submits(t, p, 200, "hidden", "", field("a", "1")).Body))
 	})
 	t.Run("as large as may be", func(t *testing.T) {
@@ -78,7 +78,7 @@ waits: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}, {emit: {event: d
 	})
 	t.Run("a form that is none", func(t *testing.T) {
 		t.Parallel()
-		other := w.Place(t).Has(t, `t: [{emit: {event: ran}}]`)
+		other := w.NewWorkspace(t).AddAutomations(t, `t: [{emit: {event: ran}}]`)
 		file := attached(`; name="f"`, "n.txt", "hi")
 		whole := form(field("a", "1"), file)
 		path := other.Path + "/test/t"
@@ -86,18 +86,18 @@ waits: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}, {emit: {event: d
 			"cut in a part": whole[:40], "cut in a file": whole[:len(whole)-20], "no form": "hello", "no part": "--x\r\nboo", "nothing": "",
 			"too many parts": form(strings.Split(strings.Repeat(field("a", "1")+"|", 51), "|")[:51]...), "a name that is no text": form(field("a\x01", "1")),
 		} {
-			got := other.Service.SendAs(t, "POST", path, formType, nodetest.WithHeader(other.Me, "Content-Type", formType), body)
+			got := other.Service.SendAs(t, "POST", path, formType, nodetest.WithHeader(other.Auth, "Content-Type", formType), body)
 			require.Equal(t, http.StatusBadRequest, got.StatusCode, "%s: %s", name, got.Body)
 			require.Equal(t, "invalid_request", got.Code(t), name)
 		}
-		two := other.Refuses(t, 400, "invalid_request", "POST", path, form(file, attached(`; name="g"`, "m.txt", "ho")), "Content-Type", formType)
+		two := other.RequireRefusal(t, 400, "invalid_request", "POST", path, form(file, attached(`; name="g"`, "m.txt", "ho")), "Content-Type", formType)
 		require.Equal(t, map[string]any{"field": "g"}, two, "a test has one file")
-		other.Refuses(t, 415, "invalid_request", "POST", path, whole, "Content-Type", "multipart/form-data")
-		other.Refuses(t, 415, "invalid_request", "POST", path, whole, "Content-Type", "multipart/form-data; boundary=")
-		other.As(nil).Refuses(t, 401, "missing_token", "POST", path, whole, "Content-Type", formType)
-		other.As(w.Person(t, "former")).Refuses(t, 403, "workspace_access_denied", "POST", path, whole, "Content-Type", formType)
-		other.Refuses(t, 404, "resource_not_found", "POST", other.Path+"/test/nope", whole, "Content-Type", formType)
-		require.Empty(t, other.Awaits(t, 0, "ran,"+nodetest.Executed+",runtime.interactions.triggered", ""), "nothing ran")
+		other.RequireRefusal(t, 415, "invalid_request", "POST", path, whole, "Content-Type", "multipart/form-data")
+		other.RequireRefusal(t, 415, "invalid_request", "POST", path, whole, "Content-Type", "multipart/form-data; boundary=")
+		other.As(nil).RequireRefusal(t, 401, "missing_token", "POST", path, whole, "Content-Type", formType)
+		other.As(w.NewUser(t, "former")).RequireRefusal(t, 403, "workspace_access_denied", "POST", path, whole, "Content-Type", formType)
+		other.RequireRefusal(t, 404, "resource_not_found", "POST", other.Path+"/test/nope", whole, "Content-Type", formType)
+		require.Empty(t, other.AwaitEvents(t, 0, "ran,"+nodetest.Executed+",runtime.interactions.triggered", ""), "nothing ran")
 	})
 	t.Run("as its schema has it", func(t *testing.T) {
 		t.Parallel()
@@ -111,11 +111,11 @@ waits: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}, {emit: {event: d
 	t.Run("recorded, and in the background", func(t *testing.T) {
 		t.Parallel()
 		got := submits(t, p, 200, "t", "?record=true", field("a", "1"), attached(`; name="f"`, "n.txt", "hi"))
-		got.Ended(t)
-		require.Equal(t, "identical", got.Replays(t, `{}`).Status)
+		got.AwaitEnd(t)
+		require.Equal(t, "identical", got.Replay(t, `{}`).Status)
 		begun := submits(t, p, 202, "waits", "?async=true", field("a", "1"), attached(`; name="f"`, "n.txt", "hi"))
-		begun.Awaits(t, 1, "runtime.waits.pending")
-		p.Emits(t, `{"type":"go"}`)
-		require.JSONEq(t, `{"a":"1","f":"aGk="}`, begun.Awaits(t, 1, "done")[0].At())
+		begun.AwaitEvents(t, 1, "runtime.waits.pending")
+		p.Emit(t, `{"type":"go"}`)
+		require.JSONEq(t, `{"a":"1","f":"aGk="}`, begun.AwaitEvents(t, 1, "done")[0].At())
 	})
 }

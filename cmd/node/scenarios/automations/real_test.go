@@ -65,7 +65,7 @@ type realRun struct {
 // its automations are run over HTTP.
 func TestRealWorkspaces(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.NewOwnedService(t)
 	// What the automation of an endpoint redirects to is not followed.
 	w.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	outside := httptest.NewServer(http.HandlerFunc(serveUpstream))
@@ -113,7 +113,7 @@ func readRealWorkspace(t *testing.T, dir, upstream string) (files map[string]str
 }
 
 // importReal imports a workspace, and prepares it.
-func importReal(t *testing.T, w *nodetest.Workshop, files map[string]string, runs realWorkspace) nodetest.Place {
+func importReal(t *testing.T, w *nodetest.OwnedService, files map[string]string, runs realWorkspace) nodetest.Workspace {
 	t.Helper()
 	got := w.Upload(t, "/v2/workspaces/import", w.Owner, nodetest.ZipOf(t, files), false)
 	require.Equal(t, http.StatusCreated, got.StatusCode, "%s", got.Body)
@@ -127,21 +127,21 @@ func importReal(t *testing.T, w *nodetest.Workshop, files map[string]string, run
 		require.Contains(t, []string{"[]", "null"}, string(warnings))
 	}
 	id := result["workspace"].(map[string]any)["id"].(string)
-	p := w.Made(nodetest.Place{Service: w.Service, Path: "/v2/workspaces/" + id, ID: id, Me: w.Owner})
+	p := w.Track(nodetest.Workspace{Service: w.Service, Path: "/v2/workspaces/" + id, ID: id, Auth: w.Owner})
 	if runs.Config != nil {
-		p.Does(t, 200, "PATCH", p.Path+"/config", asJSON(map[string]any{"value": runs.Config}))
+		p.Do(t, 200, "PATCH", p.Path+"/config", asJSON(map[string]any{"value": runs.Config}))
 	}
 	if runs.Secrets != nil {
 		values := map[string]any{}
 		for name, text := range runs.Secrets {
 			values[name] = map[string]string{"value": text}
 		}
-		p.Does(t, 200, "PATCH", p.Path+"/security/secrets", asJSON(values))
+		p.Do(t, 200, "PATCH", p.Path+"/security/secrets", asJSON(values))
 	}
 	if runs.Publish != "" {
-		p.Does(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.ID, runs.Publish))
+		p.Do(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.ID, runs.Publish))
 	}
-	problems := p.Does(t, 200, "GET", p.Path+"/problems?limit=100", "")
+	problems := p.Do(t, 200, "GET", p.Path+"/problems?limit=100", "")
 	for _, part := range runs.Problems {
 		require.Contains(t, string(problems.Body), part)
 	}
@@ -149,7 +149,7 @@ func importReal(t *testing.T, w *nodetest.Workshop, files map[string]string, run
 }
 
 // check runs an automation and compares what comes back.
-func (r realRun) check(t *testing.T, p nodetest.Place) {
+func (r realRun) check(t *testing.T, p nodetest.Workspace) {
 	if r.Before != nil {
 		answered := make(chan error, 1)
 		earlier := len(eventsOfType(t, p, r.Before.When))
@@ -159,7 +159,7 @@ func (r realRun) check(t *testing.T, p nodetest.Place) {
 	if r.Anonymous {
 		p = p.As(http.Header{})
 	}
-	got := nodetest.Run{Answer: r.send(t, p), Place: p}
+	got := nodetest.Run{Answer: r.send(t, p), Workspace: p}
 	require.Equal(t, cmp.Or(r.Status, http.StatusOK), got.StatusCode, "%s", got.Body)
 	for name, text := range r.Headers {
 		require.Equal(t, text, got.Header.Get(name), name)
@@ -176,24 +176,24 @@ func (r realRun) check(t *testing.T, p nodetest.Place) {
 	}
 	for _, kind := range r.Awaits {
 		require.Eventually(t, func() bool {
-			found, err := p.Recorded(t.Context(), "types="+kind+"&source.correlationId="+got.Correlation())
+			found, err := p.FindEvents(t.Context(), "types="+kind+"&source.correlationId="+got.Correlation())
 			return err == nil && len(found) > 0
 		}, 30*time.Second, 20*time.Millisecond, kind)
 	}
 	if r.Absent != "" {
-		events, err := p.Recorded(t.Context(), "source.correlationId="+got.Correlation())
+		events, err := p.FindEvents(t.Context(), "source.correlationId="+got.Correlation())
 		require.NoError(t, err)
 		require.NotContains(t, asJSON(events), r.Absent)
 	}
 }
 
 // send calls the automation.
-func (r realRun) send(t *testing.T, p nodetest.Place) nodetest.Answer {
+func (r realRun) send(t *testing.T, p nodetest.Workspace) nodetest.Answer {
 	t.Helper()
 	if r.Test != "" {
-		return p.Ask(t, "POST", p.Path+"/test/"+strings.ReplaceAll(r.Test, " ", "%20"), asJSON(map[string]any{"payload": orEmpty(r.Payload)}))
+		return p.Send(t, "POST", p.Path+"/test/"+strings.ReplaceAll(r.Test, " ", "%20"), asJSON(map[string]any{"payload": orEmpty(r.Payload)}))
 	}
-	body, media, headers := "", "application/json", p.Me.Clone()
+	body, media, headers := "", "application/json", p.Auth.Clone()
 	if r.Body != nil {
 		body = asJSON(r.Body)
 	}
@@ -210,9 +210,9 @@ func (r realRun) send(t *testing.T, p nodetest.Place) nodetest.Answer {
 }
 
 // answer waits for one more event of the type than there was, and does what the run waits for.
-func (r realRun) answer(t *testing.T, p nodetest.Place, earlier int) error {
+func (r realRun) answer(t *testing.T, p nodetest.Workspace, earlier int) error {
 	for {
-		found, err := p.Recorded(t.Context(), "types="+r.Before.When)
+		found, err := p.FindEvents(t.Context(), "types="+r.Before.When)
 		if err != nil {
 			return err
 		}
@@ -226,10 +226,10 @@ func (r realRun) answer(t *testing.T, p nodetest.Place, earlier int) error {
 		}
 		if r.Before.Call != "" {
 			id, _ := found[len(found)-1].Payload["id"].(string)
-			_, err = p.Service.Request(t.Context(), "GET", p.Path+"/webhooks/"+strings.ReplaceAll(r.Before.Call, "{{payload.id}}", id), p.Me, "")
+			_, err = p.Service.Request(t.Context(), "GET", p.Path+"/webhooks/"+strings.ReplaceAll(r.Before.Call, "{{payload.id}}", id), p.Auth, "")
 			return err
 		}
-		_, err = p.Service.Request(t.Context(), "POST", p.Path+"/events", p.Me, asJSON(map[string]any{
+		_, err = p.Service.Request(t.Context(), "POST", p.Path+"/events", p.Auth, asJSON(map[string]any{
 			"events": []any{map[string]any{"type": r.Before.Emit, "payload": r.Before.Payload}},
 		}))
 		return err
@@ -237,9 +237,9 @@ func (r realRun) answer(t *testing.T, p nodetest.Place, earlier int) error {
 }
 
 // eventsOfType are the events of a type so far.
-func eventsOfType(t *testing.T, p nodetest.Place, kind string) []nodetest.ShownEvent {
+func eventsOfType(t *testing.T, p nodetest.Workspace, kind string) []nodetest.Event {
 	t.Helper()
-	found, err := p.Recorded(t.Context(), "types="+kind)
+	found, err := p.FindEvents(t.Context(), "types="+kind)
 	require.NoError(t, err)
 	return found
 }

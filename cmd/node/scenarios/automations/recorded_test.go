@@ -10,17 +10,17 @@ import (
 
 func TestWhatARunRecords(t *testing.T) {
 	t.Parallel()
-	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
+	p := nodetest.SharedService(t).NewWorkspace(t).AddAutomations(t, `
 hello: {when: {endpoint: true}, do: [{'set global.count[]': 1}, {emit: {event: greeted, payload: {who: '{{body.who}}'}, output: ev}}, {child: {}}],
   output: {hello: '{{body.who}}', n: '{{global.count.length}}', type: '{{ev.type}}'}}
 child: []
 listen: {when: {events: [greeted]}, do: [], output: {depth: '{{run.depth}}', trigger: '{{run.trigger}}'}}`)
-	got := p.Calls(t, 200, "POST", "hello", `{"who":"you"}`)
+	got := p.CallEndpoint(t, 200, "POST", "hello", `{"who":"you"}`)
 	require.JSONEq(t, `{"hello":"you","n":1,"type":"greeted"}`, string(got.Body))
-	ended := got.Awaits(t, 3, nodetest.Executed)
+	ended := got.AwaitEvents(t, 3, nodetest.Executed)
 	require.Equal(t, []string{"runtime.interactions.triggered", "runtime.webhooks.triggered"}, nodetest.TypesOf(got.Events(t))[:2])
 
-	byName := map[string]nodetest.ShownEvent{}
+	byName := map[string]nodetest.Event{}
 	for _, e := range ended {
 		byName[e.Payload["slug"].(string)] = e
 	}
@@ -50,27 +50,27 @@ listen: {when: {events: [greeted]}, do: [], output: {depth: '{{run.depth}}', tri
 // goes through, and to whom called.
 func TestAnErrorIsToldOnce(t *testing.T) {
 	t.Parallel()
-	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
+	p := nodetest.SharedService(t).NewWorkspace(t).AddAutomations(t, `
 t: {when: {endpoint: true}, do: [{child: {}}]}
 child: [{set x: 1}, {try: {do: [{nope: {}}]}}, {grandchild: {}}]
 grandchild: [{fetch: {url: '{{x}}'}}]
 after: {when: {endpoint: true}, do: []}`)
-	for _, got := range []nodetest.Run{p.Tries(t, 500, `{}`), p.Calls(t, 500, "POST", "t", "")} {
-		ended := got.Awaits(t, 3, nodetest.Executed)
+	for _, got := range []nodetest.Run{p.RunTest(t, 500, `{}`), p.CallEndpoint(t, 500, "POST", "t", "")} {
+		ended := got.AwaitEvents(t, 3, nodetest.Executed)
 		require.Equal(t, []string{`"grandchild"`, `"child"`, `"t"`}, []string{ended[0].At("slug"), ended[1].At("slug"), ended[2].At("slug")})
 		for _, e := range ended {
 			require.Equal(t, `"InvalidInstructionError"`, e.At("error", "error"))
 		}
-		p.Calls(t, 200, "GET", "after", "") // what is recorded late has its time
-		told := got.Awaits(t, 1, "error")[0]
+		p.CallEndpoint(t, 200, "GET", "after", "") // what is recorded late has its time
+		told := got.AwaitEvents(t, 1, "error")[0]
 		require.Equal(t, "grandchild", told.Source["automationSlug"])
 		require.InDelta(t, 3, told.Source["automationDepth"], 0)
 		require.Equal(t, ended[0].At("executionId"), `"`+told.Source["executionId"].(string)+`"`)
 		require.Equal(t, `"do[0].fetch"`, told.At("details", "instruction"))
 		require.Equal(t, got.Correlation(), got.JSON(t)["requestId"])
 	}
-	whole := p.Tries(t, 500, `{}`).JSON(t)["details"].(map[string]any)
+	whole := p.RunTest(t, 500, `{}`).JSON(t)["details"].(map[string]any)
 	require.Equal(t, "do[0].fetch", whole["instruction"], "tests are told everything")
-	short := p.Calls(t, 500, "POST", "t", "").JSON(t)["details"].(map[string]any)
+	short := p.CallEndpoint(t, 500, "POST", "t", "").JSON(t)["details"].(map[string]any)
 	require.Equal(t, map[string]any{"name": "InvalidInstructionError", "reason": "automation_failed"}, short)
 }

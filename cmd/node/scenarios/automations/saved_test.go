@@ -31,21 +31,21 @@ func TestSchemasThatARunWouldRefuse(t *testing.T) {
 		{"patterns that are too large together", `"schemas":[{"payload":` + large + `},{"payload":` + large + `}]`, "schemas[1].payload.pattern"},
 		{"a pattern of members", `"arguments":{"o":{"patternProperties":{"(":{}}}}`, `arguments.o.patternProperties["("]`},
 	}
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t)
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t)
 	files := map[string]string{"index.yml": "name: Workshop\n"}
 	for i, test := range tests {
 		doc := fmt.Sprintf(`{"slug":"a%d","name":"a","do":[],"validateArguments":true,%s}`, i, test.fields)
 		files[fmt.Sprintf("automations/a%d.yml", i)] = doc
-		told := p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/automations", doc)["errors"].([]any)
+		told := p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/automations", doc)["errors"].([]any)
 		require.Len(t, told, 1, test.name)
 		require.Equal(t, test.field, told[0].(map[string]any)["field"], test.name)
-		p.Refuses(t, 404, "resource_not_found", "GET", fmt.Sprintf("%s/automations/a%d", p.Path, i), "")
+		p.RequireRefusal(t, 404, "resource_not_found", "GET", fmt.Sprintf("%s/automations/a%d", p.Path, i), "")
 	}
-	p.Does(t, 201, "POST", p.Path+"/automations", `{"slug":"a0","name":"a","do":[]}`)
-	p.Refuses(t, 422, "validation_failed", "PATCH", p.Path+"/automations/a0", files["automations/a0.yml"])
+	p.Do(t, 201, "POST", p.Path+"/automations", `{"slug":"a0","name":"a","do":[]}`)
+	p.RequireRefusal(t, 422, "validation_failed", "PATCH", p.Path+"/automations/a0", files["automations/a0.yml"])
 
-	got := w.Upload(t, p.Path+"/import", p.Me, nodetest.ZipOf(t, files), false)
+	got := w.Upload(t, p.Path+"/import", p.Auth, nodetest.ZipOf(t, files), false)
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
 	var result struct {
 		Errors   []any
@@ -64,7 +64,7 @@ func TestSchemasThatARunWouldRefuse(t *testing.T) {
 			}
 		}
 		require.Empty(t, path, test.name)
-		ran := p.Does(t, 500, "POST", fmt.Sprintf("%s/test/a%d", p.Path, i), `{"payload":{}}`).JSON(t)["details"].(map[string]any)
+		ran := p.Do(t, 500, "POST", fmt.Sprintf("%s/test/a%d", p.Path, i), `{"payload":{}}`).JSON(t)["details"].(map[string]any)
 		require.Equal(t, "InvalidInstructionError", ran["name"], test.name)
 		require.Equal(t, test.field, ran["field"], test.name)
 	}
@@ -72,9 +72,9 @@ func TestSchemasThatARunWouldRefuse(t *testing.T) {
 
 func TestReferencesInPercentAreFollowed(t *testing.T) {
 	t.Parallel()
-	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `t: {validateArguments: true, schemas: [{payload: {properties: {v: {$ref: '#/$defs/a%20b'}}, $defs: {'a b': {type: string}}}}], do: [{T: on}]}`)
-	require.Equal(t, `"on"`, p.Tries(t, 200, `{"v":"x"}`).R(t))
-	require.Equal(t, "invalid_request", p.Tries(t, 400, `{"v":1}`).Code(t))
+	p := nodetest.SharedService(t).NewWorkspace(t).AddAutomations(t, `t: {validateArguments: true, schemas: [{payload: {properties: {v: {$ref: '#/$defs/a%20b'}}, $defs: {'a b': {type: string}}}}], do: [{T: on}]}`)
+	require.Equal(t, `"on"`, p.RunTest(t, 200, `{"v":"x"}`).Result(t))
+	require.Equal(t, "invalid_request", p.RunTest(t, 400, `{"v":1}`).Code(t))
 }
 
 // An address may be a secret, or made of one: it is let through until it is sent.
@@ -85,32 +85,32 @@ func TestAnAddressMayBeASecret(t *testing.T) {
 		_, _ = w.Write([]byte(r.URL.Path))
 	}))
 	t.Cleanup(far.Close)
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `
+	p := nodetest.NewOwnedService(t).NewWorkspace(t).AddAutomations(t, `
 t: [{run: {module: secrets, function: set, parameters: {name: u, value: '{{u}}'}}}, {run: {module: secrets, function: get, parameters: {name: u}, output: s}}, {fetch: {url: '{{s}}{{more}}', output: r}}]
 fixed: {when: {endpoint: true}, do: [{fetch: {url: '$secret:eyJzIjoid29ya3NwYWNlIiwibiI6ImsifQ.AAAAAAAAAAAAAAAAAAAAAA'}}]}`)
-	require.Equal(t, `"/hidden/place"`, p.Tries(t, 200, `{"u":"`+far.URL+`/hidden","more":"/place"}`).R(t))
+	require.Equal(t, `"/hidden/place"`, p.RunTest(t, 200, `{"u":"`+far.URL+`/hidden","more":"/place"}`).Result(t))
 	for _, address := range []string{"nowhere", "ftp://example.com"} {
-		bad := p.Tries(t, 500, `{"u":"`+address+`"}`)
+		bad := p.RunTest(t, 500, `{"u":"`+address+`"}`)
 		require.Equal(t, "InvalidInstructionError", bad.JSON(t)["details"].(map[string]any)["name"])
 		require.NotContains(t, string(bad.Body), address, "what is wrong is told without the secret")
 	}
-	require.Equal(t, "InvalidInstructionError", p.Calls(t, 500, "POST", "fixed", "").JSON(t)["details"].(map[string]any)["name"], "one that nobody made here stays text")
-	p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/automations", `{"name":"bad","do":[{"fetch":{"url":"secret:k"}}]}`)
-	nodetest.RequireHidden(t, p, far.URL+"/hidden")
+	require.Equal(t, "InvalidInstructionError", p.CallEndpoint(t, 500, "POST", "fixed", "").JSON(t)["details"].(map[string]any)["name"], "one that nobody made here stays text")
+	p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/automations", `{"name":"bad","do":[{"fetch":{"url":"secret:k"}}]}`)
+	nodetest.RequireSecretsHidden(t, p, far.URL+"/hidden")
 }
 
 // A circle through the service ends under whatever name of it: the depth goes with the
 // request.
 func TestCirclesThroughOtherNamesOfTheServiceEnd(t *testing.T) {
 	t.Parallel()
-	w := nodetest.SharedWorkshop(t)
-	p := w.Place(t)
+	w := nodetest.SharedService(t)
+	p := w.NewWorkspace(t)
 	by := w.Base // which is not how API_URL has it
-	p.Has(t, `
+	p.AddAutomations(t, `
 deep: {when: {endpoint: true}, do: [], output: '{{run.depth}}'}
 t: [{fetch: {url: '`+by+p.Path+`/webhooks/deep', output: r}}]
 loop: {when: {endpoint: true}, do: [{fetch: {url: '`+by+p.Path+`/webhooks/loop', output: r}}]}`)
-	require.Equal(t, "2", p.Tries(t, 200, `{}`).R(t))
-	p.Calls(t, 200, "GET", "loop", "")
-	p.Awaits(t, 1, "error", "payload.error=TooManyCallError")
+	require.Equal(t, "2", p.RunTest(t, 200, `{}`).Result(t))
+	p.CallEndpoint(t, 200, "GET", "loop", "")
+	p.AwaitEvents(t, 1, "error", "payload.error=TooManyCallError")
 }

@@ -26,7 +26,7 @@ type cloudEvent struct {
 }
 
 // asCloud is what CloudEvents says of an event.
-func asCloud(t *testing.T, p nodetest.Place, e nodetest.ShownEvent) cloudEvent {
+func asCloud(t *testing.T, p nodetest.Workspace, e nodetest.Event) cloudEvent {
 	t.Helper()
 	return cloudEvent{
 		SpecVersion: "1.0", ID: e.ID, Source: "/v2/workspaces/" + p.ID, Type: e.Type, Time: e.CreatedAt, DataContentType: "application/json",
@@ -36,22 +36,22 @@ func asCloud(t *testing.T, p nodetest.Place, e nodetest.ShownEvent) cloudEvent {
 
 func TestEventsAreReadAsCloudEvents(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	made, _ := p.Emits(t, `{"type":"order.paid","payload":{"id":7}},{"type":"order.shipped"}`)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	made, _ := p.Emit(t, `{"type":"order.paid","payload":{"id":7}},{"type":"order.shipped"}`)
 
 	const batchType = "application/cloudevents-batch+json"
 	for _, accept := range []string{batchType, batchType + ";charset=utf-8, */*;q=0.1"} {
-		got := p.Does(t, http.StatusOK, "GET", p.Path+"/events?types=order.*", "", "Accept", accept)
+		got := p.Do(t, http.StatusOK, "GET", p.Path+"/events?types=order.*", "", "Accept", accept)
 		require.Equal(t, batchType+"; charset=utf-8", got.Header.Get("Content-Type"))
 		var batch []cloudEvent
 		require.NoError(t, json.Unmarshal(got.Body, &batch), "%s", got.Body)
 		require.Equal(t, []cloudEvent{asCloud(t, p, made[1]), asCloud(t, p, made[0])}, batch, "the same page, newest first")
 	}
-	empty := p.Does(t, http.StatusOK, "GET", p.Path+"/events?types=none", "", "Accept", batchType)
+	empty := p.Do(t, http.StatusOK, "GET", p.Path+"/events?types=none", "", "Accept", batchType)
 	require.JSONEq(t, `[]`, string(empty.Body))
 
-	one := p.Does(t, http.StatusOK, "GET", p.Path+"/events/"+made[0].ID, "", "Accept", "application/cloudevents+json")
+	one := p.Do(t, http.StatusOK, "GET", p.Path+"/events/"+made[0].ID, "", "Accept", "application/cloudevents+json")
 	require.Equal(t, "application/cloudevents+json; charset=utf-8", one.Header.Get("Content-Type"))
 	var single cloudEvent
 	require.NoError(t, json.Unmarshal(one.Body, &single))

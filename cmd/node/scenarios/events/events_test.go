@@ -17,9 +17,9 @@ import (
 
 func TestEventsAreEmitted(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	made, got := p.Emits(t, `{"type":"order.paid","payload":{"id":7,"note":"<é>"}},
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	made, got := p.Emit(t, `{"type":"order.paid","payload":{"id":7,"note":"<é>"}},
 		{"type":"order.shipped","target":{"userId":"u2","currentSocket":true},"options":{"aggPayload":true}}`)
 
 	require.Len(t, made, 2)
@@ -38,7 +38,7 @@ func TestEventsAreEmitted(t *testing.T) {
 	require.Equal(t, "POST", first.Source["http"].(map[string]any)["method"])
 	require.Positive(t, first.Size)
 
-	kept := s.ActivityOf(t, p.ID)
+	kept := s.Activity(t, p.ID)
 	require.Len(t, kept, 2)
 	require.Equal(t, kept[0].Seq+1, kept[1].Seq, "one append")
 	for i, ev := range kept {
@@ -56,10 +56,10 @@ func TestEventsAreEmitted(t *testing.T) {
 	var answered []json.RawMessage
 	require.NoError(t, json.Unmarshal(got.Body, &answered))
 	for i, ev := range made {
-		require.Equal(t, strings.TrimSpace(string(p.Does(t, 200, "GET", p.Path+"/events/"+ev.ID, "").Body)), string(answered[i]), "what was answered is what is read")
+		require.Equal(t, strings.TrimSpace(string(p.Do(t, 200, "GET", p.Path+"/events/"+ev.ID, "").Body)), string(answered[i]), "what was answered is what is read")
 	}
 
-	token := strings.TrimPrefix(p.Me.Get("Authorization"), "Bearer ")
+	token := strings.TrimPrefix(p.Auth.Get("Authorization"), "Bearer ")
 	require.NotContains(t, string(got.Body), token)
 	require.NotContains(t, s.Log.String(), token)
 }
@@ -67,8 +67,8 @@ func TestEventsAreEmitted(t *testing.T) {
 // Whatever is wrong is told by its place, and nothing of the batch is recorded.
 func TestWhatIsNoEventIsNotEmitted(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "BROKER_EMIT_MAXLEN=1000").Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t, "BROKER_EMIT_MAXLEN=1000").Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	with := func(event string) string { return `{"events":[{"type":"fine"},` + event + `]}` }
 	deep := strings.Repeat(`{"a":`, 62) + `1` + strings.Repeat(`}`, 62)
 	for name, test := range map[string]struct {
@@ -102,34 +102,34 @@ func TestWhatIsNoEventIsNotEmitted(t *testing.T) {
 		"half a surrogate":          {with(`{"type":"a","payload":{"x":"\ud800"}}`), 400, "invalid_request", "events[1].payload.x"},
 		"larger than a body may be": {with(`{"type":"a","payload":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`), 413, "invalid_request", ""},
 	} {
-		details := p.Refuses(t, test.status, test.code, "POST", p.Path+"/events", test.body)
+		details := p.RequireRefusal(t, test.status, test.code, "POST", p.Path+"/events", test.body)
 		if test.field != "" {
 			require.Contains(t, nodetest.Faults(details), `"`+test.field+`"`, name)
 		}
 	}
 	for _, native := range []string{"workspaces.created", "runtime.automations.executed", "runtime.contexts.updated", "gateway.login.succeeded", "log.sealed", "workspaces.operations.ended"} {
-		details := p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/events", with(`{"type":"`+native+`"}`))
+		details := p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/events", with(`{"type":"`+native+`"}`))
 		require.Equal(t, "native_type", details["reason"], native)
 		require.Contains(t, nodetest.Faults(details), `"events[1].type"`)
 	}
-	large := p.Refuses(t, 413, "invalid_request", "POST", p.Path+"/events", with(`{"type":"big","payload":{"a":"`+strings.Repeat("é", 993)+`"}}`))
+	large := p.RequireRefusal(t, 413, "invalid_request", "POST", p.Path+"/events", with(`{"type":"big","payload":{"a":"`+strings.Repeat("é", 993)+`"}}`))
 	require.Equal(t, map[string]any{"reason": "event_too_large", "eventType": "big", "length": 1001.0, "limit": 1000.0}, large)
-	p.Does(t, 415, "POST", p.Path+"/events", `events: []`, "Content-Type", nodetest.YAMLType)
-	require.Empty(t, s.Emitted(t, p.ID))
+	p.Do(t, 415, "POST", p.Path+"/events", `events: []`, "Content-Type", nodetest.YAMLType)
+	require.Empty(t, s.EmittedTypes(t, p.ID))
 
-	p.Emits(t, `{"type":"big","payload":{ "a" : "`+strings.Repeat("é", 992)+`"}}`)
-	require.Equal(t, []string{"big"}, s.Emitted(t, p.ID))
+	p.Emit(t, `{"type":"big","payload":{ "a" : "`+strings.Repeat("é", 992)+`"}}`)
+	require.Equal(t, []string{"big"}, s.EmittedTypes(t, p.ID))
 }
 
 // The error that a refusal is recorded as is no larger than an event may be.
 func TestTheRecordOfALongRefusalIsCut(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "BROKER_EMIT_MAXLEN=1000").Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"*"},`, 100), ",")+`]}`)
+	s := nodetest.NewServiceWithAccounts(t, "BROKER_EMIT_MAXLEN=1000").Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"*"},`, 100), ",")+`]}`)
 	var failure activity.Failure
 	require.Eventually(t, func() bool {
-		for _, ev := range s.ActivityOf(t, p.ID) {
+		for _, ev := range s.Activity(t, p.ID) {
 			failure, _ = ev.Data.(activity.Failure)
 		}
 		return failure.Error != ""
@@ -144,22 +144,22 @@ func TestTheRecordOfALongRefusalIsCut(t *testing.T) {
 
 func TestARepeatedEmissionIsOne(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	first, _ := p.Emits(t, `{"type":"a"},{"type":"b"}`, "Idempotency-Key", "once")
-	again, got := p.Emits(t, `{"type":"a"},{"type":"b"}`, "Idempotency-Key", "once")
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	first, _ := p.Emit(t, `{"type":"a"},{"type":"b"}`, "Idempotency-Key", "once")
+	again, got := p.Emit(t, `{"type":"a"},{"type":"b"}`, "Idempotency-Key", "once")
 	require.Equal(t, first, again)
 	require.Equal(t, "true", got.Header.Get("Idempotency-Replayed"))
-	require.Equal(t, []string{"a", "b"}, s.Emitted(t, p.ID))
-	require.Equal(t, "idempotency_key_reused", p.Refuses(t, 409, "resource_conflict", "POST", p.Path+"/events", `{"events":[{"type":"c"}]}`, "Idempotency-Key", "once")["reason"])
+	require.Equal(t, []string{"a", "b"}, s.EmittedTypes(t, p.ID))
+	require.Equal(t, "idempotency_key_reused", p.RequireRefusal(t, 409, "resource_conflict", "POST", p.Path+"/events", `{"events":[{"type":"c"}]}`, "Idempotency-Key", "once")["reason"])
 }
 
 func TestWhatIsNotPersistedIsNotKept(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	kept, _ := p.Emits(t, `{"type":"kept"}`)
-	made, got := p.Emits(t, `{"type":"typing","options":{"persist":false}},{"type":"kept"},{"type":"typing","options":{"persist":false}}`)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	kept, _ := p.Emit(t, `{"type":"kept"}`)
+	made, got := p.Emit(t, `{"type":"typing","options":{"persist":false}},{"type":"kept"},{"type":"typing","options":{"persist":false}}`)
 	require.Equal(t, false, made[0].Options["persist"])
 	require.Equal(t, p.Path+"/events/"+made[1].ID, got.Header.Get("Location"))
 	for _, ev := range made {
@@ -169,17 +169,17 @@ func TestWhatIsNotPersistedIsNotKept(t *testing.T) {
 		require.NotZero(t, at.Activity)
 	}
 	require.NotEqual(t, kept[0].Seq, made[1].Seq)
-	_, got = p.Emits(t, `{"type":"typing","options":{"persist":false}}`)
+	_, got = p.Emit(t, `{"type":"typing","options":{"persist":false}}`)
 	require.Empty(t, got.Header.Get("Location"))
-	require.Equal(t, []string{"kept", "kept"}, s.Emitted(t, p.ID))
+	require.Equal(t, []string{"kept", "kept"}, s.EmittedTypes(t, p.ID))
 }
 
 // Whatever may be emitted, the read models go on: what they cannot open they would stop
 // at.
 func TestTheReadModelsSurviveWhatIsEmitted(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	types := []string{"a..b", ".a", "a.", " a ", "...", strings.Repeat("n", 200), strings.Repeat(".", 200), "names.mine"}
 	var events []string
 	for _, name := range types {
@@ -189,9 +189,9 @@ func TestTheReadModelsSurviveWhatIsEmitted(t *testing.T) {
 		`{"type":"error","payload":{"error":"E","message":"m","details":{"x":1},"level":"fatal"}}`,
 		`{"type":"shop.error","payload":{"error":1}}`,
 		`{"type":"usage","payload":{"metrics":{"n":{"value":1e300,"action":"set"}}}}`)
-	p.Emits(t, strings.Join(events, ","))
-	require.Equal(t, append(types, "error", "shop.error", "usage"), s.Emitted(t, p.ID))
-	p.Does(t, 200, "GET", p.Path, "")
+	p.Emit(t, strings.Join(events, ","))
+	require.Equal(t, append(types, "error", "shop.error", "usage"), s.EmittedTypes(t, p.ID))
+	p.Do(t, 200, "GET", p.Path, "")
 	s.Await(t, "/readyz", http.StatusOK)
 	require.True(t, s.Node.Models().Health().OK())
 }

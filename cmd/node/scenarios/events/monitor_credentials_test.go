@@ -34,7 +34,7 @@ func TestCredentialsLastAsLongAsTheySay(t *testing.T) {
 	s.Start(t)
 	_, heard, _ := old.watch(t, address, "svc.activity.>")
 	_, too, _ := admitWatcher(t, s, nodetest.AsInternal, `"all":true`).watch(t, address, "svc.activity.>")
-	happens(t, s, nodetest.Bearer(s.Admin(t)), "platform", "drill")
+	emitEvent(t, s, nodetest.Bearer(s.SignInAdmin(t)), "platform", "drill")
 	for _, from := range []<-chan *nats.Msg{heard, too} {
 		_, event := nextMessage(t, from)
 		for event["type"] != "drill" { // somebody signed in
@@ -71,7 +71,7 @@ func TestSubscribersOverTLS(t *testing.T) {
 	who := admitWatcher(t, s, nodetest.AsInternal, `"all":true`)
 	nc, heard, _ := who.watch(t, address, "svc.activity.>", nats.Secure(&tls.Config{RootCAs: pool, ServerName: "svc.example.com"}))
 	require.True(t, nc.TLSRequired())
-	s.Admin(t) // somebody signs in
+	s.SignInAdmin(t) // somebody signs in
 	nextMessage(t, heard)
 	_, err := nats.Connect("nats://"+address, nats.UserCredentials(who.file))
 	require.Error(t, err, "nobody believes the certificate without its authority, and nothing is said in the clear")
@@ -79,19 +79,19 @@ func TestSubscribersOverTLS(t *testing.T) {
 
 func TestEventsThatLeaveTheHostInTheClearAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, fmt.Sprintf("NATS_LISTEN=0.0.0.0:%d", livetest.Ports(1)[0])).Start(t)
+	s := nodetest.NewServiceWithAccounts(t, fmt.Sprintf("NATS_LISTEN=0.0.0.0:%d", livetest.Ports(1)[0])).Start(t)
 	require.Contains(t, s.Log.String(), "events leave this host unencrypted")
 	quiet, _ := watched(t)
 	quiet.Start(t)
 	require.NotContains(t, quiet.Log.String(), "events leave this host unencrypted")
-	taken := nodetest.NewIdentified(t, "NATS_LISTEN="+strings.TrimPrefix(quiet.Base, "http://"))
+	taken := nodetest.NewServiceWithAccounts(t, "NATS_LISTEN="+strings.TrimPrefix(quiet.Base, "http://"))
 	require.ErrorContains(t, taken.TryOpen(t), "NATS_LISTEN: ")
 }
 
 func TestWhoMayLetSubscribersIn(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	super := nodetest.Bearer(s.Admin(t))
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	super := nodetest.Bearer(s.SignInAdmin(t))
 	s.Must(t, "POST", "/v2/signup", nil, `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"L"}`)
 	ada := nodetest.Bearer(s.Login(t, "ada@example.org", "long enough")["token"].(string))
 	pair, err := nkeys.CreateUser()

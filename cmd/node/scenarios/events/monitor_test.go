@@ -23,7 +23,7 @@ import (
 func watched(t *testing.T, env ...string) (s *nodetest.Service, address string) {
 	t.Helper()
 	address = fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0])
-	return nodetest.NewIdentified(t, append([]string{"NATS_LISTEN=" + address}, env...)...), address
+	return nodetest.NewServiceWithAccounts(t, append([]string{"NATS_LISTEN=" + address}, env...)...), address
 }
 
 // watcher is a program that has credentials.
@@ -78,8 +78,8 @@ func nextMessage(t *testing.T, from <-chan *nats.Msg) (m *nats.Msg, event map[st
 	return m, event
 }
 
-// happens emits an event in a workspace, which those who watch it hear.
-func happens(t *testing.T, s *nodetest.Service, who http.Header, workspaceID, eventType string) {
+// emitEvent emits an event in a workspace, which those who watch it hear.
+func emitEvent(t *testing.T, s *nodetest.Service, who http.Header, workspaceID, eventType string) {
 	t.Helper()
 	got := s.Call(t, "POST", "/v2/workspaces/"+workspaceID+"/events", who, fmt.Sprintf(`{"events":[{"type":%q}]}`, eventType))
 	require.Equal(t, http.StatusCreated, got.StatusCode, "%s", got.Body)
@@ -90,7 +90,7 @@ func happens(t *testing.T, s *nodetest.Service, who http.Header, workspaceID, ev
 func TestABulkRunIsWatchedFromOutside(t *testing.T) {
 	s, address := watched(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+t.TempDir(), "WORKSPACE_GROUPS=base=web")
 	s.Start(t)
-	super := nodetest.Bearer(s.Admin(t))
+	super := nodetest.Bearer(s.SignInAdmin(t))
 	shop := s.Must(t, "POST", "/v2/workspaces", super, `{"name":"Shop","slug":"shop","labels":["web"]}`)["id"].(string)
 	s.Must(t, "POST", "/v2/workspaces", super, `{"name":"Mail","slug":"mail","labels":["web"]}`)
 
@@ -117,7 +117,7 @@ func TestABulkRunIsWatchedFromOutside(t *testing.T) {
 
 	t.Log("of a workspace one hears how far it is and what happens, not what it holds")
 	s.Must(t, "PATCH", "/v2/workspaces/"+shop, super, `{"description":"state"}`)
-	happens(t, s, super, shop, "order.paid")
+	emitEvent(t, s, super, shop, "order.paid")
 	for {
 		_, event := nextMessage(t, shopHeard)
 		if event["type"] == "order.paid" {
@@ -143,7 +143,7 @@ func receive(t *testing.T, from <-chan error) error {
 func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
 	s, address := watched(t)
 	s.Start(t)
-	super := nodetest.Bearer(s.Admin(t))
+	super := nodetest.Bearer(s.SignInAdmin(t))
 	gone, stays := admitWatcher(t, s, super, `"all":true`), admitWatcher(t, s, super, `"all":true,"types":["order.paid"]`)
 	leaving, _, _ := gone.watch(t, address, "svc.activity.>")
 	_, heard, _ := stays.watch(t, address, "svc.activity.*.order.paid")
@@ -162,8 +162,8 @@ func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
 
 	t.Log("the other one goes on")
 	id := s.Must(t, "POST", "/v2/workspaces", super, `{"name":"Shop"}`)["id"].(string)
-	happens(t, s, super, id, "order.lost")
-	happens(t, s, super, id, "order.paid")
+	emitEvent(t, s, super, id, "order.lost")
+	emitEvent(t, s, super, id, "order.paid")
 	m, _ := nextMessage(t, heard)
 	require.Equal(t, "svc.activity."+id+".order.paid", m.Subject)
 	passing := s.Call(t, "POST", "/v2/workspaces/"+id+"/events", super, `{"events":[{"type":"order.paid","options":{"persist":false}}]}`)
@@ -171,7 +171,7 @@ func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
 	_, event := nextMessage(t, heard)
 	require.Equal(t, map[string]any{"persist": false}, event["options"], "who listens now hears what is not kept")
 	recorded := s.Get(t, "/v2/workspaces/platform/events?types=nats.users.*", super)
-	var page nodetest.Listed
+	var page nodetest.EventPage
 	require.NoError(t, json.Unmarshal(recorded.Body, &page), "%s", recorded.Body)
 	require.Equal(t, []string{"nats.users.deleted", "nats.users.created", "nats.users.created"}, nodetest.TypesOf(page.Result.Events))
 	require.NotContains(t, string(recorded.Body), "jwt")
@@ -191,8 +191,8 @@ func TestEveryNodeOfAClusterIsWatched(t *testing.T) {
 	for _, port := range livetest.Ports(3) {
 		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
 	}
-	nodes := nodetest.StartJoined(t, func(i int) []string { return []string{"NATS_LISTEN=" + addresses[i]} })
-	id, _ := nodes[0].Create(t, "shop")
+	nodes := nodetest.StartCluster(t, func(i int) []string { return []string{"NATS_LISTEN=" + addresses[i]} })
+	id, _ := nodes[0].CreateWorkspace(t, "shop")
 	require.Eventually(t, func() bool {
 		got, err := nodes[2].Request(t.Context(), "GET", "/v2/workspaces/"+id, nodetest.As("root"), "")
 		return err == nil && got.StatusCode == http.StatusOK
@@ -206,7 +206,7 @@ func TestEveryNodeOfAClusterIsWatched(t *testing.T) {
 	}
 	var want []string
 	for i := range 12 {
-		happens(t, nodes[i%3], nodetest.As("root"), id, fmt.Sprintf("order.n%d", i))
+		emitEvent(t, nodes[i%3], nodetest.As("root"), id, fmt.Sprintf("order.n%d", i))
 		want = append(want, fmt.Sprintf("svc.activity.%s.order.n%d", id, i))
 	}
 	for _, from := range heard {

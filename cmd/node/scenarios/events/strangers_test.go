@@ -12,31 +12,31 @@ import (
 	"svc/cmd/node/nodetest"
 )
 
-// told is what somebody learns from an answer.
-type told struct {
+// observedAnswer is what somebody learns from an answer.
+type observedAnswer struct {
 	status      int
 	media, rest string
 	body        string
 }
 
-// learns asks a question about the workspace that a path names, and leaves out of the
+// observeAnswer asks a question about the workspace that a path names, and leaves out of the
 // answer what is different each time.
-func learns(t *testing.T, p nodetest.Place, path string, q question) told {
+func observeAnswer(t *testing.T, p nodetest.Workspace, path string, q eventsRequest) observedAnswer {
 	t.Helper()
-	got := p.Ask(t, q.method, path+q.path, q.body, "Accept", q.accept)
+	got := p.Send(t, q.method, path+q.path, q.body, "Accept", q.accept)
 	body := string(got.Body)
 	if got.StatusCode >= 400 && body != "" {
 		fields := got.JSON(t)
 		delete(fields, "requestId")
 		body = fmt.Sprint(fields)
 	}
-	return told{got.StatusCode, got.Header.Get("Content-Type"), got.Header.Get("X-Total-Count") + got.Header.Get("Link"), body}
+	return observedAnswer{got.StatusCode, got.Header.Get("Content-Type"), got.Header.Get("X-Total-Count") + got.Header.Get("Link"), body}
 }
 
-// question is something that is asked about the events of a workspace.
-type question struct{ method, path, body, accept string }
+// eventsRequest is something that is asked about the events of a workspace.
+type eventsRequest struct{ method, path, body, accept string }
 
-var questions = []question{
+var questions = []eventsRequest{
 	{"GET", "/events", "", ""},
 	{"HEAD", "/events", "", ""},
 	{"GET", "/events?types=a&limit=1&sort=asc", "", "application/cloudevents-batch+json"},
@@ -58,53 +58,53 @@ var questions = []question{
 // its events from everybody.
 func TestAStrangerCannotTellWhichWorkspacesThereAre(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	p.Emits(t, `{"type":"a"}`)
-	another := func(name string) nodetest.Place {
-		id := s.Must(t, "POST", "/v2/workspaces", p.Me, `{"name":"`+name+`","slug":"`+name+`"}`)["id"].(string)
-		return nodetest.Place{Service: s, Path: "/v2/workspaces/" + id, ID: id, Me: p.Me}
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	p.Emit(t, `{"type":"a"}`)
+	another := func(name string) nodetest.Workspace {
+		id := s.Must(t, "POST", "/v2/workspaces", p.Auth, `{"name":"`+name+`","slug":"`+name+`"}`)["id"].(string)
+		return nodetest.Workspace{Service: s, Path: "/v2/workspaces/" + id, ID: id, Auth: p.Auth}
 	}
 	closed, gone := another("closed"), another("gone")
-	closed.Secure(t, `{"roles":{"editor":{}},"rules":[{"action":"read","subject":"events","inverted":true}]}`)
-	former := gone.As(s.Person(t, "former"))
-	gone.Does(t, 200, "POST", gone.Path+"/permissions", `{"target":{"id":"`+former.UserID(t)+`"},"permissions":{"role":"editor"}}`)
-	former.Emits(t, `{"type":"a"}`)
-	require.Equal(t, []string{"a"}, nodetest.TypesOf(former.Lists(t, "types=a").Result.Events))
-	gone.Does(t, 200, "DELETE", gone.Path, "")
+	closed.SetSecurity(t, `{"roles":{"editor":{}},"rules":[{"action":"read","subject":"events","inverted":true}]}`)
+	former := gone.As(s.NewUser(t, "former"))
+	gone.Do(t, 200, "POST", gone.Path+"/permissions", `{"target":{"id":"`+former.UserID(t)+`"},"permissions":{"role":"editor"}}`)
+	former.Emit(t, `{"type":"a"}`)
+	require.Equal(t, []string{"a"}, nodetest.TypesOf(former.ListEvents(t, "types=a").Result.Events))
+	gone.Do(t, 200, "DELETE", gone.Path, "")
 
-	key := p.Does(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":[{"action":"read","subject":"events"}]}`).JSON(t)["apiKey"].(string)
-	strangers := map[string]nodetest.Place{
-		"nobody": p.As(nil), "stranger": p.As(s.Person(t, "stranger")), "former": former,
+	key := p.Do(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":[{"action":"read","subject":"events"}]}`).JSON(t)["apiKey"].(string)
+	strangers := map[string]nodetest.Workspace{
+		"nobody": p.As(nil), "stranger": p.As(s.NewUser(t, "stranger")), "former": former,
 		"visitor": p.As(nodetest.Bearer(s.Must(t, "POST", "/v2/login/anonymous", nil, "")["token"].(string))),
 		"key":     p.As(http.Header{"X-Svc-Api-Key": {key}}),
 	}
 	for name, who := range strangers {
 		for _, q := range questions {
-			never := learns(t, who, "/v2/workspaces/nowhere", q)
+			never := observeAnswer(t, who, "/v2/workspaces/nowhere", q)
 			for _, path := range []string{closed.Path, gone.Path, "/v2/workspaces/slug:closed", "/v2/workspaces/slug:gone", "/v2/workspaces/slug:nobodys"} {
-				require.Equal(t, never, learns(t, who, path, q), "%s: %s %s%s", name, q.method, path, q.path)
+				require.Equal(t, never, observeAnswer(t, who, path, q), "%s: %s %s%s", name, q.method, path, q.path)
 			}
 			if name != "key" {
-				require.Equal(t, never, learns(t, who, p.Path, q), "%s: %s %s", name, q.method, q.path)
+				require.Equal(t, never, observeAnswer(t, who, p.Path, q), "%s: %s %s", name, q.method, q.path)
 			}
 		}
 	}
 	stranger := strangers["stranger"]
-	require.Equal(t, told{200, "application/json; charset=utf-8", "", `{"result":{"events":[]}}`}, learns(t, stranger, "/v2/workspaces/nowhere", questions[0]))
-	stranger.Refuses(t, 403, "workspace_access_denied", "GET", "/v2/workspaces/nowhere", "")
+	require.Equal(t, observedAnswer{200, "application/json; charset=utf-8", "", `{"result":{"events":[]}}`}, observeAnswer(t, stranger, "/v2/workspaces/nowhere", questions[0]))
+	stranger.RequireRefusal(t, 403, "workspace_access_denied", "GET", "/v2/workspaces/nowhere", "")
 
 	// Others are told as before.
-	require.Contains(t, p.Refuses(t, 404, "resource_not_found", "GET", gone.Path+"/events", ""), "restorableUntil")
-	p.As(nodetest.Bearer(s.Admin(t))).Refuses(t, 404, "resource_not_found", "GET", "/v2/workspaces/nowhere/events", "")
-	require.Equal(t, []string{"a"}, nodetest.TypesOf(p.Lists(t, "types=a").Result.Events))
+	require.Contains(t, p.RequireRefusal(t, 404, "resource_not_found", "GET", gone.Path+"/events", ""), "restorableUntil")
+	p.As(nodetest.Bearer(s.SignInAdmin(t))).RequireRefusal(t, 404, "resource_not_found", "GET", "/v2/workspaces/nowhere/events", "")
+	require.Equal(t, []string{"a"}, nodetest.TypesOf(p.ListEvents(t, "types=a").Result.Events))
 
 	// Nothing can be done where nothing is.
 	for _, path := range []string{closed.Path, "/v2/workspaces/nowhere", gone.Path} {
-		wire := nodetest.Place{Service: s, Path: path}.Plug(t, "", stranger.Me)
-		require.NotEmpty(t, nodetest.Inner(wire.Hears(), "ready")["socketId"])
-		wire.Says(`{"emit":{"type":"tick"}}`)
-		require.Equal(t, "workspace_access_denied", nodetest.Inner(wire.Hears(), "error")["code"])
+		wire := nodetest.Workspace{Service: s, Path: path}.OpenWebSocket(t, "", stranger.Auth)
+		require.NotEmpty(t, nodetest.ObjectAt(wire.Receive(), "ready")["socketId"])
+		wire.Send(`{"emit":{"type":"tick"}}`)
+		require.Equal(t, "workspace_access_denied", nodetest.ObjectAt(wire.Receive(), "error")["code"])
 	}
 }
 
@@ -112,14 +112,14 @@ func TestAStrangerCannotTellWhichWorkspacesThereAre(t *testing.T) {
 // the slug later does not read with the rights in their own.
 func TestAStreamDoesNotChangeItsWorkspaceWithASlug(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	mallory := p.As(s.Person(t, "mallory"))
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	mallory := p.As(s.NewUser(t, "mallory"))
 	lines := bufio.NewScanner(mallory.Follow(t, "/v2/workspaces/slug:shop/events/stream"))
 	require.True(t, lines.Scan())
 	require.Equal(t, "retry: 2000", lines.Text())
-	p.Does(t, 200, "PATCH", p.Path, `{"slug":"moved"}`)
-	mallory.Does(t, 201, "POST", "/v2/workspaces", `{"name":"Mine","slug":"shop"}`)
+	p.Do(t, 200, "PATCH", p.Path, `{"slug":"moved"}`)
+	mallory.Do(t, 201, "POST", "/v2/workspaces", `{"name":"Mine","slug":"shop"}`)
 	ended := make(chan string, 1)
 	go func() {
 		var text string
@@ -137,7 +137,7 @@ func TestAStreamDoesNotChangeItsWorkspaceWithASlug(t *testing.T) {
 			return
 		case <-tick.C:
 			require.Less(t, time.Since(begun), time.Minute, "the stream goes on")
-			p.Emits(t, `{"type":"secret"}`)
+			p.Emit(t, `{"type":"secret"}`)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestAnExternalBroker(t *testing.T) {
 // seesWrites writes on one node and reads on the other, both ways.
 func seesWrites(t *testing.T, one, other *nodetest.Service) {
 	t.Helper()
-	id, made := one.Create(t, "shared")
+	id, made := one.CreateWorkspace(t, "shared")
 	got := other.Get(t, "/v2/workspaces/"+id, nodetest.As("root", "X-Svc-Min-Seq", made.Header.Get("X-Svc-Seq")))
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
 	require.JSONEq(t, string(made.Body), string(got.Body))
@@ -52,7 +52,7 @@ func seesWrites(t *testing.T, one, other *nodetest.Service) {
 }
 
 func TestAClusterOfEmbeddedBrokers(t *testing.T) {
-	nodes := nodetest.StartJoined(t, func(int) []string { return nil })
+	nodes := nodetest.StartCluster(t, func(int) []string { return nil })
 	seesWrites(t, nodes[0], nodes[1])
 	seesWrites(t, nodes[1], nodes[2])
 	report := nodes[2].Get(t, "/v2/readiness", nodetest.AsInternal)

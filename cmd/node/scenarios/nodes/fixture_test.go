@@ -16,8 +16,8 @@ import (
 	"svc/projections/livetest"
 )
 
-// cable is the way from a node to its broker, which can be cut.
-type cable struct {
+// brokerLink is the way from a node to its broker, which can be cut.
+type brokerLink struct {
 	net.Listener
 	to string
 
@@ -27,11 +27,11 @@ type cable struct {
 	going sync.WaitGroup
 }
 
-func newCable(t *testing.T, to string) *cable {
+func newBrokerLink(t *testing.T, to string) *brokerLink {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := &cable{Listener: l, to: to, ends: map[net.Conn]bool{}}
+	c := &brokerLink{Listener: l, to: to, ends: map[net.Conn]bool{}}
 	c.going.Go(c.serve)
 	t.Cleanup(func() {
 		require.NoError(t, l.Close())
@@ -42,7 +42,7 @@ func newCable(t *testing.T, to string) *cable {
 }
 
 // set cuts the cable, or mends it.
-func (c *cable) set(cut bool) {
+func (c *brokerLink) set(cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = cut
@@ -54,7 +54,7 @@ func (c *cable) set(cut bool) {
 }
 
 // serve passes on what comes, until the listener is closed.
-func (c *cable) serve() {
+func (c *brokerLink) serve() {
 	for {
 		near, err := c.Accept()
 		if err != nil {
@@ -71,7 +71,7 @@ func (c *cable) serve() {
 }
 
 // hold notes the ends of a connection, unless the cable is cut.
-func (c *cable) hold(near, far net.Conn) bool {
+func (c *brokerLink) hold(near, far net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
@@ -82,7 +82,7 @@ func (c *cable) hold(near, far net.Conn) bool {
 	return true
 }
 
-func (c *cable) pass(from, to net.Conn) {
+func (c *brokerLink) pass(from, to net.Conn) {
 	_, _ = io.Copy(to, from) // until either is closed
 	_, _ = from.Close(), to.Close()
 	c.mu.Lock()
@@ -91,44 +91,44 @@ func (c *cable) pass(from, to net.Conn) {
 	delete(c.ends, to)
 }
 
-// newUneasy starts two nodes that soon do without each other, the first one at the end of
+// newFragileCluster starts two nodes that soon do without each other, the first one at the end of
 // a cable.
-func newUneasy(t *testing.T, env ...string) (*cluster, *cable, *nodetest.Clock) {
+func newFragileCluster(t *testing.T, env ...string) (*cluster, *brokerLink, *nodetest.Clock) {
 	t.Helper()
 	broker := nodetest.StartBroker(t)
-	wire, at := newCable(t, strings.TrimPrefix(broker.ClientURL(), "nats://")), &nodetest.Clock{}
+	wire, at := newBrokerLink(t, strings.TrimPrefix(broker.ClientURL(), "nats://")), &nodetest.Clock{}
 	port := livetest.Ports(1)[0] // the platform has one public address
 	shared := append([]string{
 		"STREAM_REPLICAS=1", "SECRETS_MASTER_KEYS=" + nodetest.MasterKeys, fmt.Sprintf("API_URL=http://127.0.0.1:%d/v2", port),
 		"EGRESS_ALLOW_PRIVATE=yes", "RATE_LIMIT_DISABLED=yes", livetest.Patient,
 	}, env...)
 	begin := func(name, address string) *nodetest.Service {
-		s := nodetest.NewIdentified(t, append(shared, "NODE_NAME="+name, "NATS_URL=nats://svc:hunter2@"+address)...)
+		s := nodetest.NewServiceWithAccounts(t, append(shared, "NODE_NAME="+name, "NATS_URL=nats://svc:hunter2@"+address)...)
 		s.Lease, s.Clock = nodetest.ShortLease, at.Now
 		return s.Start(t)
 	}
 	c := &cluster{one: begin("one", wire.Addr().String()), other: begin("other", wire.to)}
-	c.owner = c.one.Person(t, "owner")
+	c.owner = c.one.NewUser(t, "owner")
 	return c, wire, at
 }
 
-// insists emits so many events of a type, and comes again while the platform asks for that.
-func insists(t *testing.T, p nodetest.Place, name, key string, n int) {
+// emitWithRetry emits so many events of a type, and comes again while the platform asks for that.
+func emitWithRetry(t *testing.T, p nodetest.Workspace, name, key string, n int) {
 	t.Helper()
 	events := strings.TrimSuffix(strings.Repeat(`{"type":"`+name+`","payload":{"n":1}},`, n), ",")
-	h := nodetest.WithHeader(p.Me, "Idempotency-Key", key)
+	h := nodetest.WithHeader(p.Auth, "Idempotency-Key", key)
 	require.Eventually(t, func() bool {
 		got, err := p.Service.Request(t.Context(), http.MethodPost, p.Path+"/events", h, `{"events":[`+events+`]}`)
 		return err == nil && got.StatusCode == http.StatusCreated
 	}, time.Minute, 50*time.Millisecond)
 }
 
-// ours makes a workspace whose events are read by the first node.
-func (c *cluster) ours(t *testing.T) (here, there nodetest.Place) {
+// newWorkspaceOfFirst makes a workspace whose events are read by the first node.
+func (c *cluster) newWorkspaceOfFirst(t *testing.T) (here, there nodetest.Workspace) {
 	t.Helper()
 	for range 50 {
-		here, there = c.place(t)
-		here.Has(t, `probe: {when: {events: [probe]}, do: []}`)
+		here, there = c.newWorkspace(t)
+		here.AddAutomations(t, `probe: {when: {events: [probe]}, do: []}`)
 		if probed(t, there) == "one" {
 			return here, there
 		}
@@ -138,8 +138,8 @@ func (c *cluster) ours(t *testing.T) (here, there nodetest.Place) {
 }
 
 // probed returns which node reads the events of a workspace.
-func probed(t *testing.T, p nodetest.Place) string {
+func probed(t *testing.T, p nodetest.Workspace) string {
 	t.Helper()
-	made, _ := p.Emits(t, `{"type":"probe"}`)
-	return node(p.Awaits(t, 1, nodetest.Executed, "payload.trigger.id="+made[0].ID)[0])
+	made, _ := p.Emit(t, `{"type":"probe"}`)
+	return node(p.AwaitEvents(t, 1, nodetest.Executed, "payload.trigger.id="+made[0].ID)[0])
 }

@@ -19,52 +19,52 @@ import (
 // there, and not a second time when it is back.
 func TestTreesOfANodeThatIsCutOffGoOnElsewhere(t *testing.T) {
 	t.Parallel()
-	g := nodetest.NewGate(t)
-	c, wire, _ := newUneasy(t)
-	here, there := c.ours(t)
-	here.Has(t, `
+	g := nodetest.NewBlockingServer(t)
+	c, wire, _ := newFragileCluster(t)
+	here, there := c.newWorkspaceOfFirst(t)
+	here.AddAutomations(t, `
 waits: {when: {events: [waits]}, do: [{set x: '{{payload.x}}'}, {set global.x: '{{payload.x}}'}, {emit: {event: before}}, {wait: {oneOf: [{event: go}], timeout: 600, output: w}}, {emit: {event: done, payload: {x: '{{x}}', g: '{{global.x}}', n: '{{w.payload.n}}', attempt: '{{run.attempt}}'}}}]}
 asks: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 600, output: w}}, {emit: {event: asked, payload: {n: '{{w.payload.n}}'}}}]}
 calls: {when: {endpoint: true}, do: [{set global.called: 1}, {emit: {event: calling}}, {fetch: {url: '`+g.URL+`/endpoint'}}, {emit: {event: called}}]}
 works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}, {emit: {event: worked}}], output: '{{run.attempt}}'}
 well: {when: {endpoint: true}, do: [{emit: {event: well}}], output: '{{global.called}}'}`)
-	there.Emits(t, `{"type":"waits","payload":{"x":7}},{"type":"works"}`)
-	asking, calling := here.Background(t, t.Context(), "asks"), here.Background(t, t.Context(), "calls")
-	there.Awaits(t, 2, "runtime.waits.pending", "")
-	g.Awaits(t, 1, "/endpoint")
-	g.Awaits(t, 1, "/event")
+	there.Emit(t, `{"type":"waits","payload":{"x":7}},{"type":"works"}`)
+	asking, calling := here.CallInBackground(t, t.Context(), "asks"), here.CallInBackground(t, t.Context(), "calls")
+	there.AwaitEvents(t, 2, "runtime.waits.pending", "")
+	g.AwaitRequests(t, 1, "/endpoint")
+	g.AwaitRequests(t, 1, "/event")
 
 	wire.set(true)
-	there.Emits(t, `{"type":"go","payload":{"n":8}}`)
-	g.Awaits(t, 2, "/event")
-	done := there.Awaits(t, 1, "done", "")[0]
+	there.Emit(t, `{"type":"go","payload":{"n":8}}`)
+	g.AwaitRequests(t, 2, "/event")
+	done := there.AwaitEvents(t, 1, "done", "")[0]
 	require.JSONEq(t, `{"x":7,"g":7,"n":8,"attempt":1}`, done.At())
 	require.Equal(t, "other", node(done))
-	there.Awaits(t, 1, "asked", "")
-	there.Awaits(t, 1, "error", "payload.error=ExecutionInterruptedError")
+	there.AwaitEvents(t, 1, "asked", "")
+	there.AwaitEvents(t, 1, "error", "payload.error=ExecutionInterruptedError")
 	for _, caller := range []<-chan nodetest.Run{asking, calling} {
 		require.Equal(t, http.StatusServiceUnavailable, (<-caller).StatusCode, "its tree is not its node's any more")
 	}
 	require.Equal(t, "other", probed(t, there))
 
 	wire.set(false)
-	g.Open()
-	there.Awaits(t, 1, "worked", "")
+	g.Release()
+	there.AwaitEvents(t, 1, "worked", "")
 	require.Eventually(t, func() bool {
-		got, err := here.Posts(t.Context(), "well", "")
+		got, err := here.PostEndpoint(t.Context(), "well", "")
 		return err == nil && string(got.Body) == "1"
 	}, time.Minute, 50*time.Millisecond, "it is back, and what was written before is there")
-	for _, p := range []nodetest.Place{here, there} {
-		require.Equal(t, `"2"`, `"`+p.Awaits(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output")+`"`)
-		require.Equal(t, nodetest.Interrupted, p.Awaits(t, 1, nodetest.Executed, "payload.slug=calls")[0].At("error", "error"))
-		p.Awaits(t, 1, nodetest.Executed, "payload.slug=waits")
-		p.Awaits(t, 1, nodetest.Executed, "payload.slug=asks")
+	for _, p := range []nodetest.Workspace{here, there} {
+		require.Equal(t, `"2"`, `"`+p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output")+`"`)
+		require.Equal(t, nodetest.Interrupted, p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=calls")[0].At("error", "error"))
+		p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=waits")
+		p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=asks")
 		for _, once := range []string{"before", "done", "asked", "calling", "worked"} {
-			p.Awaits(t, 1, once, "")
+			p.AwaitEvents(t, 1, once, "")
 		}
-		p.Awaits(t, 1, "error", "payload.error=ExecutionInterruptedError")
-		p.Awaits(t, 1, "runtime.interactions.triggered", "payload.automation=works")
-		events, err := p.Recorded(t.Context(), "types=called")
+		p.AwaitEvents(t, 1, "error", "payload.error=ExecutionInterruptedError")
+		p.AwaitEvents(t, 1, "runtime.interactions.triggered", "payload.automation=works")
+		events, err := p.FindEvents(t.Context(), "types=called")
 		require.NoError(t, err)
 		require.Empty(t, events)
 	}
@@ -74,24 +74,24 @@ well: {when: {endpoint: true}, do: [{emit: {event: well}}], output: '{{global.ca
 // what it ran goes on there, and not here, too.
 func TestTreesOfANodeThatWasSuspendedGoOnOnce(t *testing.T) {
 	t.Parallel()
-	g := nodetest.NewGate(t)
-	c, wire, _ := newUneasy(t)
-	here, there := c.ours(t)
-	here.Has(t, `works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}, {emit: {event: worked}}], output: '{{run.attempt}}'}`)
-	there.Emits(t, `{"type":"works"}`)
-	g.Awaits(t, 1, "/event")
-	forgetLife(t, wire.to, "one")
-	g.Awaits(t, 2, "/event")
-	g.Open()
-	require.Equal(t, "2", there.Awaits(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output"))
-	for _, p := range []nodetest.Place{here, there} {
-		p.Awaits(t, 1, "worked", "")
+	g := nodetest.NewBlockingServer(t)
+	c, wire, _ := newFragileCluster(t)
+	here, there := c.newWorkspaceOfFirst(t)
+	here.AddAutomations(t, `works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}, {emit: {event: worked}}], output: '{{run.attempt}}'}`)
+	there.Emit(t, `{"type":"works"}`)
+	g.AwaitRequests(t, 1, "/event")
+	deleteHeartbeats(t, wire.to, "one")
+	g.AwaitRequests(t, 2, "/event")
+	g.Release()
+	require.Equal(t, "2", there.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output"))
+	for _, p := range []nodetest.Workspace{here, there} {
+		p.AwaitEvents(t, 1, "worked", "")
 	}
 }
 
-// forgetLife forgets the last signs of life of a node, as happens to one that was
+// deleteHeartbeats forgets the last signs of life of a node, as happens to one that was
 // suspended.
-func forgetLife(t *testing.T, address, name string) {
+func deleteHeartbeats(t *testing.T, address, name string) {
 	t.Helper()
 	nc, err := nats.Connect("nats://svc:hunter2@" + address)
 	require.NoError(t, err)
@@ -113,59 +113,59 @@ func forgetLife(t *testing.T, address, name string) {
 // attempt.
 func TestAWaitGoesOnWhereverThereIsANode(t *testing.T) {
 	t.Parallel()
-	g := nodetest.NewGate(t)
-	c, _, _ := newUneasy(t, "EXECUTION_MAX_ATTEMPTS=1")
-	here, there := c.ours(t)
-	here.Has(t, `
+	g := nodetest.NewBlockingServer(t)
+	c, _, _ := newFragileCluster(t, "EXECUTION_MAX_ATTEMPTS=1")
+	here, there := c.newWorkspaceOfFirst(t)
+	here.AddAutomations(t, `
 waits: {when: {events: [waits]}, do: [{emit: {event: before}}, {wait: {oneOf: [{event: go}], timeout: 600, output: w}}, {wait: {oneOf: [{event: go}], timeout: 600, output: w}}, {emit: {event: done, payload: {n: '{{w.payload.n}}', attempt: '{{run.attempt}}'}}}]}
 works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}], output: '{{run.attempt}}'}
 stops: {when: {events: [stops]}, do: [{try: {do: [{wait: {oneOf: [{event: never}], timeout: 600}}], finally: [{emit: {event: finally}}]}}]}`)
-	here.Emits(t, `{"type":"waits"},{"type":"works"}`)
-	made, _ := here.Emits(t, `{"type":"stops"}`)
-	here.Awaits(t, 2, "runtime.waits.pending", "")
-	g.Awaits(t, 1, "/event")
-	trees := nodetest.CountOf(there.Service.TypesOf(t, there.ID), "runtime.trees.started")
+	here.Emit(t, `{"type":"waits"},{"type":"works"}`)
+	made, _ := here.Emit(t, `{"type":"stops"}`)
+	here.AwaitEvents(t, 2, "runtime.waits.pending", "")
+	g.AwaitRequests(t, 1, "/event")
+	trees := nodetest.CountOf(there.Service.ActivityTypes(t, there.ID), "runtime.trees.started")
 
 	c.one.End() // waited for below
 	require.Eventually(t, func() bool {
 		_, err := c.one.Request(t.Context(), http.MethodGet, "/livez", nil, "")
 		return err != nil
 	}, time.Minute, time.Millisecond)
-	g.Open() // what ends while its node stops has ended
+	g.Release() // what ends while its node stops has ended
 	c.one.Stop(t)
 	stopped := made[0].Source["correlationId"].(string)
-	require.InDelta(t, 1, there.Does(t, 200, "POST", there.Path+"/runs/"+stopped+"/cancel", "").JSON(t)["cancelled"], 0)
-	require.Equal(t, nodetest.Cancelled, runOf(there, stopped).Awaits(t, 1, nodetest.Executed)[0].At("error", "error"), "also while it is nobody's")
-	runOf(there, stopped).Awaits(t, 1, "finally")
-	there.AwaitsTrees(t, trees+2)
+	require.InDelta(t, 1, there.Do(t, 200, "POST", there.Path+"/runs/"+stopped+"/cancel", "").JSON(t)["cancelled"], 0)
+	require.Equal(t, nodetest.Cancelled, runOf(there, stopped).AwaitEvents(t, 1, nodetest.Executed)[0].At("error", "error"), "also while it is nobody's")
+	runOf(there, stopped).AwaitEvents(t, 1, "finally")
+	there.AwaitTrees(t, trees+2)
 	require.Equal(t, "other", probed(t, there))
-	there.Emits(t, `{"type":"go","payload":{"n":1}}`)
-	there.Awaits(t, 3, "runtime.waits.pending", "")
+	there.Emit(t, `{"type":"go","payload":{"n":1}}`)
+	there.AwaitEvents(t, 3, "runtime.waits.pending", "")
 
 	c.one.Start(t)
 	c.other.Stop(t)
-	here.AwaitsTrees(t, trees+3)
+	here.AwaitTrees(t, trees+3)
 	require.Equal(t, "one", probed(t, here))
-	here.Emits(t, `{"type":"go","payload":{"n":2}}`)
-	require.JSONEq(t, `{"n":2,"attempt":1}`, here.Awaits(t, 1, "done", "")[0].At())
-	here.Awaits(t, 1, "before", "")
-	require.Empty(t, here.Awaits(t, 1, nodetest.Executed, "payload.slug=waits")[0].At("error"))
-	require.Equal(t, "1", here.Awaits(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output"), "it was begun once")
-	here.Awaits(t, 1, nodetest.Executed, "payload.slug=stops")
+	here.Emit(t, `{"type":"go","payload":{"n":2}}`)
+	require.JSONEq(t, `{"n":2,"attempt":1}`, here.AwaitEvents(t, 1, "done", "")[0].At())
+	here.AwaitEvents(t, 1, "before", "")
+	require.Empty(t, here.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=waits")[0].At("error"))
+	require.Equal(t, "1", here.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output"), "it was begun once")
+	here.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=stops")
 }
 
 // Who reads events goes in the middle of them: none is lost, and none counts twice.
 func TestNoEventIsLostWithItsReader(t *testing.T) {
 	t.Parallel()
-	for name, goes := range map[string]func(*testing.T, *cluster, *cable){
-		"that stops":      func(t *testing.T, c *cluster, _ *cable) { t.Helper(); c.one.Stop(t) },
-		"that is cut off": func(_ *testing.T, _ *cluster, wire *cable) { wire.set(true) },
+	for name, goes := range map[string]func(*testing.T, *cluster, *brokerLink){
+		"that stops":      func(t *testing.T, c *cluster, _ *brokerLink) { t.Helper(); c.one.Stop(t) },
+		"that is cut off": func(_ *testing.T, _ *cluster, wire *brokerLink) { wire.set(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, wire, _ := newUneasy(t)
-			here, there := c.ours(t)
-			here.Has(t, `
+			c, wire, _ := newFragileCluster(t)
+			here, there := c.newWorkspaceOfFirst(t)
+			here.AddAutomations(t, `
 a: {when: {events: [e]}, do: [{'set global.a[]': '{{payload.n}}'}, {emit: {event: heard}}]}
 b: {when: {events: [e]}, do: [], output: '{{run.attempt}}'}`)
 			const events, each = 120, 6
@@ -174,30 +174,30 @@ b: {when: {events: [e]}, do: [], output: '{{run.attempt}}'}`)
 				if n == events/2 {
 					going.Go(func() { goes(t, c, wire) })
 				}
-				insists(t, there, "e", fmt.Sprintf("from %d", n), each)
+				emitWithRetry(t, there, "e", fmt.Sprintf("from %d", n), each)
 			}
 			going.Wait()
 			started := map[string]int{}
-			for _, e := range there.Awaits(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e") {
+			for _, e := range there.AwaitEvents(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e") {
 				started[e.At("slug")+e.At("trigger", "id")]++
 			}
 			require.Len(t, started, 2*events)
 			wire.set(false)
 			require.Eventually(t, func() bool { return name == "that stops" || c.one.Node.Store().Log.Refresh(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 			require.Equal(t, "other", probed(t, there))
-			there.Awaits(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e")
-			there.Awaits(t, 2*events, "runtime.interactions.triggered", "payload.trigger.type=event&payload.trigger.value=e")
+			there.AwaitEvents(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e")
+			there.AwaitEvents(t, 2*events, "runtime.interactions.triggered", "payload.trigger.type=event&payload.trigger.value=e")
 		})
 	}
 }
 
 func TestAScheduleFiresOnceOnTwoNodes(t *testing.T) {
 	t.Parallel()
-	c, _, at := newUneasy(t)
-	here, there := c.place(t)
-	here.Has(t, `tick: {when: {schedules: ['* * * * *']}, do: [{'set global.n[]': '{{run.trigger.id}}'}, {emit: {event: ticked}}]}
+	c, _, at := newFragileCluster(t)
+	here, there := c.newWorkspace(t)
+	here.AddAutomations(t, `tick: {when: {schedules: ['* * * * *']}, do: [{'set global.n[]': '{{run.trigger.id}}'}, {emit: {event: ticked}}]}
 read: {when: {endpoint: true}, do: [], output: '{{global.n.length}}'}`)
-	there.Awaits(t, 1, "runtime.schedules.created", "")
+	there.AwaitEvents(t, 1, "runtime.schedules.created", "")
 	for i, n := range []string{"1", "2", "3", "4"} {
 		if i == 2 {
 			c.one.Stop(t)
@@ -206,9 +206,9 @@ read: {when: {endpoint: true}, do: [], output: '{{global.n.length}}'}`)
 			c.one.Start(t)
 		}
 		at.NextMinute()
-		there.Awaits(t, i+1, "ticked", "")
-		there.Awaits(t, i+1, nodetest.Executed, "payload.slug=tick")
-		there.Awaits(t, i+1, "runtime.schedules.triggered", "")
-		require.Equal(t, n, string(there.Calls(t, 200, "GET", "read", "").Body))
+		there.AwaitEvents(t, i+1, "ticked", "")
+		there.AwaitEvents(t, i+1, nodetest.Executed, "payload.slug=tick")
+		there.AwaitEvents(t, i+1, "runtime.schedules.triggered", "")
+		require.Equal(t, n, string(there.CallEndpoint(t, 200, "GET", "read", "").Body))
 	}
 }

@@ -43,7 +43,7 @@ func TestTemplates(t *testing.T) {
 		{"slug":"RichText","content":"copy {{item.n}}","list":[{"n":1},null,{"n":2}],"repeat":{"on":"{{list}}"},"if":"{{item}}"},
 		{"slug":"RichText","content":"date {{d|date:'LL','fr','—'}}."},
 		{"slug":"Header","title":"{{title}}"}]}]}`)
-	html := s.visitor(t, "").shown("/").html
+	html := s.visitor(t, "").loadPage("/").html
 	require.NotContains(t, html, "hidden by an object") // Row 15
 	require.Contains(t, html, "shown for nothing")      // Row 15
 	require.Equal(t, 2, strings.Count(html, "copy "))   // Row 16
@@ -57,20 +57,20 @@ func TestTemplates(t *testing.T) {
 func TestWhoMayChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	editor := s.As(s.Service.Person(t, "editor"))
-	s.Does(t, http.StatusOK, "POST", s.Path+"/permissions", fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, editor.UserID(t)))
-	editor.Refuses(t, http.StatusForbidden, "permission_denied", "PATCH", s.Path, `{"allowUnsecurePages":true}`) // Row 24
-	require.NotEqual(t, true, s.Does(t, http.StatusOK, "GET", s.Path, "").JSON(t)["allowUnsecurePages"])
-	s.Does(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true}`)
+	editor := s.As(s.Service.NewUser(t, "editor"))
+	s.Do(t, http.StatusOK, "POST", s.Path+"/permissions", fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, editor.UserID(t)))
+	editor.RequireRefusal(t, http.StatusForbidden, "permission_denied", "PATCH", s.Path, `{"allowUnsecurePages":true}`) // Row 24
+	require.NotEqual(t, true, s.Do(t, http.StatusOK, "GET", s.Path, "").JSON(t)["allowUnsecurePages"])
+	s.Do(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true}`)
 
 	s.page(t, true, `{"slug":"about","name":"One","blocks":[{"slug":"Header","title":"One"}]}`)
-	stale := s.Does(t, http.StatusOK, "GET", s.Path+"/pages/about", "").Header.Get("Etag")
-	editor.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/about", `{"name":"Two"}`)
-	details := s.Refuses(t, http.StatusConflict, "resource_conflict", "PATCH", s.Path+"/pages/about", `{"name":"Three"}`, "If-Match", stale) // Row 45
+	stale := s.Do(t, http.StatusOK, "GET", s.Path+"/pages/about", "").Header.Get("Etag")
+	editor.Do(t, http.StatusOK, "PATCH", s.Path+"/pages/about", `{"name":"Two"}`)
+	details := s.RequireRefusal(t, http.StatusConflict, "resource_conflict", "PATCH", s.Path+"/pages/about", `{"name":"Three"}`, "If-Match", stale) // Row 45
 	require.Equal(t, "stale", details["reason"])
-	s.Does(t, http.StatusOK, "POST", s.Path+"/writeLock", `{"reason":"pull"}`)
-	editor.Refuses(t, http.StatusLocked, "resource_locked", "PATCH", s.Path+"/pages/about", `{"name":"Four"}`) // Row 45
-	require.Contains(t, s.visitor(t, "").shown("/about").html, "<title>Two</title>", "a locked workspace shows its pages")
+	s.Do(t, http.StatusOK, "POST", s.Path+"/writeLock", `{"reason":"pull"}`)
+	editor.RequireRefusal(t, http.StatusLocked, "resource_locked", "PATCH", s.Path+"/pages/about", `{"name":"Four"}`) // Row 45
+	require.Contains(t, s.visitor(t, "").loadPage("/about").html, "<title>Two</title>", "a locked workspace shows its pages")
 }
 
 func TestDataOfEvents(t *testing.T) {
@@ -87,9 +87,9 @@ func TestDataOfEvents(t *testing.T) {
 		button("removed", `{"$remove":{"list":{"id":[2,3]}}}`)+","+button("added", `{"$unshift":{"list":["a"]}}`)+","+button("added", `{"$merge":{"list":["c"]}}`)+","+
 		button("named", `{"user.name":"Z"}`)+","+button("told", `{"content":"one","key":"k"}`)+","+button("told", `{"content":"two","key":"k"}`)+`]}`)
 	v := s.visitor(t, "")
-	view := v.shown("/").view(t)
+	view := v.loadPage("/").view(t)
 	live := v.follow(view, "")
-	press := func(block string) frame { v.does(view, block, "action", nil); return live.next() }
+	press := func(block string) frame { v.interact(view, block, "action", nil); return live.next() }
 	text := func(f frame) string {
 		return strings.TrimSpace(regexp.MustCompile(`<[^>]*>|&#34;`).ReplaceAllString(f.html(t), ""))
 	}
@@ -107,67 +107,67 @@ func TestDataOfEvents(t *testing.T) {
 func TestBlocksOfApps(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	app := shop{Place: s.Place}
-	app.ID = s.Does(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"CRM","slug":"crm-app"}`).JSON(t)["id"].(string)
+	app := shop{Workspace: s.Workspace}
+	app.ID = s.Do(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"CRM","slug":"crm-app"}`).JSON(t)["id"].(string)
 	app.Path = "/v2/workspaces/" + app.ID
-	app.Does(t, http.StatusCreated, "PUT", app.Path+"/blocks/Opener", `{"name":"Opener","config":{"label":"Open","n":0},"css":":block{color:red}","blocks":[
+	app.Do(t, http.StatusCreated, "PUT", app.Path+"/blocks/Opener", `{"name":"Opener","config":{"label":"Open","n":0},"css":":block{color:red}","blocks":[
 		{"slug":"Button","text":"{{label}}","type":"event","value":"open"},{"slug":"KPI","title":"n","n":0,"value":"{{n}}","updateOn":"opened"}]}`)
 	app.automation(t, `{"slug":"count","name":"count","when":{"events":["open"]},"do":[{"emit":{"event":"opened","payload":{"$merge":{"n":1}}}}]}`)
 	app.automation(t, `{"slug":"fill","name":"fill","do":[],"output":{"label":"Filled"}}`)
-	app.Publishes(t, "crm-app")
-	s.Installs(t, "crm-app", "crm", "")
+	app.PublishApp(t, "crm-app")
+	s.InstallApp(t, "crm-app", "crm", "")
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[
 		{"slug":"crm.Opener","label":"Mine"},
 		{"slug":"Button","appInstance":"crm","text":"Direct","type":"event","value":"direct"},
 		{"slug":"crm.Opener","automation":"fill"},
 		{"slug":"crm.NoSuch"},{"slug":"gone.Opener"}]}`)
 	v := s.visitor(t, "")
-	page := v.shown("/")
+	page := v.loadPage("/")
 	require.Contains(t, page.html, ">Mine<")
 	require.Contains(t, page.html, ">Filled<", "the automation of a block of an instance is that of the instance")
 	require.Equal(t, 2, strings.Count(page.html, `role="alert"`))
 	view := page.view(t)
 	live := v.follow(view, page.seq(t))
-	v.does(view, "0.0", "action", nil)
+	v.interact(view, "0.0", "action", nil)
 	require.Len(t, s.awaitEvents(t, "crm.open", 1), 1) // Row 39
 	require.Empty(t, s.events(t, "open"))
 	require.Contains(t, live.next().html(t), ">1<", "opened of the instance is awaited as crm.opened")
-	v.does(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
 	s.awaitEvents(t, "crm.direct", 1)
 
-	app.Does(t, http.StatusOK, "DELETE", "/v2/apps/crm-app", "")
-	require.Contains(t, v.shown("/").html, ">Mine<", "an instance keeps the blocks of an app that is published no more, as its automations")
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/apps/crm", `{"disabled":true}`)
-	require.Equal(t, 4, strings.Count(v.shown("/").html, `role="alert"`), "blocks of an instance that is not in use are unknown")
+	app.Do(t, http.StatusOK, "DELETE", "/v2/apps/crm-app", "")
+	require.Contains(t, v.loadPage("/").html, ">Mine<", "an instance keeps the blocks of an app that is published no more, as its automations")
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/apps/crm", `{"disabled":true}`)
+	require.Equal(t, 4, strings.Count(v.loadPage("/").html, `role="alert"`), "blocks of an instance that is not in use are unknown")
 }
 
 func TestBlocksOfAppsInApps(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	newApp := func(slug string) shop {
-		app := shop{Place: s.Place}
-		app.ID = s.Does(t, http.StatusCreated, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":%q,"slug":%q}`, slug, slug)).JSON(t)["id"].(string)
+		app := shop{Workspace: s.Workspace}
+		app.ID = s.Do(t, http.StatusCreated, "POST", "/v2/workspaces", fmt.Sprintf(`{"name":%q,"slug":%q}`, slug, slug)).JSON(t)["id"].(string)
 		app.Path = "/v2/workspaces/" + app.ID
 		return app
 	}
 	inner := newApp("mail-app")
-	inner.Does(t, http.StatusCreated, "PUT", inner.Path+"/blocks/Inbox", `{"name":"Inbox","css":":block{color:red}","automation":"load","blocks":[
+	inner.Do(t, http.StatusCreated, "PUT", inner.Path+"/blocks/Inbox", `{"name":"Inbox","css":":block{color:red}","automation":"load","blocks":[
 		{"slug":"RichText","content":"{{text}}"},{"slug":"Button","text":"Fetch","type":"event","value":"fetch"}]}`)
 	inner.automation(t, `{"slug":"load","name":"load","do":[],"output":{"text":"Two letters"}}`)
-	inner.Publishes(t, "mail-app")
+	inner.PublishApp(t, "mail-app")
 	outer := newApp("crm-app")
-	outer.Installs(t, "mail-app", "mail", "")
-	outer.Does(t, http.StatusCreated, "PUT", outer.Path+"/blocks/Desk", `{"name":"Desk","blocks":[{"slug":"Header","title":"Desk"},{"slug":"mail.Inbox"}]}`)
-	outer.Publishes(t, "crm-app")
-	s.Installs(t, "crm-app", "crm", "")
+	outer.InstallApp(t, "mail-app", "mail", "")
+	outer.Do(t, http.StatusCreated, "PUT", outer.Path+"/blocks/Desk", `{"name":"Desk","blocks":[{"slug":"Header","title":"Desk"},{"slug":"mail.Inbox"}]}`)
+	outer.PublishApp(t, "crm-app")
+	s.InstallApp(t, "crm-app", "crm", "")
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"crm.Desk"},{"slug":"crm.mail.Inbox"},{"slug":"Inbox","appInstance":"crm.mail"},{"slug":"crm.none.Inbox"}]}`)
 	v := s.visitor(t, "")
-	page := v.shown("/")
+	page := v.loadPage("/")
 	require.Contains(t, page.html, "<h1>Desk</h1>")
 	require.Equal(t, 3, strings.Count(page.html, "Two letters"), page.html)
 	require.Equal(t, 1, strings.Count(page.html, `role="alert"`))
 	for i, block := range []string{"0.1.1", "1.1", "2.1"} {
-		v.does(page.view(t), block, "action", nil)
+		v.interact(page.view(t), block, "action", nil)
 		s.awaitEvents(t, "crm.mail.fetch", i+1)
 	}
 }
@@ -187,11 +187,11 @@ func TestTopicsAndSockets(t *testing.T) {
 		return strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(f.html(t), ""))
 	}
 	ann, bob := s.visitor(t, ""), s.visitor(t, "")
-	annView, bobView := ann.shown("/"), bob.shown("/")
+	annView, bobView := ann.loadPage("/"), bob.loadPage("/")
 	annLive, bobLive := ann.follow(annView.view(t), annView.seq(t)), bob.follow(bobView.view(t), bobView.seq(t))
-	ann.does(annView.view(t), "2", "action", nil)
+	ann.interact(annView.view(t), "2", "action", nil)
 	require.Equal(t, "n=in", text(annLive.next()))
-	s.Emits(t, `{"type":"shown","payload":{"n":"to sales"},"target":{"userTopic":"sales"}},{"type":"shown","payload":{"n":"to news"},"target":{"userTopic":"news"}},{"type":"shown","payload":{"n":"to nobody"}}`)
+	s.Emit(t, `{"type":"shown","payload":{"n":"to sales"},"target":{"userTopic":"sales"}},{"type":"shown","payload":{"n":"to news"},"target":{"userTopic":"news"}},{"type":"shown","payload":{"n":"to nobody"}}`)
 	require.Equal(t, "n=to news", text(annLive.next()), "only what is sent to a topic that the visitor has joined")
 
 	other := ann.as()
@@ -199,12 +199,12 @@ func TestTopicsAndSockets(t *testing.T) {
 	tab := other.follow(annView.view(t), annView.seq(t))
 	require.Equal(t, "n=in", text(tab.next()))
 	require.Equal(t, "n=to news", text(tab.next()))
-	ann.does(annView.view(t), "3", "action", nil)
+	ann.interact(annView.view(t), "3", "action", nil)
 	require.Equal(t, "n=here", text(annLive.next()), "the tab that acted")
 	require.Equal(t, "n=all", text(annLive.next()))
 	require.Equal(t, "n=all", text(tab.next()), "an event with a socket reaches that tab only")
 
-	bob.does(bobView.view(t), "3", "action", nil)
+	bob.interact(bobView.view(t), "3", "action", nil)
 	require.Equal(t, "n=here", text(bobLive.next()), "nothing of the others came before")
 }
 
@@ -217,7 +217,7 @@ func TestManyVisitorsAtOneAddress(t *testing.T) {
 	var view string
 	for range 60 {
 		last = s.visitor(t, "")
-		view = last.shown("/").view(t)
+		view = last.loadPage("/").view(t)
 		last.follow(view, "")
 	}
 	for range 19 {
@@ -232,39 +232,39 @@ func TestDocumentationOfApps(t *testing.T) {
 	s.page(t, false, `{"slug":"_doc","name":"How to","blocks":[{"slug":"RichText","content":"First edition"}]}`)
 	v := s.visitor(t, "")
 	require.Equal(t, http.StatusUnauthorized, v.get("/_doc").StatusCode, "before the app is published it is a page as any other")
-	s.Publishes(t, "shop-app")
-	published := v.shown("/_doc")
+	s.PublishApp(t, "shop-app")
+	published := v.loadPage("/_doc")
 	require.Contains(t, published.html, "First edition")
 	require.Equal(t, "public, max-age=0, s-maxage=60", published.Header.Get("Cache-Control"))
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/_doc", `{"blocks":[{"slug":"RichText","content":"Second edition"},{"slug":"KPI","title":"n","n":1,"value":"{{n}}","updateOn":"counted"},{"slug":"Button","text":"+","type":"event","value":"counted","payload":{"$merge":{"n":1}}}]}`)
-	require.Contains(t, v.shown("/_doc").html, "First edition", "it is shown in its last published form")
-	require.NotContains(t, v.shown("/_doc").html, "Second edition")
-	s.Does(t, http.StatusOK, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q}`, s.ID))
-	second := v.shown("/_doc")
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/pages/_doc", `{"blocks":[{"slug":"RichText","content":"Second edition"},{"slug":"KPI","title":"n","n":1,"value":"{{n}}","updateOn":"counted"},{"slug":"Button","text":"+","type":"event","value":"counted","payload":{"$merge":{"n":1}}}]}`)
+	require.Contains(t, v.loadPage("/_doc").html, "First edition", "it is shown in its last published form")
+	require.NotContains(t, v.loadPage("/_doc").html, "Second edition")
+	s.Do(t, http.StatusOK, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q}`, s.ID))
+	second := v.loadPage("/_doc")
 	require.Contains(t, second.html, "Second edition")
 	view := second.view(t)
 	live := v.follow(view, "")
-	v.does(view, "2", "action", nil)
+	v.interact(view, "2", "action", nil)
 	require.Contains(t, live.next().html(t), ">2<", "it is as live as other pages")
-	require.Contains(t, string(s.Anyone().Does(t, http.StatusOK, "GET", "/v2/pages/shop/_doc", "").Body), "Second edition")
-	s.Does(t, http.StatusOK, "DELETE", s.Path+"/pages/_doc", "")
-	require.Contains(t, v.shown("/_doc").html, "Second edition", "until the app is published without it")
-	s.Does(t, http.StatusOK, "DELETE", "/v2/apps/shop-app", "")
+	require.Contains(t, string(s.Anonymous().Do(t, http.StatusOK, "GET", "/v2/pages/shop/_doc", "").Body), "Second edition")
+	s.Do(t, http.StatusOK, "DELETE", s.Path+"/pages/_doc", "")
+	require.Contains(t, v.loadPage("/_doc").html, "Second edition", "until the app is published without it")
+	s.Do(t, http.StatusOK, "DELETE", "/v2/apps/shop-app", "")
 	require.Equal(t, http.StatusNotFound, v.get("/_doc").StatusCode)
 }
 
 func TestCachedPages(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.Does(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"Note one"}]}`)
+	s.Do(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"Note one"}]}`)
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"Header","title":{"en":"Hello","fr":"Bonjour"}},{"slug":"Note"}]}`)
 	s.page(t, true, `{"slug":"who","name":"Who","blocks":[{"slug":"RichText","content":"in","if":"{{SYSTEM.userIsSignedIn}}"}]}`)
 	v := s.visitor(t, "")
-	first := v.shown("/")
+	first := v.loadPage("/")
 	tag := first.Header.Get("Etag")
 	require.Regexp(t, `^W/"[0-9a-f]+"$`, tag)
 	require.Equal(t, "public, max-age=0, s-maxage=60", first.Header.Get("Cache-Control"))
-	require.Equal(t, tag, v.shown("/").Header.Get("Etag"), "the same page has the same tag")
+	require.Equal(t, tag, v.loadPage("/").Header.Get("Etag"), "the same page has the same tag")
 	known := v.as("If-None-Match", `"other", `+tag)
 	same := known.get("/")
 	require.Equal(t, http.StatusNotModified, same.StatusCode)
@@ -276,16 +276,16 @@ func TestCachedPages(t *testing.T) {
 	require.Equal(t, http.StatusNotModified, known.send(http.MethodHead, v.base+"/", nil, "").StatusCode)
 	require.Equal(t, http.StatusOK, known.as("Accept-Language", "fr").get("/").StatusCode, "another language is another page")
 
-	s.Does(t, http.StatusOK, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"Note two"}]}`)
+	s.Do(t, http.StatusOK, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"Note two"}]}`)
 	changed := known.get("/")
 	require.Equal(t, http.StatusOK, changed.StatusCode, "a saved change shows on the next request")
 	require.Contains(t, changed.html, "Note two")
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/index", `{"blocks":[{"slug":"Header","title":"Changed"}]}`)
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/pages/index", `{"blocks":[{"slug":"Header","title":"Changed"}]}`)
 	next := v.as("If-None-Match", changed.Header.Get("Etag")).get("/")
 	require.Equal(t, http.StatusOK, next.StatusCode)
 	require.Contains(t, next.html, "<h1>Changed</h1>")
 
-	own := v.shown("/who")
+	own := v.loadPage("/who")
 	require.Equal(t, "private, no-store", own.Header.Get("Cache-Control"), "a page that depends on who is signed in")
 	require.Empty(t, own.Header.Get("Etag"))
 	require.Len(t, own.Cookies(), 1)
@@ -306,13 +306,13 @@ func TestBadPages(t *testing.T) {
 	blocks := func(n int) string {
 		return strings.TrimSuffix(strings.Repeat(`{"slug":"RichText","content":"line"},`, n), ",")
 	}
-	s.Refuses(t, http.StatusUnprocessableEntity, "validation_failed", "POST", s.Path+"/pages", `{"slug":"large","name":"Large","blocks":[`+blocks(2001)+`]}`)
+	s.RequireRefusal(t, http.StatusUnprocessableEntity, "validation_failed", "POST", s.Path+"/pages", `{"slug":"large","name":"Large","blocks":[`+blocks(2001)+`]}`)
 	s.page(t, true, `{"slug":"large","name":"Large","blocks":[`+blocks(2000)+`]}`)
-	require.Equal(t, 2000, strings.Count(v.shown("/large").html, "<p>line</p>"))
+	require.Equal(t, 2000, strings.Count(v.loadPage("/large").html, "<p>line</p>"))
 
 	s.page(t, true, `{"slug":"many","name":"Many","automation":"many","blocks":[
 		{"slug":"RichText","content":"copy {{$index}}.","repeat":{"on":"{{list}}"}},{"slug":"Header","title":"The rest"}]}`)
-	copies := v.shown("/many").html
+	copies := v.loadPage("/many").html
 	require.Equal(t, 1000, strings.Count(copies, "copy "))
 	require.Contains(t, copies, "99,000")
 	require.Contains(t, copies, "<h1>The rest</h1>")
@@ -322,12 +322,12 @@ func TestBadPages(t *testing.T) {
 		nested = `{"slug":"BlocksList","repeat":{"on":"{{list}}"},"blocks":[` + nested + `]}`
 	}
 	s.page(t, true, `{"slug":"nested","name":"Nested","blocks":[{"slug":"Header","title":"First"},{"slug":"BlocksList","list":[`+strings.TrimSuffix(strings.Repeat("0,", 100), ",")+`],"blocks":[`+nested+`]}]}`)
-	start := v.shown("/nested")
+	start := v.loadPage("/nested")
 	require.Less(t, len(start.html), 16<<20)
 	require.LessOrEqual(t, strings.Count(start.html, `data-kind="RichText"`), 20_000)
 
 	s.page(t, true, `{"slug":"slow","name":"Slow","blocks":[{"slug":"RichText","content":"kept {{text}}","text":"stored","automation":"hangs"},{"slug":"Header","title":"The rest"}]}`)
-	slow := v.shown("/slow")
+	slow := v.loadPage("/slow")
 	require.Contains(t, slow.html, "kept stored")
 	require.Contains(t, slow.html, "<h1>The rest</h1>")
 	found := false
@@ -345,7 +345,7 @@ func TestBadPages(t *testing.T) {
 		{"slug":"RichText","content":"e {{text}}","automation":"huge"},
 		{"slug":"RichText","content":"f {{text}}","text":"stored","automation":"huge"},
 		{"slug":"Header","title":"The rest"}]}`)
-	mixed := v.shown("/mixed")
+	mixed := v.loadPage("/mixed")
 	for _, kept := range []string{"a stored", "b stored", "c stored", "e 0123456789", "f stored", "<h1>The rest</h1>"} {
 		require.Contains(t, mixed.html, kept)
 	}
@@ -356,7 +356,7 @@ func TestBadPages(t *testing.T) {
 	forbidden := v.get("/forbidden")
 	require.Equal(t, http.StatusUnauthorized, forbidden.StatusCode, "nobody is signed in")
 	require.NotContains(t, forbidden.html, "<h1>No</h1>")
-	eve := v.as("Authorization", s.Service.Person(t, "eve").Get("Authorization"))
+	eve := v.as("Authorization", s.Service.NewUser(t, "eve").Get("Authorization"))
 	require.Equal(t, http.StatusForbidden, eve.get("/forbidden").StatusCode)
 }
 
@@ -375,7 +375,7 @@ func TestForeignOrigins(t *testing.T) {
 	s := newShop(t)
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"Button","text":"Buy","type":"event","value":"bought"}]}`)
 	v := s.visitor(t, "")
-	view := v.shown("/").view(t)
+	view := v.loadPage("/").view(t)
 	body, err := json.Marshal(map[string]string{"view": view, "block": "0", "on": "action"})
 	require.NoError(t, err)
 	form := url.Values{"svc:view": {view}, "svc:block": {"0"}, "svc:on": {"action"}}.Encode()

@@ -28,22 +28,22 @@ const patience = time.Minute
 
 // shop is a workspace whose pages are visited.
 type shop struct {
-	nodetest.Place
+	nodetest.Workspace
 	slug string
 }
 
 // newShop makes a workspace on a service of its own.
 func newShop(t *testing.T, env ...string) shop {
 	t.Helper()
-	return shop{nodetest.OwnedPlace(t, nodetest.NewIdentified(t, env...).Start(t)), "shop"}
+	return shop{nodetest.NewOwnedWorkspace(t, nodetest.NewServiceWithAccounts(t, env...).Start(t)), "shop"}
 }
 
 // page makes a page. Only what is shared with the public is readable without signing in.
 func (s shop) page(t *testing.T, public bool, doc string) (id string) {
 	t.Helper()
-	id = s.Does(t, http.StatusCreated, "POST", s.Path+"/pages", doc).JSON(t)["id"].(string)
+	id = s.Do(t, http.StatusCreated, "POST", s.Path+"/pages", doc).JSON(t)["id"].(string)
 	if public {
-		s.Does(t, http.StatusOK, "POST", "/v2/pages/"+id+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
+		s.Do(t, http.StatusOK, "POST", "/v2/pages/"+id+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
 	}
 	return id
 }
@@ -51,13 +51,13 @@ func (s shop) page(t *testing.T, public bool, doc string) (id string) {
 // automation makes an automation.
 func (s shop) automation(t *testing.T, doc string) {
 	t.Helper()
-	s.Does(t, http.StatusCreated, "POST", s.Path+"/automations", doc)
+	s.Do(t, http.StatusCreated, "POST", s.Path+"/automations", doc)
 }
 
 // events returns the events of a type, oldest first.
 func (s shop) events(t *testing.T, kind string) (all []map[string]any) {
 	t.Helper()
-	got := s.Does(t, http.StatusOK, "GET", s.Path+"/events?types="+kind+"&sort=asc&limit=100", "")
+	got := s.Do(t, http.StatusOK, "GET", s.Path+"/events?types="+kind+"&sort=asc&limit=100", "")
 	var found struct {
 		Result struct{ Events []map[string]any }
 	}
@@ -149,8 +149,8 @@ func (v *visitor) get(path string) answer {
 	return v.send(http.MethodGet, v.base+path, nil, "")
 }
 
-// shown loads a page that must be there.
-func (v *visitor) shown(path string) answer {
+// loadPage loads a page that must be there.
+func (v *visitor) loadPage(path string) answer {
 	v.t.Helper()
 	got := v.get(path)
 	require.Equal(v.t, http.StatusOK, got.StatusCode, "%s", got.html)
@@ -181,8 +181,8 @@ func (v *visitor) emit(view, block, on string, values any) answer {
 	return v.as("Accept", "application/json").send(http.MethodPost, v.base+"/_svc/events", strings.NewReader(string(body)), "application/json")
 }
 
-// does does something on a page that emits an event.
-func (v *visitor) does(view, block, on string, values any) {
+// interact does something on a page that emits an event.
+func (v *visitor) interact(view, block, on string, values any) {
 	v.t.Helper()
 	got := v.emit(view, block, on, values)
 	require.Equal(v.t, http.StatusCreated, got.StatusCode, got.html)

@@ -24,7 +24,7 @@ func TestAddresses(t *testing.T) {
 	s.page(t, true, `{"slug":"shop/cart","name":"Cart"}`)
 	v := s.visitor(t, "")
 
-	home := v.shown("/") // Row 1
+	home := v.loadPage("/") // Row 1
 	require.Contains(t, home.html, "Welcome")
 	require.Equal(t, "public, max-age=0, s-maxage=60", home.Header.Get("Cache-Control"))
 	require.Empty(t, home.Cookies(), "a page that everybody sees alike needs no session")
@@ -38,15 +38,15 @@ func TestAddresses(t *testing.T) {
 		require.Equal(t, "/pages/shop"+to, got.Header.Get("Location"), from)
 	}
 
-	french := v.shown("/fr/about") // Row 8
+	french := v.loadPage("/fr/about") // Row 8
 	require.Contains(t, french.html, "<title>À propos</title>")
 	require.Contains(t, french.html, `<html lang="fr">`)
 	require.Contains(t, french.html, "<h1>Bonjour</h1>")
 	require.Equal(t, "fr", french.Header.Get("Content-Language"))
-	require.Contains(t, v.shown("/fr").html, "<title>Page fr</title>", "a slug wins over a language") // Row 9
-	require.Contains(t, v.as("Accept-Language", "fr-CA, en;q=0.5").shown("/about").html, "<h1>Bonjour</h1>")
-	require.Contains(t, v.shown("/about").Header.Values("Vary"), "Accept-Language")
-	require.Contains(t, v.shown("/shop/cart").html, "<title>Cart</title>")
+	require.Contains(t, v.loadPage("/fr").html, "<title>Page fr</title>", "a slug wins over a language") // Row 9
+	require.Contains(t, v.as("Accept-Language", "fr-CA, en;q=0.5").loadPage("/about").html, "<h1>Bonjour</h1>")
+	require.Contains(t, v.loadPage("/about").Header.Values("Vary"), "Accept-Language")
+	require.Contains(t, v.loadPage("/shop/cart").html, "<title>Cart</title>")
 
 	for _, path := range []string{"/nothing", "/de/nothing"} {
 		lost := v.get(path)
@@ -78,7 +78,7 @@ func TestHostsOfPages(t *testing.T) {
 	require.Equal(t, "http://shop.pages.test:"+s.Service.Port()+"/about?a=1", got.Header.Get("Location"))
 
 	v := s.visitor(t, "shop.pages.test")
-	about := v.shown("/about")
+	about := v.loadPage("/about")
 	require.Contains(t, about.html, `href="/"`)
 	require.Contains(t, about.html, `<link rel="canonical" href="http://shop.pages.test:`+s.Service.Port()+`/about">`)
 	require.Equal(t, http.StatusNotFound, s.visitor(t, "nobody.pages.test").get("/about").StatusCode)
@@ -88,12 +88,12 @@ func TestHostsOfPages(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, refused.StatusCode)
 	require.Equal(t, "GET, HEAD", refused.Header.Get("Allow"))
 
-	s.Does(t, http.StatusOK, "PATCH", s.Path, `{"customDomains":["shop.example.com"]}`)
+	s.Do(t, http.StatusOK, "PATCH", s.Path, `{"customDomains":["shop.example.com"]}`)
 	own := s.visitor(t, "shop.example.com")
-	require.Contains(t, own.shown("/about").html, "<h1>Hi</h1>")
-	require.Contains(t, own.shown("/about").html, `<link rel="canonical" href="http://shop.example.com/about">`)
-	other := s.Does(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"Other"}`).JSON(t)["id"].(string)
-	s.Refuses(t, http.StatusConflict, "resource_already_exists", "PATCH", "/v2/workspaces/"+other, `{"customDomains":["shop.example.com"]}`) // Row 4
+	require.Contains(t, own.loadPage("/about").html, "<h1>Hi</h1>")
+	require.Contains(t, own.loadPage("/about").html, `<link rel="canonical" href="http://shop.example.com/about">`)
+	other := s.Do(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"Other"}`).JSON(t)["id"].(string)
+	s.RequireRefusal(t, http.StatusConflict, "resource_already_exists", "PATCH", "/v2/workspaces/"+other, `{"customDomains":["shop.example.com"]}`) // Row 4
 }
 
 func TestWhoMayRead(t *testing.T) {
@@ -113,15 +113,15 @@ func TestWhoMayRead(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, refused.StatusCode)
 	require.Contains(t, refused.html, "Who are you?")
 	require.NotContains(t, refused.html, "top secret")
-	eve := v.as("Authorization", s.Service.Person(t, "eve").Get("Authorization"))
+	eve := v.as("Authorization", s.Service.NewUser(t, "eve").Get("Authorization"))
 	refused = eve.get("/plan") // Row 6
 	require.Equal(t, http.StatusForbidden, refused.StatusCode)
 	require.Contains(t, refused.html, "Who are you?")
 	require.NotContains(t, refused.html, "top secret")
 
-	require.Contains(t, v.as("Authorization", s.Me.Get("Authorization")).shown("/plan").html, "top secret")
-	s.Does(t, http.StatusOK, "POST", "/v2/pages/"+id+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
-	shared := s.visitor(t, "").shown("/plan") // Row 10
+	require.Contains(t, v.as("Authorization", s.Auth.Get("Authorization")).loadPage("/plan").html, "top secret")
+	s.Do(t, http.StatusOK, "POST", "/v2/pages/"+id+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
+	shared := s.visitor(t, "").loadPage("/plan") // Row 10
 	require.Contains(t, shared.html, "top secret")
 	require.Empty(t, shared.Cookies())
 	require.Contains(t, shared.Header.Get("Cache-Control"), "s-maxage=60")
@@ -135,7 +135,7 @@ func TestAutomationsOfPages(t *testing.T) {
 	s.automation(t, `{"slug":"fails","name":"fails","do":[{"nosuch":{}}]}`)
 	s.automation(t, `{"slug":"go","name":"go","do":[],"output":{"redirect":{"url":"/login"}}}`)
 	s.automation(t, `{"slug":"bad","name":"bad","do":[],"output":{"redirect":{"url":"javascript:alert(1)"}}}`)
-	s.Does(t, http.StatusOK, "PUT", s.Path+"/security", `{"authorizations":{"rules":[{"action":"execute","subject":"automations"},{"action":"create","subject":"events"}]}}`)
+	s.Do(t, http.StatusOK, "PUT", s.Path+"/security", `{"authorizations":{"rules":[{"action":"execute","subject":"automations"},{"action":"create","subject":"events"}]}}`)
 	s.page(t, true, `{"slug":"index","name":"Home","automation":"load","blocks":[
 		{"slug":"Header","title":"{{title}}"},{"slug":"KPI","title":"n","value":"{{n}}"},
 		{"slug":"RichText","content":"row {{item.a}}","repeat":{"on":"{{list}}"}},
@@ -143,7 +143,7 @@ func TestAutomationsOfPages(t *testing.T) {
 	s.page(t, true, `{"slug":"go","name":"Go","automation":"go"}`)
 	s.page(t, true, `{"slug":"bad","name":"Bad","automation":"bad"}`)
 	v := s.visitor(t, "")
-	got := v.shown("/?n=7")
+	got := v.loadPage("/?n=7")
 	require.Contains(t, got.html, "<h1>A </h1>") // Row 11
 	require.Contains(t, got.html, "row 1")
 	require.Contains(t, got.html, "row 2")
@@ -159,7 +159,7 @@ func TestAutomationsOfPages(t *testing.T) {
 	gone := v.get("/go") // Row 13
 	require.Equal(t, http.StatusFound, gone.StatusCode)
 	require.Equal(t, "/login", gone.Header.Get("Location"))
-	require.Contains(t, v.shown("/bad").html, "<title>Bad</title>") // Row 14
+	require.Contains(t, v.loadPage("/bad").html, "<title>Bad</title>") // Row 14
 	require.Equal(t, "InvalidRedirect", s.awaitEvents(t, "error", 3)[2]["payload"].(map[string]any)["error"])
 }
 
@@ -175,7 +175,7 @@ func TestWhatIsInsertedIsText(t *testing.T) {
 		{"slug":"NoSuch","title":"between"},
 		{"slug":"Header","title":"{{SYSTEM.query.q}}"}]}`)
 	v := s.visitor(t, "")
-	got := v.shown("/?q=" + url.QueryEscape(`<img onerror=x>{{SYSTEM.page.slug}}"'`))
+	got := v.loadPage("/?q=" + url.QueryEscape(`<img onerror=x>{{SYSTEM.page.slug}}"'`))
 	require.Contains(t, got.html, "Hi &lt;img onerror=x&gt;{{SYSTEM.page.slug}}") // Rows 19 and 20
 	require.Contains(t, got.html, "<b>a</b>")                                     // Row 21
 	require.Contains(t, got.html, "<b>b</b>")
@@ -198,9 +198,9 @@ func TestScriptsRunOnOwnHostsOnly(t *testing.T) {
 			{"slug":"RichText","allowUnsecure":true,"content":"<i>new</i><script>evil()</script>"},
 			{"slug":"BlocksList","blocks":[{"slug":"RichText","allowScripts":true,"content":"<script>evil()</script>"},{"slug":"Button","type":"script","text":"Run","value":"evil()"}]}]}}]}`
 	path := newShop(t)
-	path.Does(t, http.StatusOK, "PATCH", path.Path, `{"allowUnsecurePages":true}`)
+	path.Do(t, http.StatusOK, "PATCH", path.Path, `{"allowUnsecurePages":true}`)
 	path.page(t, true, doc)
-	shared := path.visitor(t, "").shown("/") // Row 22: no own origin
+	shared := path.visitor(t, "").loadPage("/") // Row 22: no own origin
 	require.Contains(t, shared.html, "<b>b</b>")
 	require.NotContains(t, shared.html, "mine(")
 	require.Contains(t, shared.Header.Get("Content-Security-Policy"), "script-src 'self';")
@@ -208,14 +208,14 @@ func TestScriptsRunOnOwnHostsOnly(t *testing.T) {
 	s := newShop(t, "PAGES_HOST=.pages.test")
 	s.page(t, true, doc)
 	v := s.visitor(t, "shop.pages.test")
-	require.NotContains(t, v.shown("/").html, "mine(")
-	s.Does(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true}`)
-	got := v.shown("/?q=" + url.QueryEscape("</script>"))
+	require.NotContains(t, v.loadPage("/").html, "mine(")
+	s.Do(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true}`)
+	got := v.loadPage("/?q=" + url.QueryEscape("</script>"))
 	require.Contains(t, got.html, "<script>mine('&lt;/script&gt;')</script>") // Row 22: on its own sub-domain
 	require.Contains(t, got.Header.Get("Content-Security-Policy"), "script-src 'self' 'unsafe-inline' https:;")
 	view := got.view(t)
 	live := v.follow(view, "")
-	v.does(view, "2", "action", nil)
+	v.interact(view, "2", "action", nil)
 	changed := live.next().html(t) // Row 23
 	require.Contains(t, changed, "<i>new</i>")
 	require.NotContains(t, changed, "evil")
@@ -227,7 +227,7 @@ func TestStylesAreLimitedToTheirPlace(t *testing.T) {
 	s.page(t, true, `{"slug":"index","name":"Home","styles":"body{margin:0} p{color:blue} @import url(https://evil.example/x.css); a{background:url(javascript:x)} i{background:url(https://a.example/b.png)}",
 		"blocks":[{"slug":"RichText","content":"x","css":":block p{color:red} :block{border:0} @keyframes spin{to{opacity:0}} :block b{animation:spin 1s}"}]}`)
 	v := s.visitor(t, "")
-	got := v.shown("/")
+	got := v.loadPage("/")
 	var css string
 	for _, part := range strings.Split(got.html, `<link rel="stylesheet" href="`)[1:] {
 		path, _, _ := strings.Cut(part, `"`)
@@ -252,7 +252,7 @@ func TestStylesAreLimitedToTheirPlace(t *testing.T) {
 func TestStylesOfBlocksThatAppear(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.Does(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","css":":block{color:blue}","blocks":[{"slug":"RichText","content":"{{text}}"}]}`)
+	s.Do(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","css":":block{color:blue}","blocks":[{"slug":"RichText","content":"{{text}}"}]}`)
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[
 		{"slug":"BlocksList","on":false,"if":"{{on}}","updateOn":"shown","blocks":[{"slug":"RichText","content":"x","css":":block{color:red}"}]},
 		{"slug":"BlocksList","updateOn":"noted","blocks":[]},
@@ -261,7 +261,7 @@ func TestStylesOfBlocksThatAppear(t *testing.T) {
 		{"slug":"Button","text":"Note","type":"event","value":"noted","payload":{"blocks":[{"slug":"Note","text":"n"}]}},
 		{"slug":"Button","text":"Hide","type":"event","value":"shown","payload":{"on":false}}]}`)
 	v := s.visitor(t, "")
-	page := v.shown("/")
+	page := v.loadPage("/")
 	view := page.view(t)
 	live := v.follow(view, "")
 	load := func(f frame) (css string) {
@@ -276,13 +276,13 @@ func TestStylesOfBlocksThatAppear(t *testing.T) {
 		return css
 	}
 	require.Equal(t, 1, strings.Count(page.html, "svc-css-"), "nothing of what is hidden")
-	v.does(view, "3", "action", nil)
+	v.interact(view, "3", "action", nil)
 	shown := live.next()
 	require.Contains(t, shown.html(t), `class="svc-rich-text svc-css-`)
 	require.Regexp(t, `^\.svc-css-[0-9a-f]{12}\{color:red;\}$`, load(shown), "only what the page was not shown with")
-	v.does(view, "4", "action", nil)
+	v.interact(view, "4", "action", nil)
 	require.Contains(t, load(live.next()), "color:blue", "the style of a kind is that of the workspace, also when an event adds a block of it")
-	v.does(view, "5", "action", nil)
+	v.interact(view, "5", "action", nil)
 	hidden := live.next()
 	require.Contains(t, hidden.html(t), "hidden")
 	require.NotContains(t, load(hidden), "color:red")
@@ -298,7 +298,7 @@ func TestEventsOfAPage(t *testing.T) {
 		{"slug":"Form","onSubmit":{"event":"save","payload":{"k":1}},"schema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","title":"Name"},"k":{"type":"number"},"age":{"type":"integer"},"secret":{"type":"string","ui:widget":"password"}}}},
 		{"slug":"DataTable","title":"T","data":[{"id":1}],"pagination":{"event":"more","itemCount":50,"pageSize":20}}]}`)
 	v := s.visitor(t, "")
-	view := v.shown("/").view(t)
+	view := v.loadPage("/").view(t)
 	got := v.emit(view, "0", "action", map[string]any{"k": 5, "x": 1})
 	require.Equal(t, http.StatusCreated, got.StatusCode, got.html)
 	bought := s.awaitEvents(t, "bought", 1)[0]
@@ -355,14 +355,14 @@ func TestEventsOfAPage(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, v.submit(url.Values{"svc:view": {view}, "svc:block": {"2"}, "svc:on": {"action"}}).StatusCode)
 	s.awaitEvents(t, "deleted", 1)
 
-	v.does(view, "4", "pagination", map[string]any{"page": 2})
+	v.interact(view, "4", "pagination", map[string]any{"page": 2})
 	require.Equal(t, 2.0, s.awaitEvents(t, "more", 1)[0]["payload"].(map[string]any)["page"]) // Row 40
-	require.Contains(t, v.shown("/").html, `value="pagination:3"`)
-	v.does(view, "4", "pagination:3", nil)
+	require.Contains(t, v.loadPage("/").html, `value="pagination:3"`)
+	v.interact(view, "4", "pagination:3", nil)
 	require.Equal(t, 3.0, s.awaitEvents(t, "more", 2)[1]["payload"].(map[string]any)["page"])
 
-	view = v.shown("/?a=1").view(t)
-	v.does(view, "", "onInit", map[string]any{"hash": "#h"})
+	view = v.loadPage("/?a=1").view(t)
+	v.interact(view, "", "onInit", map[string]any{"hash": "#h"})
 	ready := s.awaitEvents(t, "ready", 1)[0]["payload"].(map[string]any) // Row 35
 	require.Equal(t, "#h", ready["hash"])
 	require.Equal(t, map[string]any{"a": "1"}, ready["query"])
@@ -377,7 +377,7 @@ func TestEventsOfAPage(t *testing.T) {
 func TestLiveUpdates(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.Does(t, http.StatusOK, "PUT", s.Path+"/security", `{"authorizations":{"rules":[{"action":"execute","subject":"automations"},{"action":"create","subject":"events"}]}}`)
+	s.Do(t, http.StatusOK, "PUT", s.Path+"/security", `{"authorizations":{"rules":[{"action":"execute","subject":"automations"},{"action":"create","subject":"events"}]}}`)
 	s.automation(t, `{"slug":"none","name":"none","do":[],"output":{"x":1}}`)
 	s.page(t, true, `{"slug":"index","name":"Home","automation":"none","blocks":[
 		{"slug":"KPI","title":"Count","n":41,"value":"{{n}}","updateOn":"counted"},
@@ -387,34 +387,34 @@ func TestLiveUpdates(t *testing.T) {
 		{"slug":"RichText","content":"{{text}}","text":"old","updateOn":"written"},
 		{"slug":"Button","text":"Write","type":"event","value":"written","payload":{"allowUnsecure":true,"text":"<i>new</i><script>x</script>"}}]}`)
 	v := s.visitor(t, "")
-	page := v.shown("/")
+	page := v.loadPage("/")
 	view := page.view(t)
-	v.does(view, "1", "action", nil) // between HTML and feed
+	v.interact(view, "1", "action", nil) // between HTML and feed
 	live := v.follow(view, page.seq(t))
 	first := live.next() // Row 32
 	require.Equal(t, "patch", first.event)
 	require.Contains(t, first.html(t), `<span class="svc-kpi-value">42</span>`) // Row 27
-	v.does(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
 	second := live.next()
 	require.Contains(t, second.html(t), ">43<")
 
 	stranger := s.visitor(t, "")
-	other := stranger.shown("/").view(t)
-	stranger.does(other, "1", "action", nil) // Row 31: the next frame is another one
+	other := stranger.loadPage("/").view(t)
+	stranger.interact(other, "1", "action", nil) // Row 31: the next frame is another one
 	require.Equal(t, http.StatusForbidden, stranger.emit(view, "1", "action", nil).StatusCode, "a view belongs to its session")
 
-	v.does(view, "3", "action", nil)
+	v.interact(view, "3", "action", nil)
 	told := live.next()
 	require.Equal(t, "toast", told.event)
 	require.JSONEq(t, `{"content":"<b>hi</b>","type":"info","duration":5000,"key":"k"}`, told.data)
-	v.does(view, "5", "action", nil)
+	v.interact(view, "5", "action", nil)
 	written := live.next().html(t)
 	require.Contains(t, written, "<i>new</i>")
 	require.NotContains(t, written, "script")
 
 	live.body.Close()
-	v.does(view, "1", "action", nil)
-	v.does(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
 	again := v.follow(view, second.id)
 	seen := []string{}
 	for len(seen) < 4 {
@@ -431,9 +431,9 @@ func TestAPageGoesOnAfterARestart(t *testing.T) {
 		{"slug":"KPI","title":"Count","n":1,"value":"{{n}}","updateOn":"counted"},
 		{"slug":"Button","text":"Count","type":"event","value":"counted","payload":{"$merge":{"n":1}}}]}`)
 	v := s.visitor(t, "")
-	view := v.shown("/").view(t)
+	view := v.loadPage("/").view(t)
 	live := v.follow(view, "")
-	v.does(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
 	first := live.next()
 	require.Contains(t, first.html(t), ">2<")
 	live.body.Close()
@@ -441,7 +441,7 @@ func TestAPageGoesOnAfterARestart(t *testing.T) {
 	s.Service.Start(t)
 	v = v.moved(s)
 	again := v.follow(view, first.id)
-	v.does(view, "1", "action", nil)
+	v.interact(view, "1", "action", nil)
 	require.Contains(t, again.next().html(t), ">3<") // Row 34
 }
 
@@ -463,7 +463,7 @@ func TestUploads(t *testing.T) {
 		{"slug":"Form","onSubmit":"sent","schema":{"type":"object","properties":{"note":{"type":"string"},"photo":{"type":"string","ui:widget":"upload"},"second":{"type":"string","ui:widget":"upload"}}}},
 		{"slug":"Button","text":"Add","type":"upload","value":"added"}]}`)
 	v := s.visitor(t, "")
-	view := v.shown("/").view(t)
+	view := v.loadPage("/").view(t)
 	send := func(block, on string, files ...string) answer { // field and content of each
 		t.Helper()
 		var body bytes.Buffer
@@ -520,8 +520,8 @@ func TestUploads(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, got.StatusCode)
 	require.Contains(t, got.html, "<h1>That is too large</h1>")
 
-	v.does(view, "0", "onSubmit", map[string]any{"note": "forged", "photo": map[string]any{"id": "x", "url": "https://evil.example"}})
-	v.does(view, "1", "action", map[string]any{"files": []any{map[string]any{"url": "https://evil.example"}}})
+	v.interact(view, "0", "onSubmit", map[string]any{"note": "forged", "photo": map[string]any{"id": "x", "url": "https://evil.example"}})
+	v.interact(view, "1", "action", map[string]any{"files": []any{map[string]any{"url": "https://evil.example"}}})
 	all := s.awaitEvents(t, "sent", 4)
 	require.Equal(t, map[string]any{"note": "forged"}, all[3]["payload"], "only what was stored is a file")
 	require.Empty(t, s.awaitEvents(t, "added", 2)[1]["payload"].(map[string]any)["files"])
@@ -532,13 +532,13 @@ func TestSigningIn(t *testing.T) {
 	s := newShop(t)
 	s.page(t, true, `{"slug":"index","name":"Home","blocks":[{"slug":"Signin","redirect":"https://evil.example"},{"slug":"Button","text":"Buy","type":"event","value":"bought"}]}`)
 	s.page(t, true, `{"slug":"mine","name":"Mine","blocks":[{"slug":"RichText","content":"You are in","if":"{{SYSTEM.userIsSignedIn}}"}]}`)
-	ada := s.As(s.Service.Person(t, "ada")).UserID(t)
+	ada := s.As(s.Service.NewUser(t, "ada")).UserID(t)
 	v := s.visitor(t, "")
 	v.origin = "http://localhost:" + s.Service.Port() // as API_URL has it
-	home := v.shown("/")
+	home := v.loadPage("/")
 	require.Contains(t, home.html, `href="/pages/shop/_svc/signin?redirect=https%3A%2F%2Fevil.example"`)
-	require.NotContains(t, v.shown("/mine").html, "You are in")
-	v.does(home.view(t), "1", "action", nil)
+	require.NotContains(t, v.loadPage("/mine").html, "You are in")
+	v.interact(home.view(t), "1", "action", nil)
 	before := s.awaitEvents(t, "bought", 1)[0]["source"].(map[string]any)
 	require.NotEqual(t, ada, before["userId"])
 
@@ -567,8 +567,8 @@ func TestSigningIn(t *testing.T) {
 	require.Equal(t, http.StatusOK, back.StatusCode, back.html)
 	require.Equal(t, "/pages/shop/", back.Request.URL.Path) // Row 44
 
-	require.Contains(t, v.shown("/mine").html, "You are in")
-	v.does(v.shown("/").view(t), "1", "action", nil)
+	require.Contains(t, v.loadPage("/mine").html, "You are in")
+	v.interact(v.loadPage("/").view(t), "1", "action", nil)
 	after := s.awaitEvents(t, "bought", 2)[1]["source"].(map[string]any)
 	require.Equal(t, ada, after["userId"])
 	require.NotEqual(t, before["sessionId"], after["sessionId"]) // Row 44
@@ -586,7 +586,7 @@ func TestSigningIn(t *testing.T) {
 	out := v.as("Origin", v.origin).send("POST", v.base+"/_svc/signout", nil, "")
 	require.Equal(t, http.StatusSeeOther, out.StatusCode)
 	require.Equal(t, "/pages/shop/", out.Header.Get("Location"))
-	require.NotContains(t, v.shown("/mine").html, "You are in")
+	require.NotContains(t, v.loadPage("/mine").html, "You are in")
 }
 
 // redirected follows the redirects of an answer.
@@ -612,19 +612,19 @@ func (v *visitor) redirected(got answer, visit ...func(to *url.URL)) answer {
 func TestASavedChangeShowsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.Does(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"first note"}]}`)
+	s.Do(t, http.StatusCreated, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"first note"}]}`)
 	id := s.page(t, true, `{"slug":"index","name":{"en":"Home","fr":"Accueil"},"blocks":[{"slug":"Note"},{"slug":"RichText","content":"q {{SYSTEM.query.q}}"}]}`)
 	v := s.visitor(t, "")
-	first := v.shown("/")
+	first := v.loadPage("/")
 	require.Contains(t, first.html, "first note")
-	require.Equal(t, first.html, v.shown("/").html)
-	require.Equal(t, first.Header.Get("Etag"), v.shown("/").Header.Get("Etag"))
-	require.Contains(t, v.shown("/?q=1").html, "q 1")
-	require.Contains(t, v.as("Accept-Language", "fr").shown("/").html, "<title>Accueil</title>")
-	s.Does(t, http.StatusOK, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"second note"}]}`)
-	require.Contains(t, v.shown("/").html, "second note")
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/index", `{"name":"Start"}`)
-	require.Contains(t, v.shown("/").html, "<title>Start</title>")
-	s.Does(t, http.StatusOK, "DELETE", "/v2/pages/"+id+"/permissions/*", "")
+	require.Equal(t, first.html, v.loadPage("/").html)
+	require.Equal(t, first.Header.Get("Etag"), v.loadPage("/").Header.Get("Etag"))
+	require.Contains(t, v.loadPage("/?q=1").html, "q 1")
+	require.Contains(t, v.as("Accept-Language", "fr").loadPage("/").html, "<title>Accueil</title>")
+	s.Do(t, http.StatusOK, "PUT", s.Path+"/blocks/Note", `{"name":"Note","blocks":[{"slug":"RichText","content":"second note"}]}`)
+	require.Contains(t, v.loadPage("/").html, "second note")
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/pages/index", `{"name":"Start"}`)
+	require.Contains(t, v.loadPage("/").html, "<title>Start</title>")
+	s.Do(t, http.StatusOK, "DELETE", "/v2/pages/"+id+"/permissions/*", "")
 	require.Equal(t, http.StatusUnauthorized, v.get("/").StatusCode)
 }

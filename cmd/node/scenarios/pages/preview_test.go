@@ -15,7 +15,7 @@ import (
 // preview asks for the preview of a page, and returns its path.
 func (s shop) preview(t *testing.T, body string) string {
 	t.Helper()
-	got := s.Does(t, http.StatusCreated, "POST", s.Path+"/pages/preview", body)
+	got := s.Do(t, http.StatusCreated, "POST", s.Path+"/pages/preview", body)
 	made := got.JSON(t)
 	path := made["url"].(string)
 	require.Equal(t, path, got.Header.Get("Location"))
@@ -29,7 +29,7 @@ func (s shop) preview(t *testing.T, body string) string {
 // allEvents are the types of all events of the workspace, oldest first.
 func (s shop) allEvents(t *testing.T) (types []string) {
 	t.Helper()
-	for _, e := range s.Lists(t, "sort=asc&limit=1000").Result.Events {
+	for _, e := range s.ListEvents(t, "sort=asc&limit=1000").Result.Events {
 		types = append(types, e.Type)
 	}
 	return types
@@ -38,8 +38,8 @@ func (s shop) allEvents(t *testing.T) (types []string) {
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "PAGES_HOST=.pages.test") // it is read on the host of the API also then
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/security/secrets", `{"apiKey":{"value":"hush-4711"}}`)
-	s.Does(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true,"config":{"value":{"key":"{{secret.apiKey}}"}}}`)
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/security/secrets", `{"apiKey":{"value":"hush-4711"}}`)
+	s.Do(t, http.StatusOK, "PATCH", s.Path, `{"allowUnsecurePages":true,"config":{"value":{"key":"{{secret.apiKey}}"}}}`)
 	s.automation(t, `{"slug":"load","name":"load","do":[],"output":{"title":"Loaded {{config.key}}"}}`)
 	s.automation(t, `{"slug":"fails","name":"fails","do":[{"nosuch":{}}]}`)
 	s.page(t, false, `{"slug":"about","name":"About","blocks":[{"slug":"Header","title":"Saved"}]}`)
@@ -53,7 +53,7 @@ func TestPreview(t *testing.T) {
 		{"slug":"Form","onSubmit":"sent","schema":{"type":"object","properties":{"a":{"type":"string"}}}},
 		{"slug":"NoSuch"}]}`
 	author := s.visitor(t, "")
-	author = author.as("Authorization", s.Me.Get("Authorization"))
+	author = author.as("Authorization", s.Auth.Get("Authorization"))
 
 	path := s.preview(t, `{"page":`+draft+`}`)
 	got := author.send("GET", path, nil, "")
@@ -90,7 +90,7 @@ func TestPreview(t *testing.T) {
 	status, code := refusal(anyone, path)
 	require.Equal(t, http.StatusUnauthorized, status)
 	require.Equal(t, "missing_token", code)
-	eve := anyone.as("Authorization", s.Service.Person(t, "eve").Get("Authorization"))
+	eve := anyone.as("Authorization", s.Service.NewUser(t, "eve").Get("Authorization"))
 	status, code = refusal(eve, path)
 	require.Equal(t, http.StatusForbidden, status)
 	require.Equal(t, "permission_denied", code)
@@ -99,7 +99,7 @@ func TestPreview(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 	require.Equal(t, "resource_not_found", code)
 	require.Contains(t, author.send("GET", "/pages/shop/_svc/preview/x", nil, "").html, "Page not found")
-	require.Equal(t, http.StatusNotFound, s.visitor(t, "shop.pages.test").as("Authorization", s.Me.Get("Authorization")).send("GET", strings.TrimPrefix(path, "/pages/shop"), nil, "").StatusCode,
+	require.Equal(t, http.StatusNotFound, s.visitor(t, "shop.pages.test").as("Authorization", s.Auth.Get("Authorization")).send("GET", strings.TrimPrefix(path, "/pages/shop"), nil, "").StatusCode,
 		"scripts of authors may run on hosts of pages: no draft is there")
 	require.Equal(t, before, s.allEvents(t), "a draft is recorded nowhere, nor what is wrong with it")
 
@@ -111,12 +111,12 @@ func TestPreview(t *testing.T) {
 	after := s.allEvents(t)[len(before):]
 	require.Subset(t, []string{"runtime.interactions.triggered", "runtime.automations.executed", "error"}, after, "runs are recorded as runs of any page")
 	require.Len(t, s.events(t, "error"), 1, "that of the run")
-	require.Contains(t, s.visitor(t, "shop.pages.test").as("Authorization", s.Me.Get("Authorization")).shown("/about").html, "<h1>Saved</h1>", "the page is as it was")
-	nodetest.RequireHidden(t, s.Place, "hush-4711")
+	require.Contains(t, s.visitor(t, "shop.pages.test").as("Authorization", s.Auth.Get("Authorization")).loadPage("/about").html, "<h1>Saved</h1>", "the page is as it was")
+	nodetest.RequireSecretsHidden(t, s.Workspace, "hush-4711")
 
 	s.page(t, false, `{"slug":"preview","name":"A page may be called so"}`)
-	s.Does(t, http.StatusOK, "PATCH", s.Path+"/pages/preview", `{"name":"Still"}`)
-	s.Does(t, http.StatusOK, "GET", s.Path+"/pages/preview", "")
+	s.Do(t, http.StatusOK, "PATCH", s.Path+"/pages/preview", `{"name":"Still"}`)
+	s.Do(t, http.StatusOK, "GET", s.Path+"/pages/preview", "")
 }
 
 func TestBadPreviews(t *testing.T) {
@@ -146,23 +146,23 @@ func TestBadPreviews(t *testing.T) {
 		"too many blocks":    {`{"page":{"name":"A","blocks":[` + blocks(2001) + `]}}`, 422, "validation_failed", ""},
 		"too deep":           {`{"page":{"name":"A","blocks":[` + deep + `]}}`, 422, "validation_failed", ""},
 	} {
-		details := s.Refuses(t, c.status, c.code, "POST", s.Path+"/pages/preview", c.body)
+		details := s.RequireRefusal(t, c.status, c.code, "POST", s.Path+"/pages/preview", c.body)
 		if c.fields != "" {
 			require.JSONEq(t, c.fields, nodetest.Faults(details), name)
 		}
 	}
-	s.Refuses(t, http.StatusRequestEntityTooLarge, "invalid_request", "POST", s.Path+"/pages/preview", `{"page":{"name":"`+strings.Repeat("x", 2<<20)+`"}}`)
-	s.Refuses(t, http.StatusUnsupportedMediaType, "invalid_request", "POST", s.Path+"/pages/preview", "page=1", "Content-Type", "application/x-www-form-urlencoded")
-	details := s.Refuses(t, http.StatusBadRequest, "invalid_request", "POST", s.Path+"/pages/preview", "page:\n  name: A\n  nmae: B\n", "Content-Type", nodetest.YAMLType)
+	s.RequireRefusal(t, http.StatusRequestEntityTooLarge, "invalid_request", "POST", s.Path+"/pages/preview", `{"page":{"name":"`+strings.Repeat("x", 2<<20)+`"}}`)
+	s.RequireRefusal(t, http.StatusUnsupportedMediaType, "invalid_request", "POST", s.Path+"/pages/preview", "page=1", "Content-Type", "application/x-www-form-urlencoded")
+	details := s.RequireRefusal(t, http.StatusBadRequest, "invalid_request", "POST", s.Path+"/pages/preview", "page:\n  name: A\n  nmae: B\n", "Content-Type", nodetest.YAMLType)
 	require.Contains(t, nodetest.Faults(details), `"field":"page.nmae","line":3,"message":"unknown field; known are slug,`)
 
-	s.Anyone().Refuses(t, http.StatusUnauthorized, "missing_token", "POST", s.Path+"/pages/preview", `{"page":{"name":"A"}}`)
-	reader := s.Service.Person(t, "reader")
-	s.As(reader).Refuses(t, http.StatusForbidden, "workspace_access_denied", "POST", s.Path+"/pages/preview", `{"page":{"name":"A","slug":"about"}}`)
+	s.Anonymous().RequireRefusal(t, http.StatusUnauthorized, "missing_token", "POST", s.Path+"/pages/preview", `{"page":{"name":"A"}}`)
+	reader := s.Service.NewUser(t, "reader")
+	s.As(reader).RequireRefusal(t, http.StatusForbidden, "workspace_access_denied", "POST", s.Path+"/pages/preview", `{"page":{"name":"A","slug":"about"}}`)
 	for _, recorded := range s.allEvents(t)[len(before):] {
 		require.Equal(t, "error", recorded, "a refused request of a member is, as any other")
 	}
 
 	large := s.preview(t, `{"page":{"name":"Large","blocks":[{"slug":"RichText","content":"`+strings.Repeat("a line of text with "+url.QueryEscape("ünïcödé")+" in it ", 16_000)+`"}]}}`)
-	require.Equal(t, http.StatusOK, s.visitor(t, "").as("Authorization", s.Me.Get("Authorization")).send("GET", large, nil, "").StatusCode, "a page of almost 1 MB")
+	require.Equal(t, http.StatusOK, s.visitor(t, "").as("Authorization", s.Auth.Get("Authorization")).send("GET", large, nil, "").StatusCode, "a page of almost 1 MB")
 }

@@ -25,7 +25,7 @@ often: {when: {schedules: ['0 0 1 1 *']}, do: []}`
 
 // dataOf counts what the log has of a workspace, by kind: data that is listed, and
 // what was written to the context global.
-func dataOf(t *testing.T, p nodetest.Place) map[string]int {
+func dataOf(t *testing.T, p nodetest.Workspace) map[string]int {
 	t.Helper()
 	found := map[string]int{}
 	for _, kind := range []string{"trees", "recordings", "collections"} {
@@ -44,9 +44,9 @@ func dataOf(t *testing.T, p nodetest.Place) map[string]int {
 }
 
 // endings are how the executions of an automation ended: the names of their errors.
-func endings(t *testing.T, p nodetest.Place, slug string) (names []string) {
+func endings(t *testing.T, p nodetest.Workspace, slug string) (names []string) {
 	t.Helper()
-	for _, ev := range p.Service.ActivityOf(t, p.ID) {
+	for _, ev := range p.Service.Activity(t, p.ID) {
 		if done, ok := ev.Data.(activity.Executed); ok && done.Slug == slug && done.Error != nil {
 			names = append(names, done.Error.Error)
 		}
@@ -75,43 +75,43 @@ func rowsOf(t *testing.T, dir, workspaceID string) (n int) {
 
 func TestADeletedWorkspaceEndsItsRunsAndIsErasedWithWhatTheyKept(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "EVENTS_SCHEDULED_DELETION_DAYS=0", "RUN_RECORDING=all")
-	gone, other := w.Place(t).Has(t, fullHouse), w.Place(t).Has(t, fullHouse)
-	for _, p := range []nodetest.Place{gone, other} {
-		require.Equal(t, `"kept"`, p.Tries(t, 200, `{}`).R(t))
-		p.Emits(t, `{"type":"begin"}`)
-		p.Awaits(t, 1, "runtime.waits.pending", "")
+	w := nodetest.NewOwnedService(t, "EVENTS_SCHEDULED_DELETION_DAYS=0", "RUN_RECORDING=all")
+	gone, other := w.NewWorkspace(t).AddAutomations(t, fullHouse), w.NewWorkspace(t).AddAutomations(t, fullHouse)
+	for _, p := range []nodetest.Workspace{gone, other} {
+		require.Equal(t, `"kept"`, p.RunTest(t, 200, `{}`).Result(t))
+		p.Emit(t, `{"type":"begin"}`)
+		p.AwaitEvents(t, 1, "runtime.waits.pending", "")
 		require.Eventually(t, func() bool { return len(dataOf(t, p)) == 4 }, time.Minute, 10*time.Millisecond, "%v", dataOf(t, p))
-		p.Awaits(t, 1, "runtime.schedules.created", "")
+		p.AwaitEvents(t, 1, "runtime.schedules.created", "")
 	}
 	before := dataOf(t, other)
 
-	gone.Does(t, 200, "DELETE", gone.Path, "")
+	gone.Do(t, 200, "DELETE", gone.Path, "")
 	require.Eventually(t, func() bool { return len(endings(t, gone, "waits")) == 1 }, time.Minute, 10*time.Millisecond, "its trees end")
 	require.Equal(t, []string{"ExecutionCancelledError"}, endings(t, gone, "waits"))
-	require.Contains(t, w.Emitted(t, gone.ID), "finally")
-	require.NotContains(t, w.Emitted(t, gone.ID), "after")
+	require.Contains(t, w.EmittedTypes(t, gone.ID), "finally")
+	require.NotContains(t, w.EmittedTypes(t, gone.ID), "after")
 	require.Eventually(t, func() bool { return dataOf(t, gone)["trees"] == 0 }, time.Minute, 10*time.Millisecond, "nothing stands there any more")
 	require.NotZero(t, dataOf(t, gone)["contexts"], "what it may need when it comes back stays")
 	require.Empty(t, endings(t, other, "waits"))
 
-	done := w.Cleans(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`)
+	done := w.RunCleanup(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`)
 	require.Len(t, done.Deleted.Found, 1)
 	require.Equal(t, gone.ID, done.Deleted.Found[0].WorkspaceID)
 	require.Empty(t, dataOf(t, gone))
 	holds, err := w.Node.Store().HasWorkspaceData(t.Context(), gone.ID)
 	require.NoError(t, err)
 	require.False(t, holds)
-	for _, ev := range w.ActivityOf(t, gone.ID) {
+	for _, ev := range w.Activity(t, gone.ID) {
 		require.Equal(t, "events.dropped", ev.Data.EventType())
 	}
-	require.Empty(t, w.Cleans(t, "indices", "").Deleted.Found, "nothing comes back")
-	gone.Refuses(t, 404, "resource_not_found", "POST", gone.Path+"/webhooks/read", "")
+	require.Empty(t, w.RunCleanup(t, "indices", "").Deleted.Found, "nothing comes back")
+	gone.RequireRefusal(t, 404, "resource_not_found", "POST", gone.Path+"/webhooks/read", "")
 
 	require.Equal(t, before, dataOf(t, other))
-	require.JSONEq(t, `[1,"kept"]`, string(other.Calls(t, 200, "POST", "read", "").Body))
-	other.Emits(t, `{"type":"go"}`)
-	other.Awaits(t, 1, "after", "")
+	require.JSONEq(t, `[1,"kept"]`, string(other.CallEndpoint(t, 200, "POST", "read", "").Body))
+	other.Emit(t, `{"type":"go"}`)
+	other.AwaitEvents(t, 1, "after", "")
 	w.Stop(t)
 	require.Zero(t, rowsOf(t, w.Dir, gone.ID))
 	require.NotZero(t, rowsOf(t, w.Dir, other.ID))
@@ -121,16 +121,16 @@ func TestADeletedWorkspaceEndsItsRunsAndIsErasedWithWhatTheyKept(t *testing.T) {
 // deleted does not go on.
 func TestAWorkspaceThatComesBackHasItsContexts(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, fullHouse)
-	p.Tries(t, 200, `{}`)
-	p.Emits(t, `{"type":"begin"}`)
-	p.Awaits(t, 1, "runtime.waits.pending", "")
-	p.Does(t, 200, "DELETE", p.Path, "")
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, fullHouse)
+	p.RunTest(t, 200, `{}`)
+	p.Emit(t, `{"type":"begin"}`)
+	p.AwaitEvents(t, 1, "runtime.waits.pending", "")
+	p.Do(t, 200, "DELETE", p.Path, "")
 	require.Eventually(t, func() bool { return len(endings(t, p, "waits")) == 1 }, time.Minute, 10*time.Millisecond)
-	p.Does(t, 200, "POST", p.Path+"/undelete", `{}`)
-	require.JSONEq(t, `[1,"kept"]`, string(p.Calls(t, 200, "POST", "read", "").Body))
-	p.Emits(t, `{"type":"go"}`)
+	p.Do(t, 200, "POST", p.Path+"/undelete", `{}`)
+	require.JSONEq(t, `[1,"kept"]`, string(p.CallEndpoint(t, 200, "POST", "read", "").Body))
+	p.Emit(t, `{"type":"go"}`)
 	require.Equal(t, []string{"ExecutionCancelledError"}, endings(t, p, "waits"))
 }
 
@@ -138,10 +138,10 @@ func TestAWorkspaceThatComesBackHasItsContexts(t *testing.T) {
 // where it stood.
 func TestATreeOfADeletedWorkspaceDoesNotGoOnAfterARestart(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "EVENTS_SCHEDULED_DELETION_DAYS=30")
-	p := w.Place(t).Has(t, fullHouse)
-	p.Emits(t, `{"type":"begin"}`)
-	p.Awaits(t, 1, "runtime.waits.pending", "")
+	w := nodetest.NewOwnedService(t, "EVENTS_SCHEDULED_DELETION_DAYS=30")
+	p := w.NewWorkspace(t).AddAutomations(t, fullHouse)
+	p.Emit(t, `{"type":"begin"}`)
+	p.AwaitEvents(t, 1, "runtime.waits.pending", "")
 	require.Eventually(t, func() bool { return dataOf(t, p)["trees"] == 1 }, time.Minute, 10*time.Millisecond)
 	deletesAndStops(t, w, p)
 	w.Start(t)
@@ -150,9 +150,9 @@ func TestATreeOfADeletedWorkspaceDoesNotGoOnAfterARestart(t *testing.T) {
 
 // deletesAndStops deletes a workspace and stops before its trees are cancelled, if it is
 // quick enough; either way they end.
-func deletesAndStops(t *testing.T, w *nodetest.Workshop, p nodetest.Place) {
+func deletesAndStops(t *testing.T, w *nodetest.OwnedService, p nodetest.Workspace) {
 	t.Helper()
-	p.Does(t, 200, "DELETE", p.Path, "")
+	p.Do(t, 200, "DELETE", p.Path, "")
 	w.Stop(t)
 }
 
@@ -161,17 +161,17 @@ func deletesAndStops(t *testing.T, w *nodetest.Workshop, p nodetest.Place) {
 func TestADeletedWorkspaceEndsItsRunsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	one, other := nodetest.StartPair(t, "EVENTS_SCHEDULED_DELETION_DAYS=0")
-	at := (&nodetest.Workshop{Service: one, Owner: nodetest.Bearer(one.Admin(t))}).Place(t).Has(t, fullHouse+`
+	at := (&nodetest.OwnedService{Service: one, Owner: nodetest.Bearer(one.SignInAdmin(t))}).NewWorkspace(t).AddAutomations(t, fullHouse+`
 slow: {when: {endpoint: true}, do: [{set global.g: kept}, {wait: {timeout: 600}}]}`)
-	there := nodetest.Place{Service: other, Path: at.Path, ID: at.ID, Me: at.Me}
-	require.Eventually(t, func() bool { return there.Ask(t, "GET", at.Path+"/automations/slow", "").StatusCode == 200 }, time.Minute, 10*time.Millisecond)
-	answered := there.Background(t, t.Context(), "slow")
+	there := nodetest.Workspace{Service: other, Path: at.Path, ID: at.ID, Auth: at.Auth}
+	require.Eventually(t, func() bool { return there.Send(t, "GET", at.Path+"/automations/slow", "").StatusCode == 200 }, time.Minute, 10*time.Millisecond)
+	answered := there.CallInBackground(t, t.Context(), "slow")
 	require.Eventually(t, func() bool { return dataOf(t, at)["trees"] == 1 }, time.Minute, 10*time.Millisecond)
-	at.Does(t, 200, "DELETE", at.Path, "")
+	at.Do(t, 200, "DELETE", at.Path, "")
 	got := <-answered
 	require.Equal(t, 409, got.StatusCode, "%s", got.Body)
 	require.Equal(t, []string{"ExecutionCancelledError"}, endings(t, at, "slow"))
-	require.Len(t, one.Cleans(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`).Deleted.Found, 1)
+	require.Len(t, one.RunCleanup(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`).Deleted.Found, 1)
 	require.Empty(t, dataOf(t, at))
-	require.Empty(t, one.Cleans(t, "indices", "").Deleted.Found, "nothing comes back")
+	require.Empty(t, one.RunCleanup(t, "indices", "").Deleted.Found, "nothing comes back")
 }

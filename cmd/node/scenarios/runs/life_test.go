@@ -14,104 +14,104 @@ import (
 // else is kept from closing.
 func TestAStopCutsCallersOffAndNothingElse(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "SHUTDOWN_GRACE_SECONDS=1")
-	p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
-	answered := p.Background(t, t.Context(), "t")
-	p.Awaits(t, 1, "runtime.waits.pending", "")
-	w.Restarts(t, nil)
+	w := nodetest.NewOwnedService(t, "SHUTDOWN_GRACE_SECONDS=1")
+	p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
+	answered := p.CallInBackground(t, t.Context(), "t")
+	p.AwaitEvents(t, 1, "runtime.waits.pending", "")
+	w.Restart(t, nil)
 	<-answered
-	p.Emits(t, `{"type":"go"}`)
-	p.Awaits(t, 1, "done", "")
+	p.Emit(t, `{"type":"go"}`)
+	p.AwaitEvents(t, 1, "done", "")
 }
 
 func TestHowTreesEnd(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, givesUp, "EXECUTION_MAX_ACTIVE_SECONDS=1")
+	w := nodetest.NewOwnedService(t, givesUp, "EXECUTION_MAX_ACTIVE_SECONDS=1")
 	const waiting = `
 t: {when: {endpoint: true}, do: [{try: {do: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}], catch: [{emit: {event: caught}}], finally: [{emit: {event: finally}}]}}, {child: {output: c}}, {emit: {event: done, payload: {c: '{{c.r}}'}}}], output: '{{c.r}}'}
 child: [{T: old}]`
 	t.Run("when the caller leaves the run goes on", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, waiting)
+		p := w.NewWorkspace(t).AddAutomations(t, waiting)
 		ctx, leave := context.WithCancel(t.Context())
-		answered := p.Background(t, ctx, "t")
-		p.Awaits(t, 1, "runtime.waits.pending", "")
+		answered := p.CallInBackground(t, ctx, "t")
+		p.AwaitEvents(t, 1, "runtime.waits.pending", "")
 		leave()
 		<-answered
-		p.Emits(t, `{"type":"go"}`)
-		p.Awaits(t, 1, "done", "")
-		p.Awaits(t, 1, nodetest.Executed, "payload.slug=t")
+		p.Emit(t, `{"type":"go"}`)
+		p.AwaitEvents(t, 1, "done", "")
+		p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=t")
 	})
 	t.Run("an answer that takes too long is given up, the run is not", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, waiting)
-		got := p.Calls(t, 504, "POST", "t", "")
+		p := w.NewWorkspace(t).AddAutomations(t, waiting)
+		got := p.CallEndpoint(t, 504, "POST", "t", "")
 		require.Equal(t, "gateway_timeout", got.Code(t))
-		p.Emits(t, `{"type":"go"}`)
-		p.Awaits(t, 1, "done", "")
+		p.Emit(t, `{"type":"go"}`)
+		p.AwaitEvents(t, 1, "done", "")
 	})
 	t.Run("a tree ends on the document it began with", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, waiting)
-		answered := p.Background(t, t.Context(), "t")
-		p.Awaits(t, 1, "runtime.waits.pending", "")
-		p.Does(t, 200, "PATCH", p.Path+"/automations/child", `{"name":"child","do":[],"output":{"r":"new"}}`)
-		p.Does(t, 200, "DELETE", p.Path+"/automations/t", "")
-		p.Emits(t, `{"type":"go"}`)
+		p := w.NewWorkspace(t).AddAutomations(t, waiting)
+		answered := p.CallInBackground(t, t.Context(), "t")
+		p.AwaitEvents(t, 1, "runtime.waits.pending", "")
+		p.Do(t, 200, "PATCH", p.Path+"/automations/child", `{"name":"child","do":[],"output":{"r":"new"}}`)
+		p.Do(t, 200, "DELETE", p.Path+"/automations/t", "")
+		p.Emit(t, `{"type":"go"}`)
 		got := <-answered
 		require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
-		p.Awaits(t, 1, "done", "")
-		p.Refuses(t, 404, "resource_not_found", "POST", p.Path+"/webhooks/t", "")
+		p.AwaitEvents(t, 1, "done", "")
+		p.RequireRefusal(t, 404, "resource_not_found", "POST", p.Path+"/webhooks/t", "")
 	})
 	t.Run("who is active for too long is stopped", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, `t: [{try: {do: [{repeat: {until: '{% false %}', do: [{set x: '{{item}}'}]}}], catch: [{emit: {event: caught}}], finally: [{emit: {event: finally}}]}}, {emit: {event: after}}]`)
-		got := p.Tries(t, 504, `{}`)
+		p := w.NewWorkspace(t).AddAutomations(t, `t: [{try: {do: [{repeat: {until: '{% false %}', do: [{set x: '{{item}}'}]}}], catch: [{emit: {event: caught}}], finally: [{emit: {event: finally}}]}}, {emit: {event: after}}]`)
+		got := p.RunTest(t, 504, `{}`)
 		require.Equal(t, "gateway_timeout", got.Code(t))
-		require.Equal(t, "ExecutionTimeoutError", got.Awaits(t, 1, "error")[0].Payload["error"])
+		require.Equal(t, "ExecutionTimeoutError", got.AwaitEvents(t, 1, "error")[0].Payload["error"])
 		require.Equal(t, []string{"finally"}, nodetest.TypesOf(got.Events(t, "caught", "finally", "after")))
 	})
 	t.Run("a run that is cancelled ends", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, waiting)
-		answered := p.Background(t, t.Context(), "t")
-		correlation := p.Awaits(t, 1, "runtime.waits.pending", "")[0].Source["correlationId"].(string)
+		p := w.NewWorkspace(t).AddAutomations(t, waiting)
+		answered := p.CallInBackground(t, t.Context(), "t")
+		correlation := p.AwaitEvents(t, 1, "runtime.waits.pending", "")[0].Source["correlationId"].(string)
 		stranger := p.As(nil)
-		stranger.Refuses(t, 401, "missing_token", "POST", p.Path+"/runs/"+correlation+"/cancel", "")
-		cancelled := p.Does(t, 200, "POST", p.Path+"/runs/"+correlation+"/cancel", "").JSON(t)
+		stranger.RequireRefusal(t, 401, "missing_token", "POST", p.Path+"/runs/"+correlation+"/cancel", "")
+		cancelled := p.Do(t, 200, "POST", p.Path+"/runs/"+correlation+"/cancel", "").JSON(t)
 		require.Equal(t, correlation, cancelled["correlationId"])
 		require.InDelta(t, 1, cancelled["cancelled"], 0)
 		got := <-answered
 		require.Equal(t, http.StatusConflict, got.StatusCode, "%s", got.Body)
 		require.Equal(t, "resource_conflict", got.Code(t))
-		got.Awaits(t, 1, "finally")
+		got.AwaitEvents(t, 1, "finally")
 		require.Empty(t, got.Events(t, "caught", "done"))
-		require.Equal(t, `"ExecutionCancelledError"`, got.Awaits(t, 1, nodetest.Executed)[0].At("error", "error"))
+		require.Equal(t, `"ExecutionCancelledError"`, got.AwaitEvents(t, 1, nodetest.Executed)[0].At("error", "error"))
 	})
 	t.Run("a workspace is known by its slug", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [], output: '{{global.workspaceId}}'}`)
-		slug := p.Does(t, 200, "GET", p.Path, "").JSON(t)["slug"].(string)
-		require.Equal(t, p.ID, string(p.Does(t, 200, "GET", "/v2/workspaces/slug:"+slug+"/webhooks/t", "").Body))
+		p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [], output: '{{global.workspaceId}}'}`)
+		slug := p.Do(t, 200, "GET", p.Path, "").JSON(t)["slug"].(string)
+		require.Equal(t, p.ID, string(p.Do(t, 200, "GET", "/v2/workspaces/slug:"+slug+"/webhooks/t", "").Body))
 	})
 }
 
 // What was refused is not told again by who looks at the event again after a restart.
 func TestARefusedStartIsToldOnce(t *testing.T) {
 	t.Parallel()
-	g, w := nodetest.NewGate(t), nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	g, w := nodetest.NewBlockingServer(t), nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 hold: {when: {events: [hold]}, do: [{fetch: {url: '`+g.URL+`/hold'}}]}
 strict: {when: {events: [go]}, validateArguments: true, arguments: {z: {type: string, required: true}}, do: []}
 last: {when: {events: [last]}, do: []}`)
-	p.Emits(t, `{"type":"hold"}`)
-	g.Awaits(t, 1, "/hold")
-	p.Emits(t, `{"type":"go"}`)
-	p.Awaits(t, 1, "error", "")
+	p.Emit(t, `{"type":"hold"}`)
+	g.AwaitRequests(t, 1, "/hold")
+	p.Emit(t, `{"type":"go"}`)
+	p.AwaitEvents(t, 1, "error", "")
 	w.Stop(t)
 	w.Start(t)
-	g.Awaits(t, 2, "/hold") // it is read from there again
-	p.Emits(t, `{"type":"last"}`)
-	p.Awaits(t, 1, nodetest.Executed, "payload.slug=last")
-	p.Awaits(t, 1, "error", "")
+	g.AwaitRequests(t, 2, "/hold") // it is read from there again
+	p.Emit(t, `{"type":"last"}`)
+	p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=last")
+	p.AwaitEvents(t, 1, "error", "")
 }

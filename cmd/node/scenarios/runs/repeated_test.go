@@ -18,28 +18,28 @@ import (
 // disk takes for all the others.
 const givesUp = "GATEWAY_REQUEST_TIMEOUT_SECONDS=10"
 
-// insisting is the place for who repeats calls: all have the same Idempotency-Key.
-func insisting(p nodetest.Place) nodetest.Place {
-	me := p.Me.Clone()
+// withSameKey returns the workspace with an Idempotency-Key that all calls share.
+func withSameKey(p nodetest.Workspace) nodetest.Workspace {
+	me := p.Auth.Clone()
 	me.Set("Idempotency-Key", p.ID)
 	return p.As(me)
 }
 
 // ranOnce requires that an endpoint was called once, however often that was asked for.
-func ranOnce(t *testing.T, p nodetest.Place) {
+func ranOnce(t *testing.T, p nodetest.Workspace) {
 	t.Helper()
-	called, err := p.Recorded(t.Context(), "types="+url.QueryEscape("runtime.webhooks.triggered"))
+	called, err := p.FindEvents(t.Context(), "types="+url.QueryEscape("runtime.webhooks.triggered"))
 	require.NoError(t, err)
 	require.Len(t, called, 1)
 }
 
 // isReplayed repeats a call of t until the first one has its answer.
-func isReplayed(t *testing.T, p nodetest.Place, want string) {
+func isReplayed(t *testing.T, p nodetest.Workspace, want string) {
 	t.Helper()
 	var got nodetest.Answer
 	require.Eventually(t, func() bool {
 		var err error
-		got, err = p.Service.Request(t.Context(), http.MethodPost, p.Path+"/webhooks/t", p.Me, "")
+		got, err = p.Service.Request(t.Context(), http.MethodPost, p.Path+"/webhooks/t", p.Auth, "")
 		return err == nil && got.StatusCode != http.StatusGatewayTimeout
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
@@ -51,12 +51,12 @@ func isReplayed(t *testing.T, p nodetest.Place, want string) {
 // its first caller.
 func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, givesUp)
+	w := nodetest.NewOwnedService(t, givesUp)
 	t.Run("sent piece by piece", func(t *testing.T) {
 		t.Parallel()
 		for output, last := range map[string]string{`{done: 1}`: `{"done":1}`, `{}`: `{"i":"<"}`} {
-			p := insisting(w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: {i: '<'}}], output: `+output+`}`))
-			first := p.Service.SendAs(t, "POST", p.Path+"/webhooks/t", "", p.Me, "")
+			p := withSameKey(w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: {i: '<'}}], output: `+output+`}`))
+			first := p.Service.SendAs(t, "POST", p.Path+"/webhooks/t", "", p.Auth, "")
 			require.Equal(t, "text/event-stream", first.Header.Get("Content-Type"))
 			isReplayed(t, p, last)
 			ranOnce(t, p)
@@ -64,54 +64,54 @@ func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 	})
 	t.Run("failed piece by piece", func(t *testing.T) {
 		t.Parallel()
-		p := insisting(w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {set $http.status: 201}]}`))
+		p := withSameKey(w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {set $http.status: 201}]}`))
 		for range 2 {
-			got := p.Service.SendAs(t, "POST", p.Path+"/webhooks/t", "", p.Me, "")
+			got := p.Service.SendAs(t, "POST", p.Path+"/webhooks/t", "", p.Auth, "")
 			require.Contains(t, string(got.Body), `data: {"error":"internal_error"`, "failures keep nothing")
 			require.Contains(t, string(got.Body), "InvalidInstructionError")
 		}
-		nested := p.Service.SendAs(t, "POST", strings.Replace(p.Path, "/v2/", "/v3/", 1)+"/webhooks/t", "", p.Me, "")
+		nested := p.Service.SendAs(t, "POST", strings.Replace(p.Path, "/v2/", "/v3/", 1)+"/webhooks/t", "", p.Auth, "")
 		require.Contains(t, string(nested.Body), `data: {"error":{"code":"internal_error"`)
 	})
 	t.Run("too large to be kept", func(t *testing.T) {
 		t.Parallel()
-		p := insisting(w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [], output: '{{body}}'}`))
+		p := withSameKey(w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [], output: '{{body}}'}`))
 		large := strings.Repeat("x", 600<<10)
-		first := p.Calls(t, 200, "POST", "t", large, "Content-Type", "text/plain")
-		details := p.Calls(t, 409, "POST", "t", large, "Content-Type", "text/plain").JSON(t)["details"]
+		first := p.CallEndpoint(t, 200, "POST", "t", large, "Content-Type", "text/plain")
+		details := p.CallEndpoint(t, 409, "POST", "t", large, "Content-Type", "text/plain").JSON(t)["details"]
 		require.Equal(t, map[string]any{"reason": "not_recorded", "correlationId": first.Correlation()}, details)
 		ranOnce(t, p)
 	})
 	const waits = `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}], output: done}`
 	t.Run("past its time", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, waits)
+		p := w.NewWorkspace(t).AddAutomations(t, waits)
 		for range 2 {
-			insisting(p).Calls(t, 504, "POST", "t", "")
+			withSameKey(p).CallEndpoint(t, 504, "POST", "t", "")
 		}
-		p.Emits(t, `{"type":"go"}`)
-		isReplayed(t, insisting(p), "done")
+		p.Emit(t, `{"type":"go"}`)
+		isReplayed(t, withSameKey(p), "done")
 		ranOnce(t, p)
 	})
 	t.Run("left by its caller", func(t *testing.T) {
 		t.Parallel()
-		p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {wait: {oneOf: [{event: go}], timeout: 60}}, {set $http.chunk: 2}, {set $http.chunk: 3}]}`)
-		leavesAfter(t, insisting(p), "t", "data: 1\n")
-		insisting(p).Calls(t, 504, "POST", "t", "")
-		p.Emits(t, `{"type":"go"}`)
-		isReplayed(t, insisting(p), "3")
+		p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {wait: {oneOf: [{event: go}], timeout: 60}}, {set $http.chunk: 2}, {set $http.chunk: 3}]}`)
+		leavesAfter(t, withSameKey(p), "t", "data: 1\n")
+		withSameKey(p).CallEndpoint(t, 504, "POST", "t", "")
+		p.Emit(t, `{"type":"go"}`)
+		isReplayed(t, withSameKey(p), "3")
 		ranOnce(t, p)
 	})
 }
 
 // leavesAfter calls an endpoint, and leaves once a line came.
-func leavesAfter(t *testing.T, p nodetest.Place, path, line string) {
+func leavesAfter(t *testing.T, p nodetest.Workspace, path, line string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.Service.Base+p.Path+"/webhooks/"+path, http.NoBody)
 	require.NoError(t, err)
-	req.Header = p.Me.Clone()
+	req.Header = p.Auth.Clone()
 	res, err := p.Service.Client.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
@@ -123,24 +123,24 @@ func leavesAfter(t *testing.T, p nodetest.Place, path, line string) {
 // What a node left is gone on with elsewhere: a repeated call does not begin it again.
 func TestARepeatedCallIsNotRunAgainAfterAStop(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, givesUp)
-	p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
-	first := insisting(p).Calls(t, 504, "POST", "t", "")
-	w.Restarts(t, nil)
-	details := insisting(p).Refuses(t, 409, "resource_conflict", "POST", p.Path+"/webhooks/t", "")
+	w := nodetest.NewOwnedService(t, givesUp)
+	p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
+	first := withSameKey(p).CallEndpoint(t, 504, "POST", "t", "")
+	w.Restart(t, nil)
+	details := withSameKey(p).RequireRefusal(t, 409, "resource_conflict", "POST", p.Path+"/webhooks/t", "")
 	require.Equal(t, map[string]any{"reason": "not_recorded", "correlationId": first.Correlation()}, details)
-	p.Emits(t, `{"type":"go"}`)
-	p.Awaits(t, 1, "done", "")
+	p.Emit(t, `{"type":"go"}`)
+	p.AwaitEvents(t, 1, "done", "")
 	ranOnce(t, p)
 }
 
 // Who sends to a caller who was given up goes on.
 func TestChunksForNobodyGoNowhere(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, givesUp)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t, givesUp)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {set $http.chunk: 1}, {set $http.chunk: 2}, {emit: {event: done}}]}`)
-	p.Calls(t, 504, "POST", "t", "")
-	p.Emits(t, `{"type":"go"}`)
-	p.Awaits(t, 1, "done", "")
+	p.CallEndpoint(t, 504, "POST", "t", "")
+	p.Emit(t, `{"type":"go"}`)
+	p.AwaitEvents(t, 1, "done", "")
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // ran records events of an execution of a run, and returns their ids.
-func ran(t *testing.T, p nodetest.Place, run, execution string, events ...domain.Event) (ids []string) {
+func ran(t *testing.T, p nodetest.Workspace, run, execution string, events ...domain.Event) (ids []string) {
 	t.Helper()
 	var commits []eventstore.Commit
 	for _, ev := range events {
@@ -36,7 +36,7 @@ func ran(t *testing.T, p nodetest.Place, run, execution string, events ...domain
 func execution(id, parent, slug string, trigger activity.Trigger, second int, more ...func(*activity.Executed)) activity.Executed {
 	body, _ := json.Marshal(trigger)
 	e := activity.Executed{
-		Slug: slug, ExecutionID: id, ParentExecutionID: parent, Trigger: body, StartedAt: afternoon(second), Duration: 500, Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
+		Slug: slug, ExecutionID: id, ParentExecutionID: parent, Trigger: body, StartedAt: timestampAt(second), Duration: 500, Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
 	}
 	for _, change := range more {
 		change(&e)
@@ -44,7 +44,7 @@ func execution(id, parent, slug string, trigger activity.Trigger, second int, mo
 	return e
 }
 
-func afternoon(second int) string {
+func timestampAt(second int) string {
 	return "2026-03-01T12:00:" + strconv.Itoa(second/10) + strconv.Itoa(second%10) + ".000Z"
 }
 
@@ -58,7 +58,7 @@ var (
 )
 
 // threeRuns records one that succeeded, one that failed and one that waits.
-func threeRuns(t *testing.T, p nodetest.Place) (emitted string) {
+func threeRuns(t *testing.T, p nodetest.Workspace) (emitted string) {
 	t.Helper()
 	emitted = ran(t, p, "r1", "x2", domain.Unknown{Name: "paid", Body: json.RawMessage(`{"n":1}`)})[0]
 	mailed := activity.Trigger{Type: activity.ByEvent, Value: "paid", ID: emitted}
@@ -66,16 +66,16 @@ func threeRuns(t *testing.T, p nodetest.Place) (emitted string) {
 	ran(t, p, "r1", "x1", execution("x1", "", "pay", byEndpoint, 0, func(e *activity.Executed) { e.Recorded = true }))
 	ran(t, p, "r1", "x3", execution("x3", "", "shop.mail", mailed, 5))
 	ran(t, p, "r2", "x4", execution("x4", "", "pay", byEndpoint, 10, failed("FetchError")))
-	ran(t, p, "r3", "x5", activity.TreeStarted{ExecutionID: "x5", Automation: "ask", Trigger: byEndpoint, Attempt: 1, StartedAt: afternoon(20)},
-		activity.WaitPending{ID: "p1", ExecutionID: "x5", ExpiresAt: afternoon(50)})
+	ran(t, p, "r3", "x5", activity.TreeStarted{ExecutionID: "x5", Automation: "ask", Trigger: byEndpoint, Attempt: 1, StartedAt: timestampAt(20)},
+		activity.WaitPending{ID: "p1", ExecutionID: "x5", ExpiresAt: timestampAt(50)})
 	return emitted
 }
 
 func TestRunsAreShown(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	none, total := p.Runs(t, "")
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	none, total := p.ListRuns(t, "")
 	require.Empty(t, none)
 	require.Equal(t, "0", total)
 	emitted := threeRuns(t, p)
@@ -95,14 +95,14 @@ func TestRunsAreShown(t *testing.T) {
 			"from=2026-03-02":                 nil,
 			"from=2026-03-01&status=failed":   {"r2"},
 		} {
-			ids, total := p.Runs(t, query)
+			ids, total := p.ListRuns(t, query)
 			require.Equal(t, want, ids, query)
 			require.Equal(t, strconv.Itoa(len(want)), total, query)
 		}
-		ids, total := p.Runs(t, "limit=1&page=1")
+		ids, total := p.ListRuns(t, "limit=1&page=1")
 		require.Equal(t, []string{"r2"}, ids)
 		require.Equal(t, "3", total)
-		got := p.Does(t, http.StatusOK, "GET", p.Path+"/runs?limit=2&from=2026-03-01", "")
+		got := p.Do(t, http.StatusOK, "GET", p.Path+"/runs?limit=2&from=2026-03-01", "")
 		require.Equal(t, "3", got.Header.Get("X-Total-Count"))
 		require.Contains(t, got.Header.Get("Link"), "page=1")
 		var list []json.RawMessage
@@ -116,61 +116,61 @@ func TestRunsAreShown(t *testing.T) {
 			{"executionId":"x1","slug":"pay","trigger":{"type":"endpoint","value":"pay"},"startedAt":"2026-03-01T12:00:00.000Z","duration":500,"logs":[],"children":[
 			{"executionId":"x2","slug":"charge","trigger":{"type":"automation","value":"pay"},"startedAt":"2026-03-01T12:00:01.000Z","duration":500,"throttled":7,"break":true,"logs":[],"children":[
 			{"executionId":"x3","slug":"shop.mail","trigger":{"type":"event","value":"paid","id":"`+emitted+`"},"startedAt":"2026-03-01T12:00:05.000Z","duration":500,"logs":[],"children":[]}]}]}]}`,
-			string(p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r1", "").Body))
-		got := p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r2", "").JSON(t)
+			string(p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r1", "").Body))
+		got := p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r2", "").JSON(t)
 		require.Equal(t, map[string]any{"error": "FetchError", "message": "no"}, nodetest.AsMaps(got["tree"])[0]["error"])
 	})
 	t.Run("while they go on", func(t *testing.T) {
-		got := p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
+		got := p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
 		require.Equal(t, "waiting", got["status"])
 		require.Greater(t, got["duration"], 0.0)
 		require.InDelta(t, 0, got["executions"], 0)
 		require.Equal(t, []map[string]any{{
-			"executionId": "x5", "slug": "ask", "trigger": map[string]any{"type": "endpoint", "value": "pay"}, "startedAt": afternoon(20), "logs": []any{}, "children": []any{},
-			"until": afternoon(50),
+			"executionId": "x5", "slug": "ask", "trigger": map[string]any{"type": "endpoint", "value": "pay"}, "startedAt": timestampAt(20), "logs": []any{}, "children": []any{},
+			"until": timestampAt(50),
 		}}, nodetest.AsMaps(got["tree"]))
 		ran(t, p, "r3", "x5", activity.WaitFulfilled{ID: "p1"})
-		require.Equal(t, "running", p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)["status"])
+		require.Equal(t, "running", p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)["status"])
 		ran(t, p, "r3", "x6", execution("x6", "x5", "charge", byCaller, 21))
-		got = p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
+		got = p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
 		require.Equal(t, []any{"x6"}, nodetest.Fields(nodetest.AsMaps(nodetest.AsMaps(got["tree"])[0]["children"]), "executionId"), "under what called it and goes on")
 		ran(t, p, "r3", "x5", execution("x5", "", "ask", byEndpoint, 20, failed("ExecutionCancelledError")))
-		got = p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
+		got = p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
 		require.Equal(t, "cancelled", got["status"])
 		require.InDelta(t, 500, got["duration"], 0)
 		require.Len(t, got["tree"], 1)
 	})
 	t.Run("not when there is none", func(t *testing.T) {
-		require.Equal(t, map[string]any{"resource": "run", "id": "r9"}, p.Refuses(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r9", ""))
-		p.Refuses(t, http.StatusBadRequest, "invalid_parameter", "GET", p.Path+"/runs/a%00b", "")
+		require.Equal(t, map[string]any{"resource": "run", "id": "r9"}, p.RequireRefusal(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r9", ""))
+		p.RequireRefusal(t, http.StatusBadRequest, "invalid_parameter", "GET", p.Path+"/runs/a%00b", "")
 	})
 	t.Run("not of a query that is none", func(t *testing.T) {
 		for _, query := range []string{
 			"status=done", "status=failed&status=running", "from=yesterday", "to=x", "from=2026-03-02&to=2026-03-01", "from=2026-03-01&to=2026-03-01",
 			"page=-1", "limit=0", "limit=101", "automation=a&automation=b", "automation=%FF",
 		} {
-			p.Refuses(t, http.StatusBadRequest, "invalid_parameter", "GET", p.Path+"/runs?"+query, "")
+			p.RequireRefusal(t, http.StatusBadRequest, "invalid_parameter", "GET", p.Path+"/runs?"+query, "")
 		}
 	})
 }
 
 func TestRunsAreShownToThoseWhoMayReadTheirEvents(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	threeRuns(t, p)
-	key := func(conditions string) nodetest.Place {
-		made := p.Does(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":[{"action":["read"],"subject":"events","conditions":`+conditions+`}]}`).JSON(t)
+	key := func(conditions string) nodetest.Workspace {
+		made := p.Do(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":[{"action":["read"],"subject":"events","conditions":`+conditions+`}]}`).JSON(t)
 		return p.As(http.Header{"X-Svc-Api-Key": {made["apiKey"].(string)}})
 	}
-	editor := p.As(s.Person(t, "editor"))
-	none, total := editor.Runs(t, "")
+	editor := p.As(s.NewUser(t, "editor"))
+	none, total := editor.ListRuns(t, "")
 	require.Empty(t, none, "a stranger may read what they emitted, which is no run")
 	require.Equal(t, "0", total)
-	p.Does(t, http.StatusOK, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+	p.Do(t, http.StatusOK, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
 	pays, mails, others := key(`{"payload.slug":"pay"}`), key(`{"payload.slug":"shop.mail"}`), key(`{"source.sessionId":"s2"}`)
 	for name, c := range map[string]struct {
-		who  nodetest.Place
+		who  nodetest.Workspace
 		want []string
 	}{
 		"the owner":                  {p, []string{"r3", "r2", "r1"}},
@@ -179,38 +179,38 @@ func TestRunsAreShownToThoseWhoMayReadTheirEvents(t *testing.T) {
 		"what began with another":    {mails, nil},
 		"of somebody else's session": {others, nil},
 	} {
-		ids, total := c.who.Runs(t, "")
+		ids, total := c.who.ListRuns(t, "")
 		require.Equal(t, c.want, ids, name)
 		require.Equal(t, strconv.Itoa(len(c.want)), total, name)
 	}
-	ids, total := editor.Runs(t, "limit=1&page=1")
+	ids, total := editor.ListRuns(t, "limit=1&page=1")
 	require.Equal(t, []string{"r2"}, ids)
 	require.Equal(t, "3", total)
 
-	tree := func(who nodetest.Place) []any {
-		return nodetest.Fields(nodetest.AsMaps(who.Does(t, http.StatusOK, "GET", p.Path+"/runs/r1", "").JSON(t)["tree"]), "executionId")
+	tree := func(who nodetest.Workspace) []any {
+		return nodetest.Fields(nodetest.AsMaps(who.Do(t, http.StatusOK, "GET", p.Path+"/runs/r1", "").JSON(t)["tree"]), "executionId")
 	}
 	require.Equal(t, []any{"x1"}, tree(editor))
 	require.Equal(t, []any{"x1"}, tree(pays))
 	require.Equal(t, []any{"x3"}, tree(mails), "what caused it they may not read")
-	others.Refuses(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r1", "")
-	pays.Refuses(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r3", "")
-	p.As(nil).Refuses(t, http.StatusUnauthorized, "missing_token", "GET", "/v2/workspaces/unknown/runs", "")
+	others.RequireRefusal(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r1", "")
+	pays.RequireRefusal(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r3", "")
+	p.As(nil).RequireRefusal(t, http.StatusUnauthorized, "missing_token", "GET", "/v2/workspaces/unknown/runs", "")
 }
 
 // What the cleanup erases is known no more, also what nobody was ever shown.
 func TestErasedRunsAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	threeRuns(t, p)
 	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
 		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Dropped{WorkspaceID: p.ID, To: 1 << 40}}},
 	})
 	require.NoError(t, err)
-	ids, total := p.Runs(t, "")
+	ids, total := p.ListRuns(t, "")
 	require.Empty(t, ids)
 	require.Equal(t, "0", total)
-	p.Refuses(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r1", "")
+	p.RequireRefusal(t, http.StatusNotFound, "resource_not_found", "GET", p.Path+"/runs/r1", "")
 }

@@ -18,33 +18,33 @@ import (
 // they are now, and none that came later.
 func TestNothingStartsForEventsThatAreOlderThanItself(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 always: {when: {events: [e]}, do: []}
 enabled: {disabled: true, when: {events: [e]}, do: []}
 changed: {when: {events: [other]}, do: []}`)
-	var first, second []nodetest.ShownEvent
-	w.Restarts(t, func() {
-		first, _ = p.Emits(t, `{"type":"e"}`)
-		p.Has(t, `new: {when: {events: [e]}, do: []}`)
-		p.Does(t, http.StatusOK, "PUT", p.Path+"/automations/enabled", `{"name":"enabled","when":{"events":["e"]},"do":[]}`)
-		p.Does(t, http.StatusOK, "PUT", p.Path+"/automations/changed", `{"name":"changed","when":{"events":["e"]},"do":[]}`)
-		second, _ = p.Emits(t, `{"type":"e"}`)
+	var first, second []nodetest.Event
+	w.Restart(t, func() {
+		first, _ = p.Emit(t, `{"type":"e"}`)
+		p.AddAutomations(t, `new: {when: {events: [e]}, do: []}`)
+		p.Do(t, http.StatusOK, "PUT", p.Path+"/automations/enabled", `{"name":"enabled","when":{"events":["e"]},"do":[]}`)
+		p.Do(t, http.StatusOK, "PUT", p.Path+"/automations/changed", `{"name":"changed","when":{"events":["e"]},"do":[]}`)
+		second, _ = p.Emit(t, `{"type":"e"}`)
 	})
-	p.Awaits(t, 4, nodetest.Executed, "payload.trigger.id="+second[0].ID)
-	require.Equal(t, `"always"`, p.Awaits(t, 1, nodetest.Executed, "payload.trigger.id="+first[0].ID)[0].At("slug"))
+	p.AwaitEvents(t, 4, nodetest.Executed, "payload.trigger.id="+second[0].ID)
+	require.Equal(t, `"always"`, p.AwaitEvents(t, 1, nodetest.Executed, "payload.trigger.id="+first[0].ID)[0].At("slug"))
 }
 
 // Every node runs trees, and no other one takes care of those that broke off on a node that
 // is there.
 func TestANodeWithoutTheRoleTakesCareOfItsTrees(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "ROLES=webhooks")
+	s := nodetest.NewServiceWithAccounts(t, "ROLES=webhooks")
 	s.Lease = 100 * time.Millisecond
-	p := nodetest.OwnedPlace(t, s.Start(t)).Has(t, `t: {do: [{wait: {timeout: 600}}]}`)
-	p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/t?async=true", `{}`)
-	p.AwaitsTrees(t, 1)
-	for _, ev := range s.ActivityOf(t, p.ID) {
+	p := nodetest.NewOwnedWorkspace(t, s.Start(t)).AddAutomations(t, `t: {do: [{wait: {timeout: 600}}]}`)
+	p.Do(t, http.StatusAccepted, "POST", p.Path+"/test/t?async=true", `{}`)
+	p.AwaitTrees(t, 1)
+	for _, ev := range s.Activity(t, p.ID) {
 		begun, is := ev.Data.(activity.TreeStarted)
 		if !is {
 			continue
@@ -55,5 +55,5 @@ func TestANodeWithoutTheRoleTakesCareOfItsTrees(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	require.Equal(t, nodetest.Interrupted, p.Awaits(t, 1, nodetest.Executed, "")[0].At("error", "error"))
+	require.Equal(t, nodetest.Interrupted, p.AwaitEvents(t, 1, nodetest.Executed, "")[0].At("error", "error"))
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // attempts are those with which the trees of a workspace began and went on, by automation.
-func attempts(t *testing.T, p nodetest.Place) map[string][]int {
+func attempts(t *testing.T, p nodetest.Workspace) map[string][]int {
 	t.Helper()
 	found := map[string][]int{}
-	for _, ev := range p.Service.ActivityOf(t, p.ID) {
+	for _, ev := range p.Service.Activity(t, p.ID) {
 		if begun, is := ev.Data.(activity.TreeStarted); is {
 			found[begun.Automation] = append(found[begun.Automation], begun.Attempt)
 		}
@@ -30,7 +30,7 @@ func attempts(t *testing.T, p nodetest.Place) map[string][]int {
 }
 
 // awaitsAttempts waits until the trees of a workspace have begun and gone on like that.
-func awaitsAttempts(t *testing.T, p nodetest.Place, want map[string][]int) {
+func awaitsAttempts(t *testing.T, p nodetest.Workspace, want map[string][]int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Equal(c, want, attempts(t, p)) }, time.Minute, 20*time.Millisecond)
 }
@@ -41,15 +41,15 @@ func TestATreeIsTriedSoOftenAlthoughAnotherOfItsRunWaits(t *testing.T) {
 	t.Parallel()
 	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(far.Close)
-	w := nodetest.NewWorkshop(t, "EXECUTION_MAX_ATTEMPTS=2")
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t, "EXECUTION_MAX_ATTEMPTS=2")
+	p := w.NewWorkspace(t).AddAutomations(t, `
 waits: {do: [{runWorkflow: {workflow: went, wait: false}}, {runWorkflow: {workflow: busy, wait: false}}, {wait: {timeout: 600}}]}
 went: {do: [{wait: {timeout: 600}}]}
 busy: {do: [{all: [{wait: {timeout: 600}}, {fetch: {url: '`+far.URL+`'}}]}]}`)
-	p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/waits?async=true", `{}`)
-	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 3 }, time.Minute, 10*time.Millisecond)
-	w.Restarts(t, func() { // as if the node had gone when the wait was just over
-		for _, ev := range w.ActivityOf(t, p.ID) {
+	p.Do(t, http.StatusAccepted, "POST", p.Path+"/test/waits?async=true", `{}`)
+	require.Eventually(t, func() bool { return nodetest.CountOf(w.ActivityTypes(t, p.ID), "runtime.waits.pending") == 3 }, time.Minute, 10*time.Millisecond)
+	w.Restart(t, func() { // as if the node had gone when the wait was just over
+		for _, ev := range w.Activity(t, p.ID) {
 			if wait, is := ev.Data.(activity.WaitPending); is && ev.Meta.AutomationSlug == "went" {
 				_, err := w.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 					Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.WaitFulfilled{ID: wait.ID}}},
@@ -59,10 +59,10 @@ busy: {do: [{all: [{wait: {timeout: 600}}, {fetch: {url: '`+far.URL+`'}}]}]}`)
 		}
 	})
 	awaitsAttempts(t, p, map[string][]int{"waits": {1, 1}, "went": {1, 2}, "busy": {1, 2}})
-	w.Restarts(t, nil)
+	w.Restart(t, nil)
 	awaitsAttempts(t, p, map[string][]int{"waits": {1, 1, 1}, "went": {1, 2}, "busy": {1, 2}})
-	require.Len(t, p.Awaits(t, 2, "error", ""), 2)
-	for _, e := range p.Awaits(t, 2, nodetest.Executed, "") {
+	require.Len(t, p.AwaitEvents(t, 2, "error", ""), 2)
+	for _, e := range p.AwaitEvents(t, 2, nodetest.Executed, "") {
 		require.NotEqual(t, "waits", e.At("slug"))
 		body, err := json.Marshal(e)
 		require.NoError(t, err)
@@ -73,17 +73,17 @@ busy: {do: [{all: [{wait: {timeout: 600}}, {fetch: {url: '`+far.URL+`'}}]}]}`)
 // What one tree stood at is lost: the others go on.
 func TestAStateThatCannotBeReadKeepsNoOtherTreeFromGoingOn(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 one: {do: [{wait: {timeout: 600}}]}
 two: {do: [{wait: {timeout: 600}}]}`)
 	for _, slug := range []string{"one", "two"} {
-		p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/"+slug+"?async=true", `{}`)
+		p.Do(t, http.StatusAccepted, "POST", p.Path+"/test/"+slug+"?async=true", `{}`)
 		require.Eventually(t, func() bool { return len(attempts(t, p)[slug]) == 1 }, time.Minute, 10*time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 2 }, time.Minute, 10*time.Millisecond)
-	w.Restarts(t, func() {
-		for _, ev := range w.ActivityOf(t, p.ID) {
+	require.Eventually(t, func() bool { return nodetest.CountOf(w.ActivityTypes(t, p.ID), "runtime.waits.pending") == 2 }, time.Minute, 10*time.Millisecond)
+	w.Restart(t, func() {
+		for _, ev := range w.Activity(t, p.ID) {
 			if begun, is := ev.Data.(activity.TreeStarted); is && begun.Automation == "one" { // who is looked at first
 				at := domain.StreamID{Scope: p.ID, Kind: "trees", ID: begun.ExecutionID}
 				require.NoError(t, w.Node.Store().Data.Replace(t.Context(), at, "broken", []byte(begun.ExecutionID+"\x00broken")))

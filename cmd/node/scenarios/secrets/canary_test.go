@@ -22,7 +22,7 @@ import (
 // an event, a log line, an answer, a setting, a metric, nor in any file.
 func TestNoSecretIsKeptOrShown(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t)
+	s := nodetest.NewServiceWithAccounts(t)
 	s.Start(t)
 	var shown strings.Builder // all answers that may not show a secret
 	ask := func(method, path string, h http.Header, body string) nodetest.Answer {
@@ -79,7 +79,7 @@ func TestNoSecretIsKeptOrShown(t *testing.T) {
 
 	var events strings.Builder
 	for _, log := range domain.Logs() {
-		for _, ev := range nodetest.Stored(t, s.Dir, log) {
+		for _, ev := range nodetest.StoredEvents(t, s.Dir, log) {
 			body, err := json.Marshal(ev)
 			require.NoError(t, err)
 			events.WriteString(ev.Data.EventType())
@@ -88,7 +88,7 @@ func TestNoSecretIsKeptOrShown(t *testing.T) {
 	}
 	require.Contains(t, events.String(), "gateway.login.failed")
 	for where, text := range map[string]string{"an answer": shown.String(), "the log": s.Log.String(), "an event": events.String()} {
-		nodetest.RequireUntold(t, where, text, secrets...)
+		nodetest.RequireNoSecretIn(t, where, text, secrets...)
 	}
 	nodetest.RequireNoSecret(t, s.Dir, secrets...)
 }

@@ -14,21 +14,21 @@ import (
 // all that the run tells, and kept.
 func TestSecretsThatAnybodyChoosesAreBounded(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `
+	p := nodetest.NewOwnedService(t).NewWorkspace(t).AddAutomations(t, `
 login: {when: {endpoint: 'login/:token'}, arguments: {pathParams: {type: object, properties: {token: {type: string, secret: true}}}, body: {type: object, properties: {password: {type: string, secret: true}}}}, do: [{emit: {event: tried, payload: {p: 'x{{body.password}}', x: '{{body.x}}'}}}], output: ok}`)
-	anyone := nodetest.Place{Service: p.Service, Path: p.Path, ID: p.ID, Me: http.Header{}}
+	anyone := nodetest.Workspace{Service: p.Service, Path: p.Path, ID: p.ID, Auth: http.Header{}}
 	long := strings.Repeat("a", 65_000)
 
-	refused := anyone.Ask(t, "POST", p.Path+"/webhooks/login/CANARY-1", `{"password":"`+long+long+`"}`)
+	refused := anyone.Send(t, "POST", p.Path+"/webhooks/login/CANARY-1", `{"password":"`+long+long+`"}`)
 	require.Equal(t, http.StatusBadRequest, refused.StatusCode)
 	details := refused.JSON(t)["details"].(map[string]any)
 	require.Equal(t, "InvalidArgumentsError", details["name"])
 	require.Equal(t, "body.password", details["errors"].([]any)[0].(map[string]any)["field"])
 	require.NotContains(t, string(refused.Body), "aaaa")
-	require.NotContains(t, p.Awaits(t, 1, "error", "")[0].At(), "aaaa")
+	require.NotContains(t, p.AwaitEvents(t, 1, "error", "")[0].At(), "aaaa")
 
-	got := anyone.Ask(t, "POST", p.Path+"/webhooks/login/CANARY-1", `{"password":"`+long+`~!*/ b","x":"`+long+`"}`)
+	got := anyone.Send(t, "POST", p.Path+"/webhooks/login/CANARY-1", `{"password":"`+long+`~!*/ b","x":"`+long+`"}`)
 	require.Equal(t, http.StatusOK, got.StatusCode, string(got.Body))
-	require.Equal(t, `"xREDACTED"`, p.Awaits(t, 1, "tried", "")[0].At("p"))
-	nodetest.RequireHidden(t, p, "CANARY-1")
+	require.Equal(t, `"xREDACTED"`, p.AwaitEvents(t, 1, "tried", "")[0].At("p"))
+	nodetest.RequireSecretsHidden(t, p, "CANARY-1")
 }

@@ -23,12 +23,12 @@ who: {when: {endpoint: true}, do: [], output: '{{user.email}}'}`
 // may do is lent to the workspace of the endpoint, where it is theirs to do.
 func TestWhatIsLentOfASession(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	mine := w.Place(t).Has(t, `guarded: {when: {endpoint: true}, authorizations: {action: sell}, do: [{fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}', outputMode: detailed_response, output: r}}], output: {who: '{{user.email}}', read: '{{r.status}}'}}`)
-	evil := w.PlaceOf(t, w.Person(t, "evil")).Has(t, lure)
-	evil.Publishes(t, "lure")
-	home := w.Place(t).Has(t, lure).Installs(t, "lure", "a", "")
-	victim := func(p nodetest.Place) nodetest.Place { return p.As(w.Owner) }
+	w := nodetest.NewOwnedService(t)
+	mine := w.NewWorkspace(t).AddAutomations(t, `guarded: {when: {endpoint: true}, authorizations: {action: sell}, do: [{fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}', outputMode: detailed_response, output: r}}], output: {who: '{{user.email}}', read: '{{r.status}}'}}`)
+	evil := w.NewWorkspaceOf(t, w.NewUser(t, "evil")).AddAutomations(t, lure)
+	evil.PublishApp(t, "lure")
+	home := w.NewWorkspace(t).AddAutomations(t, lure).InstallApp(t, "lure", "a", "")
+	victim := func(p nodetest.Workspace) nodetest.Workspace { return p.As(w.Owner) }
 	const denied = "permission_denied"
 	for _, tc := range []struct {
 		method, path        string
@@ -53,29 +53,29 @@ func TestWhatIsLentOfASession(t *testing.T) {
 	} {
 		body := `{"method":"` + tc.method + `","path":"v2/` + tc.path + `","body":{}}`
 		for at, want := range map[string]string{evil.Path + "/webhooks/asks": tc.elsewhere, home.Path + "/webhooks/asks": tc.home, home.Path + "/webhooks/a.asks": tc.in} {
-			got := home.Does(t, 200, "POST", at, body)
+			got := home.Do(t, 200, "POST", at, body)
 			require.Contains(t, string(got.Body), want, "%s %s by %s", tc.method, tc.path, at)
 		}
 	}
-	token := string(victim(evil).Calls(t, 200, "GET", "lends", "").Body)
+	token := string(victim(evil).CallEndpoint(t, 200, "GET", "lends", "").Body)
 	outside := mine.As(http.Header{"Authorization": {"Bearer " + token}})
-	outside.Refuses(t, 403, denied, "GET", mine.Path, "")
-	outside.Refuses(t, 403, denied, "GET", "/v2/workspaces", "")
-	got := outside.Does(t, 200, "GET", "/v2/me", "")
+	outside.RequireRefusal(t, 403, denied, "GET", mine.Path, "")
+	outside.RequireRefusal(t, 403, denied, "GET", "/v2/workspaces", "")
+	got := outside.Do(t, 200, "GET", "/v2/me", "")
 	require.Empty(t, got.Header.Get("X-Svc-Csrf-Token"), "the session itself is not lent")
-	require.Contains(t, string(outside.Calls(t, 200, "GET", "guarded", "").Body), `"who":"owner@`)
+	require.Contains(t, string(outside.CallEndpoint(t, 200, "GET", "guarded", "").Body), `"who":"owner@`)
 }
 
 // Rights of administrators are not lent.
 func TestNoAdministratorIsLent(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	evil := w.PlaceOf(t, w.Person(t, "evil")).Has(t, lure)
+	w := nodetest.NewOwnedService(t)
+	evil := w.NewWorkspaceOf(t, w.NewUser(t, "evil")).AddAutomations(t, lure)
 	root := w.Login(t, "admin@localhost", nodetest.AdminPassword)
 	admin := evil.As(nodetest.Bearer(root["token"].(string)))
-	admin.Does(t, 200, "GET", "/v2/workspaces/"+evil.ID, "")
-	for _, path := range []string{"sys/config", "sys/jwks", "v2/history", "v2/workspaces/" + w.Place(t).ID, "v2/workspaces/" + evil.ID, "v2/workspaces/platform"} {
-		got := admin.Calls(t, 200, "POST", "asks", `{"method":"get","path":"`+path+`"}`)
+	admin.Do(t, 200, "GET", "/v2/workspaces/"+evil.ID, "")
+	for _, path := range []string{"sys/config", "sys/jwks", "v2/history", "v2/workspaces/" + w.NewWorkspace(t).ID, "v2/workspaces/" + evil.ID, "v2/workspaces/platform"} {
+		got := admin.CallEndpoint(t, 200, "POST", "asks", `{"method":"get","path":"`+path+`"}`)
 		require.Contains(t, string(got.Body), "[403,", path)
 		require.Contains(t, string(got.Body), "_denied", path)
 	}
@@ -84,10 +84,10 @@ func TestNoAdministratorIsLent(t *testing.T) {
 // The cookie of a session counts where it is sent from this site.
 func TestACookieThatAnotherSiteHadSentIsNone(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `who: {when: {endpoint: true}, do: [], output: {who: '{{user.email}}'}}`)
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `who: {when: {endpoint: true}, do: [], output: {who: '{{user.email}}'}}`)
 	token := strings.TrimPrefix(w.Owner.Get("Authorization"), "Bearer ")
-	csrf := p.Does(t, 200, "GET", "/v2/me", "").Header.Get("X-Svc-Csrf-Token")
+	csrf := p.Do(t, 200, "GET", "/v2/me", "").Header.Get("X-Svc-Csrf-Token")
 	for name, tc := range map[string]struct {
 		method string
 		more   http.Header
@@ -113,50 +113,50 @@ func TestACookieThatAnotherSiteHadSentIsNone(t *testing.T) {
 		require.Equal(t, tc.status, got.StatusCode, "%s: %s", name, got.Body)
 		require.Contains(t, string(got.Body), tc.want, name)
 	}
-	require.Contains(t, string(p.Calls(t, 200, "GET", "who", "").Body), "owner@", "a bearer token is nobody's cookie")
+	require.Contains(t, string(p.CallEndpoint(t, 200, "GET", "who", "").Body), "owner@", "a bearer token is nobody's cookie")
 }
 
 // What an event starts has no more rights than who emitted it, and no fewer.
 func TestAnEmitKeepsWhatItsCallerShowed(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 emits: {when: {endpoint: true}, do: [{emit: {event: later}}]}
 guarded: {when: {events: [later, direct]}, authorizations: {action: sell}, do: [{fetch: {url: '{{global.apiUrl}}/me', output: me}}], output: {scopes: '{{run.scopes}}', me: '{{me.scopes}}', acts: '{{me.email}}'}}
 native: {when: {events: [workspaces.pages.created]}, do: [{emit: {event: told}}]}
 hears: {when: {events: [told]}, authorizations: {action: sell}, do: [{fetch: {url: '{{global.apiUrl}}/me', output: me}}], output: '{{me.error}}'}`)
-	key := func(rules string) nodetest.Place {
-		made := p.Does(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":`+rules+`}`).JSON(t)
+	key := func(rules string) nodetest.Workspace {
+		made := p.Do(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":`+rules+`}`).JSON(t)
 		return p.As(http.Header{"X-Svc-Api-Key": {made["apiKey"].(string)}})
 	}
 	allowed := key(`[{"action":"execute","subject":"automations"},{"action":"create","subject":"events"}]`)
-	got := nodetest.Run{Answer: allowed.Does(t, 200, "GET", p.Path+"/webhooks/emits", ""), Place: p}
-	require.Equal(t, "200", statusOf(got.Awaits(t, 2, nodetest.Executed)), "a key keeps its rights over an emit")
-	refused := nodetest.Run{Answer: key(`[{"action":"read","subject":"files"}]`).Does(t, 200, "GET", p.Path+"/webhooks/emits", ""), Place: p}
-	require.Equal(t, "ForbiddenError", refused.Awaits(t, 1, "error")[0].Payload["error"])
-	made, _ := allowed.Emits(t, `{"type":"direct"}`)
-	ended := p.Awaits(t, 1, nodetest.Executed, "payload.trigger.id="+made[0].ID)[0]
+	got := nodetest.Run{Answer: allowed.Do(t, 200, "GET", p.Path+"/webhooks/emits", ""), Workspace: p}
+	require.Equal(t, "200", statusOf(got.AwaitEvents(t, 2, nodetest.Executed)), "a key keeps its rights over an emit")
+	refused := nodetest.Run{Answer: key(`[{"action":"read","subject":"files"}]`).Do(t, 200, "GET", p.Path+"/webhooks/emits", ""), Workspace: p}
+	require.Equal(t, "ForbiddenError", refused.AwaitEvents(t, 1, "error")[0].Payload["error"])
+	made, _ := allowed.Emit(t, `{"type":"direct"}`)
+	ended := p.AwaitEvents(t, 1, nodetest.Executed, "payload.trigger.id="+made[0].ID)[0]
 	require.Equal(t, "guarded", ended.Payload["slug"])
 
-	me := p.Does(t, 200, "GET", "/v2/me", "").JSON(t)
+	me := p.Do(t, 200, "GET", "/v2/me", "").JSON(t)
 	narrow, err := w.Node.Keys().Sign(t.Context(), signing.Claims{
 		Subject: me["id"].(string), SessionID: me["sessionId"].(string), IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute), Scope: "webhooks workspaces:read",
 	})
 	require.NoError(t, err)
-	got = nodetest.Run{Answer: p.As(nodetest.Bearer(narrow)).Does(t, 200, "GET", p.Path+"/webhooks/emits", ""), Place: p}
-	for _, e := range got.Awaits(t, 2, nodetest.Executed) {
+	got = nodetest.Run{Answer: p.As(nodetest.Bearer(narrow)).Do(t, 200, "GET", p.Path+"/webhooks/emits", ""), Workspace: p}
+	for _, e := range got.AwaitEvents(t, 2, nodetest.Executed) {
 		if e.Payload["slug"] == "guarded" {
 			require.JSONEq(t, `["webhooks","workspaces:read"]`, e.At("output", "scopes"))
 			require.JSONEq(t, `["webhooks","workspaces:read"]`, e.At("output", "me"))
 			require.Contains(t, e.At("output", "acts"), "owner@")
 		}
 	}
-	p.Does(t, 201, "POST", p.Path+"/pages", `{"name":"Page"}`)
-	heard := p.Awaits(t, 1, nodetest.Executed, "payload.slug=hears")[0]
+	p.Do(t, 201, "POST", p.Path+"/pages", `{"name":"Page"}`)
+	heard := p.AwaitEvents(t, 1, nodetest.Executed, "payload.slug=hears")[0]
 	require.JSONEq(t, `"missing_token"`, heard.At("output"), "what the workspace emits by itself acts for nobody")
 }
 
-func statusOf(ended []nodetest.ShownEvent) string {
+func statusOf(ended []nodetest.Event) string {
 	for _, e := range ended {
 		if _, failed := e.Payload["error"]; failed {
 			text, _ := json.Marshal(e.Payload["error"]) // JSON it was
@@ -169,42 +169,42 @@ func statusOf(ended []nodetest.ShownEvent) string {
 // Cancelling and replaying ask for the right to test what ran.
 func TestWhoMayCancelAndReplay(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t)
+	p := w.NewWorkspace(t).AddAutomations(t, `
 open: {labels: [okay], do: [{wait: {timeout: 300}}]}
 hidden: [{wait: {timeout: 300}}]
 mixed: {labels: [okay], do: [{emit: {event: more}}, {wait: {timeout: 300}}]}
 listens: {when: {events: [more]}, do: [{wait: {timeout: 300}}]}
 failed: [{nope: {}}]`)
-	tester := w.Person(t, "tester")
+	tester := w.NewUser(t, "tester")
 	me := w.Must(t, "GET", "/v2/me", tester, "")["id"].(string)
-	p.Secure(t, `{"roles":{"tester":{}},"rules":[{"role":"tester","action":"test","subject":"automations","conditions":{"labels":{"$in":["okay"]}}}]}`)
-	p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"id":"`+me+`"},"permissions":{"role":"tester"}}`)
+	p.SetSecurity(t, `{"roles":{"tester":{}},"rules":[{"role":"tester","action":"test","subject":"automations","conditions":{"labels":{"$in":["okay"]}}}]}`)
+	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"id":"`+me+`"},"permissions":{"role":"tester"}}`)
 	limited := p.As(tester)
 	begin := func(slug string) string {
-		id := p.Does(t, 202, "POST", p.Path+"/test/"+slug+"?async=true", `{}`).JSON(t)["correlationId"].(string)
-		p.Awaits(t, 1, "runtime.waits.pending", "source.correlationId="+id)
+		id := p.Do(t, 202, "POST", p.Path+"/test/"+slug+"?async=true", `{}`).JSON(t)["correlationId"].(string)
+		p.AwaitEvents(t, 1, "runtime.waits.pending", "source.correlationId="+id)
 		return p.Path + "/runs/" + id
 	}
 	hidden, open := begin("hidden"), begin("open")
-	limited.Refuses(t, 403, "permission_denied", "POST", hidden+"/cancel", "")
-	require.InDelta(t, 1, limited.Does(t, 200, "POST", open+"/cancel", "").JSON(t)["cancelled"], 0)
-	p.Does(t, 200, "DELETE", p.Path+"/automations/hidden", "")
-	limited.Refuses(t, 403, "permission_denied", "POST", hidden+"/cancel", "")
-	limited.Refuses(t, 403, "permission_denied", "POST", hidden+"/replay", `{}`)
-	require.InDelta(t, 1, p.Does(t, 200, "POST", hidden+"/cancel", "").JSON(t)["cancelled"], 0)
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", hidden+"/cancel", "")
+	require.InDelta(t, 1, limited.Do(t, 200, "POST", open+"/cancel", "").JSON(t)["cancelled"], 0)
+	p.Do(t, 200, "DELETE", p.Path+"/automations/hidden", "")
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", hidden+"/cancel", "")
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", hidden+"/replay", `{}`)
+	require.InDelta(t, 1, p.Do(t, 200, "POST", hidden+"/cancel", "").JSON(t)["cancelled"], 0)
 
-	both := p.Does(t, 202, "POST", p.Path+"/test/mixed?async=true", `{}`).JSON(t)["correlationId"].(string)
-	p.Awaits(t, 2, "runtime.waits.pending", "source.correlationId="+both)
+	both := p.Do(t, 202, "POST", p.Path+"/test/mixed?async=true", `{}`).JSON(t)["correlationId"].(string)
+	p.AwaitEvents(t, 2, "runtime.waits.pending", "source.correlationId="+both)
 	mixed := p.Path + "/runs/" + both
-	limited.Refuses(t, 403, "permission_denied", "POST", mixed+"/cancel", "")
-	require.InDelta(t, 2, p.Does(t, 200, "POST", mixed+"/cancel", "").JSON(t)["cancelled"], 0)
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", mixed+"/cancel", "")
+	require.InDelta(t, 2, p.Do(t, 200, "POST", mixed+"/cancel", "").JSON(t)["cancelled"], 0)
 
-	got := nodetest.Run{Answer: p.Ask(t, "POST", p.Path+"/test/failed", `{}`), Place: p}
-	got.Awaits(t, 1, nodetest.Executed)
+	got := nodetest.Run{Answer: p.Send(t, "POST", p.Path+"/test/failed", `{}`), Workspace: p}
+	got.AwaitEvents(t, 1, nodetest.Executed)
 	path := p.Path + "/runs/" + got.Correlation() + "/replay"
-	limited.Refuses(t, 403, "permission_denied", "POST", path, `{}`)
-	p.Does(t, 200, "DELETE", p.Path+"/automations/failed", "")
-	limited.Refuses(t, 403, "permission_denied", "POST", path, `{}`)
-	require.Equal(t, "identical", p.Does(t, 200, "POST", path, `{}`).JSON(t)["status"])
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", path, `{}`)
+	p.Do(t, 200, "DELETE", p.Path+"/automations/failed", "")
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", path, `{}`)
+	require.Equal(t, "identical", p.Do(t, 200, "POST", path, `{}`).JSON(t)["status"])
 }

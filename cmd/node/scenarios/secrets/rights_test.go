@@ -13,23 +13,23 @@ import (
 // What automations write to the config stays what it is: it is never read as a template.
 func TestNothingThatIsSetBecomesATemplateOfTheConfig(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "CONTEXT_CONFIG_MAX_SIZE=2kb")
-	app := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t, "CONTEXT_CONFIG_MAX_SIZE=2kb")
+	app := w.NewWorkspace(t).AddAutomations(t, `
 plant: {when: {endpoint: true}, do: [{set: {name: config.x, value: '{{body.v}}'}}]}
 reap: {when: {endpoint: true}, do: [], output: '{{config}}'}`)
-	app.Publishes(t, "planter")
-	p := w.Place(t).Has(t, `
+	app.PublishApp(t, "planter")
+	p := w.NewWorkspace(t).AddAutomations(t, `
 set: {when: {endpoint: true}, do: [{set: {name: config.x, value: '{{body.v}}'}}]}
 push: {when: {endpoint: true}, do: [{set: {name: 'config.list[]', value: '{{body.v}}'}}]}
 merge: {when: {endpoint: true}, do: [{set: {name: config.o, type: merge, value: '{{body}}'}}]}
 whole: {when: {endpoint: true}, do: [{set: {name: config, value: '{{body}}'}}]}
 show: {when: {endpoint: true}, do: [], output: '{{config}}'}`)
-	p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"k":{"value":"parent-secret"}}`)
-	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"own":"{{secret.k}}","o":{}}}}`)
-	p.Installs(t, "planter", "a", ``)
+	p.Do(t, 200, "PATCH", p.Path+"/security/secrets", `{"k":{"value":"parent-secret"}}`)
+	p.Do(t, 200, "PATCH", p.Path, `{"config":{"value":{"own":"{{secret.k}}","o":{}}}}`)
+	p.InstallApp(t, "planter", "a", ``)
 	refused := func(t *testing.T, path, body string) {
 		t.Helper()
-		details := p.Refuses(t, 500, "internal_error", "POST", p.Path+"/webhooks/"+path, body)
+		details := p.RequireRefusal(t, 500, "internal_error", "POST", p.Path+"/webhooks/"+path, body)
 		require.Equal(t, "InvalidInstructionError", details["name"], "%s %s", path, body)
 	}
 	for _, text := range []string{"{{secret.k}}", "{{ secret.k }}", "{{config}}", "a {{config.own}} b", "{{{{secret.k}}}}", "{{\tconfig[own]\n}}", "{{secret.nosuch}}"} {
@@ -42,30 +42,30 @@ show: {when: {endpoint: true}, do: [], output: '{{config}}'}`)
 		refused(t, "a.plant", `{"v":[{"deep":"`+quoted+`"}]}`)
 	}
 	for _, text := range []string{"{{user.id}}", "{{configuration}}", "{{secrets.k}}", "{{sec", "ret.k}}", "{% 1 %}", "{{secret.k", "{{{secret.k}"} {
-		p.Calls(t, 200, "POST", "set", `{"v":"`+text+`"}`)
-		p.Calls(t, 200, "POST", "a.plant", `{"v":"`+text+`"}`)
-		require.Contains(t, string(p.Calls(t, 200, "GET", "show", "").Body), `"x":"`+text+`"`)
-		require.JSONEq(t, `{"x":"`+text+`"}`, string(p.Calls(t, 200, "GET", "a.reap", "").Body))
+		p.CallEndpoint(t, 200, "POST", "set", `{"v":"`+text+`"}`)
+		p.CallEndpoint(t, 200, "POST", "a.plant", `{"v":"`+text+`"}`)
+		require.Contains(t, string(p.CallEndpoint(t, 200, "GET", "show", "").Body), `"x":"`+text+`"`)
+		require.JSONEq(t, `{"x":"`+text+`"}`, string(p.CallEndpoint(t, 200, "GET", "a.reap", "").Body))
 	}
-	p.Calls(t, 200, "POST", "set", `{"v":{"{{secret.k}}":1}}`)
-	require.JSONEq(t, `{"own":"parent-secret","o":{},"x":{"{{secret.k}}":1}}`, string(p.Calls(t, 200, "GET", "show", "").Body), "keys are no templates")
+	p.CallEndpoint(t, 200, "POST", "set", `{"v":{"{{secret.k}}":1}}`)
+	require.JSONEq(t, `{"own":"parent-secret","o":{},"x":{"{{secret.k}}":1}}`, string(p.CallEndpoint(t, 200, "GET", "show", "").Body), "keys are no templates")
 
-	details := p.Refuses(t, 500, "internal_error", "POST", p.Path+"/webhooks/set", `{"v":"`+strings.Repeat("x", 3000)+`"}`)
+	details := p.RequireRefusal(t, 500, "internal_error", "POST", p.Path+"/webhooks/set", `{"v":"`+strings.Repeat("x", 3000)+`"}`)
 	require.Equal(t, "ContextSizeError", details["name"])
-	details = p.Refuses(t, 500, "internal_error", "POST", p.Path+"/webhooks/a.plant", `{"v":"`+strings.Repeat("x", 3000)+`"}`)
+	details = p.RequireRefusal(t, 500, "internal_error", "POST", p.Path+"/webhooks/a.plant", `{"v":"`+strings.Repeat("x", 3000)+`"}`)
 	require.Equal(t, "ContextSizeError", details["name"])
 }
 
 // References to settings bring a bounded amount.
 func TestAConfigThatGrowsByItsReferencesIsRefused(t *testing.T) {
 	t.Parallel()
-	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `show: {when: {endpoint: true}, do: [], output: '{{config.n}}'}`)
+	p := nodetest.SharedService(t).NewWorkspace(t).AddAutomations(t, `show: {when: {endpoint: true}, do: [], output: '{{config.n}}'}`)
 	large := strings.Repeat("x", 30_000)
-	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"n":1,"a":"`+large+`","b":"`+strings.Repeat("{{config.a}}", 20)+`"}}}`)
-	require.Equal(t, "1", string(p.Calls(t, 200, "GET", "show", "").Body))
+	p.Do(t, 200, "PATCH", p.Path, `{"config":{"value":{"n":1,"a":"`+large+`","b":"`+strings.Repeat("{{config.a}}", 20)+`"}}}`)
+	require.Equal(t, "1", string(p.CallEndpoint(t, 200, "GET", "show", "").Body))
 	for _, b := range []string{`"` + strings.Repeat("{{config.a}}", 500) + `"`, `[` + strings.Repeat(`"{{config.a}}",`, 499) + `1]`} {
-		p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"n":1,"a":"`+large+`","b":`+b+`}}}`)
-		details := p.Refuses(t, 500, "internal_error", "GET", p.Path+"/webhooks/show", "")
+		p.Do(t, 200, "PATCH", p.Path, `{"config":{"value":{"n":1,"a":"`+large+`","b":`+b+`}}}`)
+		details := p.RequireRefusal(t, 500, "internal_error", "GET", p.Path+"/webhooks/show", "")
 		require.Equal(t, "ContextSizeError", details["name"])
 	}
 }
@@ -74,17 +74,17 @@ func TestAConfigThatGrowsByItsReferencesIsRefused(t *testing.T) {
 // has the name of the workspace alone.
 func TestWhatTokensOfAWorkspaceOpen(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.NewOwnedService(t)
 	const calls = `
 asks: {when: {endpoint: true}, do: [{fetch: {url: '{{global.apiUrl}}/{{body.path}}', method: '{{body.method}}', body: '{{body.body}}', auth: {svc: {forwardWorkspaceAuth: true}}, outputMode: detailed_response, output: r}}], output: ['{{r.status}}', '{{r.body}}']}
 takes: {when: {endpoint: true}, do: [{fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}', svcApiKey: {name: helper}, outputMode: detailed_response, output: r}}], output: '{{r.status}}'}`
-	w.Place(t).Has(t, calls).Publishes(t, "asker")
-	p := w.Place(t).Has(t, calls+`
+	w.NewWorkspace(t).AddAutomations(t, calls).PublishApp(t, "asker")
+	p := w.NewWorkspace(t).AddAutomations(t, calls+`
 guarded: {when: {endpoint: true}, authorizations: {action: sell}, do: [], output: '{{run.authenticatedWorkspaceId}}'}
 open: {when: {endpoint: true}, do: [], output: '{{run.authenticatedWorkspaceId}}'}`)
-	p.Secure(t, `{"roles":{"helper":{"auth":{"apiKey":{}}}},"rules":[{"role":"helper","action":"read","subject":"workspaces"}]}`)
-	p.Installs(t, "asker", "a", "")
-	other := w.Place(t).Has(t, `
+	p.SetSecurity(t, `{"roles":{"helper":{"auth":{"apiKey":{}}}},"rules":[{"role":"helper","action":"read","subject":"workspaces"}]}`)
+	p.InstallApp(t, "asker", "a", "")
+	other := w.NewWorkspace(t).AddAutomations(t, `
 guarded: {when: {endpoint: true}, authorizations: {action: sell}, do: []}
 open: {when: {endpoint: true}, do: [], output: '{{run.authenticatedWorkspaceId}}'}`)
 	for _, tc := range []struct {
@@ -106,11 +106,11 @@ open: {when: {endpoint: true}, do: [], output: '{{run.authenticatedWorkspaceId}}
 		{"get", "me", "missing_token", "missing_token"},
 	} {
 		body := `{"method":"` + tc.method + `","path":"` + tc.path + `","body":{}}`
-		require.Contains(t, string(p.Anyone().Calls(t, 200, "POST", "asks", body).Body), tc.itself, "%s %s", tc.method, tc.path)
-		require.Contains(t, string(p.Calls(t, 200, "POST", "a.asks", body).Body), tc.app, "%s %s by the app", tc.method, tc.path)
+		require.Contains(t, string(p.Anonymous().CallEndpoint(t, 200, "POST", "asks", body).Body), tc.itself, "%s %s", tc.method, tc.path)
+		require.Contains(t, string(p.CallEndpoint(t, 200, "POST", "a.asks", body).Body), tc.app, "%s %s by the app", tc.method, tc.path)
 	}
-	require.Equal(t, "200", string(p.Anyone().Calls(t, 200, "POST", "takes", "{}").Body))
-	details := p.Refuses(t, 500, "internal_error", "POST", p.Path+"/webhooks/a.takes", "{}")
+	require.Equal(t, "200", string(p.Anonymous().CallEndpoint(t, 200, "POST", "takes", "{}").Body))
+	details := p.RequireRefusal(t, 500, "internal_error", "POST", p.Path+"/webhooks/a.takes", "{}")
 	require.Equal(t, "InvalidInstructionError", details["name"], "the roles are not for apps")
 }
 
@@ -118,13 +118,13 @@ open: {when: {endpoint: true}, do: [], output: '{{run.authenticatedWorkspaceId}}
 // is put in a sandbox, and what they would keep for the whole origin is left out.
 func TestAnswersOfEndpointsDoNothingToTheOrigin(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t, "CORS_ADDITIONAL_ALLOWED_ORIGINS=https://trusted.example")
-	p := w.Place(t).Has(t, `
+	w := nodetest.NewOwnedService(t, "CORS_ADDITIONAL_ALLOWED_ORIGINS=https://trusted.example")
+	p := w.NewWorkspace(t).AddAutomations(t, `
 answers: {when: {endpoint: true}, do: [{set $http: {headers: '{{body}}'}}], output: <script>}
 chunks: {when: {endpoint: true}, do: [{set $http: {headers: '{{body}}'}}, {set $http.chunk: 1}], output: {}}`)
 	heads := func(t *testing.T, path, headers, origin string) http.Header {
 		t.Helper()
-		h := p.Me.Clone()
+		h := p.Auth.Clone()
 		h.Set("Origin", origin)
 		got := p.Service.SendAs(t, "POST", p.Path+"/webhooks/"+path, "application/json", h, headers) // of types that no document names
 		require.Equal(t, 200, got.StatusCode, "%s", got.Body)

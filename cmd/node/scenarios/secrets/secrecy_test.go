@@ -21,29 +21,29 @@ const (
 	instanceCanary  = "instance-CANARY-5"
 )
 
-// confidant is a place with secrets, all of whose events are delivered.
-type confidant struct {
-	nodetest.Place
-	in *nodetest.Inbox
+// secretWorkspace is a workspace with secrets, all of whose events are delivered.
+type secretWorkspace struct {
+	nodetest.Workspace
+	in *nodetest.Receiver
 }
 
-func newConfidant(t *testing.T, w *nodetest.Workshop) confidant {
+func newSecretWorkspace(t *testing.T, w *nodetest.OwnedService) secretWorkspace {
 	t.Helper()
-	c := confidant{w.Place(t), nodetest.NewInbox(t)}
-	c.Does(t, 200, "PATCH", c.Path+"/security/secrets", `{"k":{"value":"`+workspaceCanary+`"},"c":{"value":"`+configCanary+`"}}`)
-	c.Does(t, 200, "PATCH", c.Path, `{"config":{"schema":{"key":{"type":"string","secret":true}},"value":{"key":"{{secret.c}}"}}}`)
-	c.Does(t, 201, "POST", c.Path+"/subscriptions", `{"url":"`+c.in.URL+`","types":["*"]}`)
+	c := secretWorkspace{w.NewWorkspace(t), nodetest.NewReceiver(t)}
+	c.Do(t, 200, "PATCH", c.Path+"/security/secrets", `{"k":{"value":"`+workspaceCanary+`"},"c":{"value":"`+configCanary+`"}}`)
+	c.Do(t, 200, "PATCH", c.Path, `{"config":{"schema":{"key":{"type":"string","secret":true}},"value":{"key":"{{secret.c}}"}}}`)
+	c.Do(t, 201, "POST", c.Path+"/subscriptions", `{"url":"`+c.in.URL+`","types":["*"]}`)
 	return c
 }
 
-// tellsNobody checks that nobody was told a secret, when everything is over, and that
-// something was told that had some.
-func (c confidant) tellsNobody(t *testing.T) {
+// requireSecretsHidden checks at the end that no secret can be read, and that something was delivered
+// that had some.
+func (c secretWorkspace) requireSecretsHidden(t *testing.T) {
 	t.Helper()
 	secrets := []string{workspaceCanary, configCanary, inputCanary, headerCanary, instanceCanary}
-	c.settles(t)
-	nodetest.RequireHidden(t, c.Place, secrets...)
-	all, err := c.Recorded(t.Context(), "")
+	c.awaitRunsEnded(t)
+	nodetest.RequireSecretsHidden(t, c.Workspace, secrets...)
+	all, err := c.FindEvents(t.Context(), "")
 	require.NoError(t, err)
 	var hidden []string
 	for _, e := range all {
@@ -53,22 +53,22 @@ func (c confidant) tellsNobody(t *testing.T) {
 	}
 	require.NotEmpty(t, hidden, "nothing was to be hidden")
 	delivered := func(id string) bool {
-		return slices.ContainsFunc(c.in.Seen(), func(p nodetest.Parcel) bool { return strings.Contains(string(p.Body), id) })
+		return slices.ContainsFunc(c.in.Received(), func(p nodetest.ReceivedDelivery) bool { return strings.Contains(string(p.Body), id) })
 	}
 	require.Eventually(t, func() bool { return !slices.ContainsFunc(hidden, func(id string) bool { return !delivered(id) }) }, time.Minute, 20*time.Millisecond)
-	for _, p := range c.in.Seen() {
+	for _, p := range c.in.Received() {
 		head, err := json.Marshal(p.Header)
 		require.NoError(t, err)
-		nodetest.RequireUntold(t, "a delivery", string(head)+string(p.Body), secrets...)
+		nodetest.RequireNoSecretIn(t, "a delivery", string(head)+string(p.Body), secrets...)
 	}
 }
 
-// settles waits until no run of the place goes on.
-func (c confidant) settles(t *testing.T) {
+// awaitRunsEnded waits until all runs of the workspace have ended.
+func (c secretWorkspace) awaitRunsEnded(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		running, _ := c.Runs(t, "status=running")
-		waiting, _ := c.Runs(t, "status=waiting")
+		running, _ := c.ListRuns(t, "status=running")
+		waiting, _ := c.ListRuns(t, "status=waiting")
 		return len(running)+len(waiting) == 0
 	}, time.Minute, 20*time.Millisecond)
 }

@@ -14,17 +14,17 @@ import (
 	"svc/domain/app"
 )
 
-// market is a service with people who publish and install.
-type market struct {
+// appsScenario is a service with people who publish and install.
+type appsScenario struct {
 	*nodetest.Service
 	t             *testing.T
 	ada, bob, eve http.Header // ada publishes, bob installs, eve is in none of their workspaces
 	admin         http.Header
 }
 
-func newMarket(t *testing.T) *market {
+func newAppsScenario(t *testing.T) *appsScenario {
 	t.Helper()
-	m := &market{Service: nodetest.NewIdentified(t), t: t}
+	m := &appsScenario{Service: nodetest.NewServiceWithAccounts(t), t: t}
 	m.Start(t)
 	person := func(name string) http.Header {
 		email := name + "@example.org"
@@ -32,18 +32,18 @@ func newMarket(t *testing.T) *market {
 		return nodetest.Bearer(m.Login(t, email, "long enough")["token"].(string))
 	}
 	m.ada, m.bob, m.eve = person("ada"), person("bob"), person("eve")
-	m.admin = nodetest.Bearer(m.Service.Admin(t))
+	m.admin = nodetest.Bearer(m.Service.SignInAdmin(t))
 	return m
 }
 
 // workspace makes one and returns its id.
-func (m *market) workspace(who http.Header, body string) string {
+func (m *appsScenario) workspace(who http.Header, body string) string {
 	m.t.Helper()
 	return m.Must(m.t, "POST", "/v2/workspaces", who, body)["id"].(string)
 }
 
 // automation saves one.
-func (m *market) automation(who http.Header, id, body string) {
+func (m *appsScenario) automation(who http.Header, id, body string) {
 	m.t.Helper()
 	got, err := m.Request(m.t.Context(), "POST", "/v2/workspaces/"+id+"/automations", who, body)
 	require.NoError(m.t, err)
@@ -51,7 +51,7 @@ func (m *market) automation(who http.Header, id, body string) {
 }
 
 // mailer makes a workspace that can be published and has something of everything.
-func (m *market) mailer() string {
+func (m *appsScenario) mailer() string {
 	m.t.Helper()
 	id := m.workspace(m.ada, `{"name":"Mailer","slug":"mailer","description":"Sends mails","photo":"/mailer.png","labels":["core"],
 		"config":{"schema":{"sender":{"type":"string"},"token":{"type":"string","secret":true},"additionalProperties":true},"block":"form","value":{"sender":"hidden@example.org"}},
@@ -63,13 +63,13 @@ func (m *market) mailer() string {
 	return id
 }
 
-func (m *market) publishes(who http.Header, id, slug string) map[string]any {
+func (m *appsScenario) publishes(who http.Header, id, slug string) map[string]any {
 	m.t.Helper()
 	return m.Must(m.t, "POST", "/v2/apps", who, fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, id, slug))
 }
 
 // refused sends a request and expects a refusal.
-func (m *market) refused(status int, code, method, path string, who http.Header, body string) map[string]any {
+func (m *appsScenario) refused(status int, code, method, path string, who http.Header, body string) map[string]any {
 	m.t.Helper()
 	got := m.Call(m.t, method, path, who, body)
 	require.Equal(m.t, status, got.StatusCode, "%s %s: %s", method, path, got.Body)
@@ -78,7 +78,7 @@ func (m *market) refused(status int, code, method, path string, who http.Header,
 	return details
 }
 
-func (m *market) list(path string, who http.Header) (items []map[string]any) {
+func (m *appsScenario) list(path string, who http.Header) (items []map[string]any) {
 	m.t.Helper()
 	got := m.Get(m.t, path, who)
 	require.Equal(m.t, http.StatusOK, got.StatusCode, "%s", got.Body)
@@ -87,13 +87,13 @@ func (m *market) list(path string, who http.Header) (items []map[string]any) {
 }
 
 // events are the types and payloads that were recorded of some events, in order.
-func (m *market) events(types ...string) (found []string) {
+func (m *appsScenario) events(types ...string) (found []string) {
 	m.t.Helper()
 	m.Stop(m.t)
-	for _, ev := range nodetest.Stored(m.t, m.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(m.t, m.Dir, domain.State) {
 		for _, wanted := range types {
 			if ev.Data.EventType() == wanted {
-				payload, err := json.Marshal(shownOf(ev.Data))
+				payload, err := json.Marshal(shownPayload(ev.Data))
 				require.NoError(m.t, err)
 				found = append(found, wanted+" "+string(payload))
 			}
@@ -102,7 +102,7 @@ func (m *market) events(types ...string) (found []string) {
 	return found
 }
 
-func shownOf(ev domain.Event) any {
+func shownPayload(ev domain.Event) any {
 	if s, ok := ev.(domain.PayloadEvent); ok {
 		return s.Payload()
 	}
@@ -111,7 +111,7 @@ func shownOf(ev domain.Event) any {
 
 func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	id := m.workspace(m.ada, `{"name":"Mailer","slug":"mailer"}`)
 	body := func(more string) string { return fmt.Sprintf(`{"workspaceId":%q%s}`, id, more) }
 
@@ -167,7 +167,7 @@ func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
 
 func TestAppsAreListedAndRead(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	id := m.mailer()
 	m.publishes(m.ada, id, "mail")
 	for i := range 3 {
@@ -222,7 +222,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 // never more than one of a workspace.
 func TestOneOfManyPublishesTheSlug(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	var ids []string
 	for i := range 8 {
 		ids = append(ids, m.workspace(m.ada, fmt.Sprintf(`{"name":"W%d","description":"d","photo":"/p.png"}`, i)))

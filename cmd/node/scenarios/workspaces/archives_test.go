@@ -11,8 +11,8 @@ import (
 
 func TestArchives(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	who, ids := s.Members(t, "root", "ed", "rita", "carl", "stranger")
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	who, ids := s.NewUsers(t, "root", "ed", "rita", "carl", "stranger")
 	id := s.Must(t, http.MethodPost, "/v2/workspaces", who["root"], `{"name":"Shop"}`)["id"].(string)
 	path := "/v2/workspaces/" + id
 	share := func(user, permissions string) {
@@ -81,7 +81,7 @@ func TestArchives(t *testing.T) {
 		made := got.JSON(t)["workspace"].(map[string]any)
 		require.Equal(t, "/v2/workspaces/"+made["id"].(string), got.Header.Get("Location"))
 		require.Equal(t, "owner", s.Get(t, "/v2/workspaces?ids="+made["id"].(string), who["stranger"]).List(t)[0]["role"])
-		require.Equal(t, []string{"workspaces.created", "workspaces.imported"}, s.Facts(t, made["id"].(string)))
+		require.Equal(t, []string{"workspaces.created", "workspaces.imported"}, s.EventTypes(t, made["id"].(string)))
 		require.Equal(t, http.StatusUnauthorized, s.Call(t, http.MethodPost, "/v2/workspaces/export", nil, `{}`).StatusCode)
 	})
 
@@ -89,5 +89,5 @@ func TestArchives(t *testing.T) {
 	want := append([]string{"workspaces.created", "workspaces.permissions.shared", "workspaces.permissions.shared"}, switched...)
 	want = append(append(want, switched...), "workspaces.permissions.shared")
 	want = append(append(want, switched...), "workspaces.locked", "workspaces.unlocked")
-	require.Equal(t, want, s.Facts(t, id))
+	require.Equal(t, want, s.EventTypes(t, id))
 }

@@ -16,7 +16,7 @@ import (
 func TestBulkRunsTakeRights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACE_GROUPS=base=web")
+	p := newHistoryScenario(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACE_GROUPS=base=web")
 	put := func(slug, event string) {
 		t.Helper()
 		for name, text := range map[string]string{
@@ -60,17 +60,17 @@ func TestBulkRunsTakeRights(t *testing.T) {
 	require.Empty(t, p.slugs("fresh"))
 
 	t.Log("an editor's import leaves the security document as it is")
-	before := p.shown("/security")
+	before := p.getObject("/security")
 	done := ask(200, p.editor, path, all)
 	require.Equal(t, []any{1.0, 1.0, 0.0}, []any{done["created"], done["updated"], done["errorsCount"]}, "%v", done)
 	require.Equal(t, "security_excluded", done["warnings"].([]any)[0].(map[string]any)["err"])
-	require.Equal(t, before, p.shown("/security"))
+	require.Equal(t, before, p.getObject("/security"))
 	require.Len(t, p.slugs("fresh"), 1, "what is made belongs to who made it")
 	require.Equal(t, 403, p.Get(t, "/v2/workspaces/"+p.slugs("fresh")[0], p.owner).StatusCode)
 
 	put("shop", "v2")
 	require.Equal(t, 1.0, ask(200, p.super, path, `{"groups":["base"],"repository":"disk","forceReimport":true}`)["updated"].(float64)-1)
-	require.Contains(t, p.shown("/security")["authorizations"].(map[string]any)["roles"], "thief")
+	require.Contains(t, p.getObject("/security")["authorizations"].(map[string]any)["roles"], "thief")
 
 	t.Log("a push takes the right to change the platform workspace, and no other")
 	pushed := ask(200, who, "/v2/workspaces/platform/versions", `{"groups":["base"],"force":true,"name":"v3"}`)
@@ -81,7 +81,7 @@ func TestBulkRunsTakeRights(t *testing.T) {
 }
 
 // slugs returns the ids of the workspaces with a slug that the editor sees.
-func (p *past) slugs(slug string) (ids []string) {
+func (p *historyScenario) slugs(slug string) (ids []string) {
 	p.t.Helper()
 	entries, _ := p.list("/v2/workspaces?slug="+slug, p.editor)
 	for _, e := range entries {
@@ -94,7 +94,7 @@ func (p *past) slugs(slug string) (ids []string) {
 func TestBulkImportInstallsNoHiddenApp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir)
+	p := newHistoryScenario(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir)
 	p.write("PATCH", "", `{"description":"A shop","photo":"/p.png"}`)
 	p.Must(t, "POST", "/v2/apps", p.owner, fmt.Sprintf(`{"workspaceId":%q,"slug":"secret"}`, p.id))
 	p.secure(`{"action":"read","subject":"apps","inverted":true}`)

@@ -11,7 +11,7 @@ import (
 // Whoever meets the lock of a conflict is told how to end it, at every door, and can.
 func TestALockOfAConflictSaysHowToEndIt(t *testing.T) {
 	t.Parallel()
-	p := newPast(t, "EGRESS_ALLOW_PRIVATE=yes")
+	p := newHistoryScenario(t, "EGRESS_ALLOW_PRIVATE=yes")
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")
 	p.write("PATCH", "", repository(`"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}`, repo.URL, server.CA, gittest.User, gittest.Password))
@@ -47,7 +47,7 @@ func TestALockOfAConflictSaysHowToEndIt(t *testing.T) {
 		require.NotContains(t, details, "expiresAt", "it stays until somebody decides")
 	}
 
-	files := p.shown("/conflicts")["files"].([]any)
+	files := p.getObject("/conflicts")["files"].([]any)
 	require.Equal(t, "automations/charge.yml", files[0].(map[string]any)["path"])
 	got := p.Call(t, "POST", p.path+"/conflicts/resolve", p.owner, `{"files":{"automations/charge.yml":{"use":"ours"}}}`)
 	require.Equal(t, 200, got.StatusCode, "%s", got.Body)

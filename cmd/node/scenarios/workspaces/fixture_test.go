@@ -28,7 +28,7 @@ func TestADataDirectoryOfNovember2026AnswersAsItDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Nothing may be old, whenever this test runs.
-			s := nodetest.NewIdentified(t, "EVENTS_CLEANUP_ENABLED=no", "RUN_RECORDING_DAYS=3650", "OPERATIONS_RETENTION_DAYS=3650")
+			s := nodetest.NewServiceWithAccounts(t, "EVENTS_CLEANUP_ENABLED=no", "RUN_RECORDING_DAYS=3650", "OPERATIONS_RETENTION_DAYS=3650")
 			unpackTar(t, "testdata/2026-11/data.tar.gz", s.Dir)
 			if withoutCopies {
 				require.NoError(t, os.RemoveAll(filepath.Join(s.Dir, "readmodels")))

@@ -15,7 +15,7 @@ import (
 )
 
 // back sends a restoration or an undoing that is carried out.
-func (p *past) back(path, body string) map[string]any {
+func (p *historyScenario) back(path, body string) map[string]any {
 	p.t.Helper()
 	got := p.Call(p.t, "POST", p.path+path, p.owner, body)
 	require.Equal(p.t, http.StatusOK, got.StatusCode, "%s", got.Body)
@@ -23,7 +23,7 @@ func (p *past) back(path, body string) map[string]any {
 }
 
 // refused sends one that is not, and returns its details.
-func (p *past) refused(path, body string, h http.Header, status int, code string) map[string]any {
+func (p *historyScenario) refused(path, body string, h http.Header, status int, code string) map[string]any {
 	p.t.Helper()
 	got := p.Call(p.t, "POST", p.path+path, h, body)
 	require.Equal(p.t, status, got.StatusCode, "%s", got.Body)
@@ -32,7 +32,7 @@ func (p *past) refused(path, body string, h http.Header, status int, code string
 	return details
 }
 
-func (p *past) shown(path string) map[string]any {
+func (p *historyScenario) getObject(path string) map[string]any {
 	p.t.Helper()
 	got, err := p.Request(p.t.Context(), "GET", p.path+path, p.owner, "")
 	require.NoError(p.t, err)
@@ -42,14 +42,14 @@ func (p *past) shown(path string) map[string]any {
 
 func TestAWorkspaceIsRestored(t *testing.T) {
 	t.Parallel()
-	p := newPast(t)
+	p := newHistoryScenario(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/automations", automation("refund", "refunded"))
 	p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)
-	pageID := p.shown("/pages/home")["id"].(string)
+	pageID := p.getObject("/pages/home")["id"].(string)
 	p.write("PATCH", "", `{"description":"As it was","labels":["web","old"]}`)
 	then := p.write("PATCH", "/automations/charge", automation("charge", "billed"))
-	before := p.shown("?atSeq=" + then)
+	before := p.getObject("?atSeq=" + then)
 
 	p.write("PATCH", "/pages/home", `{"slug":"start","name":"Start","blocks":[]}`)
 	p.write("DELETE", "/automations/refund", "")
@@ -63,12 +63,12 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 		require.Equal(t, []any{"automations/refund", "index", "pages/home", "security"}, dry["imported"])
 		require.Equal(t, []any{"automations/newer", "pages/start"}, dry["deleted"])
 		require.Equal(t, dry, p.back("/restore?dryRun=true", body))
-		require.Equal(t, "Other", p.shown("")["name"])
+		require.Equal(t, "Other", p.getObject("")["name"])
 	})
 	t.Run("not while it is locked", func(t *testing.T) {
 		p.write("POST", "/writeLock", `{"reason":"audit"}`)
 		require.Equal(t, "audit", p.refused("/restore", body, p.owner, http.StatusLocked, "resource_locked")["reason"])
-		p.refused("/undo", nodetest.Undo(then), p.owner, http.StatusLocked, "resource_locked")
+		p.refused("/undo", nodetest.UndoBody(then), p.owner, http.StatusLocked, "resource_locked")
 		p.write("DELETE", "/writeLock", "")
 	})
 	t.Run("without security by those who do not manage it", func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 		require.Empty(t, done["errors"])
 		require.Contains(t, string(mustJSON(t, done["warnings"])), "slug_kept")
 		now := done["workspace"].(map[string]any)
-		require.Equal(t, p.shown(""), now)
+		require.Equal(t, p.getObject(""), now)
 		require.Equal(t, now["contentRevision"], done["contentRevision"])
 		require.Equal(t, "other-shop", now["slug"], "where it runs stays")
 		require.Equal(t, "Shop", now["name"])
@@ -91,8 +91,8 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 		require.Equal(t, []any{"old", "web"}, now["labels"])
 		require.NotContains(t, now, "allowUnsecurePages")
 		require.Len(t, now["automations"], 2)
-		require.Equal(t, before["automations"].(map[string]any)["charge"].(map[string]any)["checksum"], p.shown("/automations/charge")["checksum"])
-		require.Equal(t, pageID, p.shown("/pages/home")["id"], "the page moved back")
+		require.Equal(t, before["automations"].(map[string]any)["charge"].(map[string]any)["checksum"], p.getObject("/automations/charge")["checksum"])
+		require.Equal(t, pageID, p.getObject("/pages/home")["id"], "the page moved back")
 		diff := p.Get(t, p.path+"/diff?from=seq:"+then, p.owner).JSON(t)
 		require.Len(t, diff["changes"], 1, "the slug: %v", diff["changes"])
 	})
@@ -101,22 +101,22 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 		again := p.back("/restore", body)
 		require.Empty(t, again["imported"])
 		require.Empty(t, again["deleted"])
-		require.Equal(t, p.shown("")["contentRevision"], again["contentRevision"])
+		require.Equal(t, p.getObject("")["contentRevision"], again["contentRevision"])
 		require.Len(t, p.history(""), len(before))
 	})
 	t.Run("and can be undone as a whole", func(t *testing.T) {
 		last := p.history("types=workspaces.restored")[0]
 		require.Equal(t, "Restored: 4 changed, 2 deleted", last["summary"])
 		require.Equal(t, true, last["undoable"])
-		undone := p.back("/undo", nodetest.Undo(last["seq"].(string)))
+		undone := p.back("/undo", nodetest.UndoBody(last["seq"].(string)))
 		require.Equal(t, "Other", undone["workspace"].(map[string]any)["name"])
-		require.Equal(t, pageID, p.shown("/pages/start")["id"])
-		require.Len(t, p.shown("/security")["authorizations"].(map[string]any)["rules"], 1)
+		require.Equal(t, pageID, p.getObject("/pages/start")["id"])
+		require.Len(t, p.getObject("/security")["authorizations"].(map[string]any)["rules"], 1)
 	})
 	t.Run("to a time", func(t *testing.T) {
 		at := p.history("types=workspaces.pages.created")[0]["at"].(string)
 		done := p.back("/restore", fmt.Sprintf(`{"at":%q}`, at))
-		require.Equal(t, pageID, p.shown("/pages/home")["id"])
+		require.Equal(t, pageID, p.getObject("/pages/home")["id"])
 		require.NotContains(t, done["workspace"], "description")
 	})
 	t.Run("not from what is no moment", func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 	})
 	p.Stop(t)
 	var restored []workspace.Restored
-	for _, ev := range nodetest.Stored(t, p.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(t, p.Dir, domain.State) {
 		if e, ok := ev.Data.(workspace.Restored); ok {
 			restored = append(restored, e)
 			for _, entry := range e.Switch.Entries {
@@ -148,77 +148,77 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 
 func TestAChangeIsUndone(t *testing.T) {
 	t.Parallel()
-	p := newPast(t)
+	p := newHistoryScenario(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
-	text := func() string { return string(mustJSON(t, p.shown("/automations/charge")["do"])) }
+	text := func() string { return string(mustJSON(t, p.getObject("/automations/charge")["do"])) }
 
 	t.Run("and the undoing too", func(t *testing.T) {
 		seq := p.write("PATCH", "/automations/charge", automation("charge", "billed"))
-		done := p.back("/undo", nodetest.Undo(seq))
+		done := p.back("/undo", nodetest.UndoBody(seq))
 		require.Equal(t, []any{"automations/charge"}, done["imported"])
 		require.Contains(t, text(), "charged")
-		details := p.refused("/undo", nodetest.Undo(seq), p.owner, 409, "resource_conflict")
+		details := p.refused("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_conflict")
 		redo := p.history("")[0]["seq"].(string)
 		require.Equal(t, map[string]any{"reason": "superseded", "by": []any{redo}}, details)
-		p.back("/undo", nodetest.Undo(redo))
+		p.back("/undo", nodetest.UndoBody(redo))
 		require.Contains(t, text(), "billed")
 	})
 	t.Run("a deletion", func(t *testing.T) {
-		p.back("/undo", nodetest.Undo(p.write("DELETE", "/automations/charge", "")))
+		p.back("/undo", nodetest.UndoBody(p.write("DELETE", "/automations/charge", "")))
 		require.Contains(t, text(), "billed")
 		made := p.write("POST", "/automations", automation("extra", "x"))
-		done := p.back("/undo", nodetest.Undo(made))
+		done := p.back("/undo", nodetest.UndoBody(made))
 		require.Equal(t, []any{"automations/extra"}, done["deleted"])
 	})
 	t.Run("a renaming", func(t *testing.T) {
 		p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)
-		id := p.shown("/pages/home")["id"].(string)
+		id := p.getObject("/pages/home")["id"].(string)
 		p.write("PATCH", "/automations/charge", automation("collect", "billed"))
 		seq := p.write("PATCH", "/pages/home", `{"slug":"start","name":"Home","blocks":[]}`)
-		done := p.back("/undo", nodetest.Undo(seq))
+		done := p.back("/undo", nodetest.UndoBody(seq))
 		require.Equal(t, []any{[]any{"pages/home"}, []any{"pages/start"}}, []any{done["imported"], done["deleted"]})
-		require.Equal(t, id, p.shown("/pages/home")["id"])
-		created := p.shown("/automations/collect")["createdAt"]
-		p.back("/undo", nodetest.Undo(p.history("object=automations/collect")[0]["seq"].(string)))
-		require.Equal(t, created, p.shown("/automations/charge")["createdAt"], "it is the same automation")
+		require.Equal(t, id, p.getObject("/pages/home")["id"])
+		created := p.getObject("/automations/collect")["createdAt"]
+		p.back("/undo", nodetest.UndoBody(p.history("object=automations/collect")[0]["seq"].(string)))
+		require.Equal(t, created, p.getObject("/automations/charge")["createdAt"], "it is the same automation")
 	})
 	t.Run("fields of the index one by one", func(t *testing.T) {
 		named := p.write("PATCH", "", `{"name":"Second"}`)
 		p.write("PATCH", "", `{"description":"Later"}`)
-		done := p.back("/undo", nodetest.Undo(named))["workspace"].(map[string]any)
+		done := p.back("/undo", nodetest.UndoBody(named))["workspace"].(map[string]any)
 		require.Equal(t, []any{"Shop", "Later"}, []any{done["name"], done["description"]})
 		p.write("PUT", "/blocks/hero", `{"name":"Hero"}`)
 		block := p.write("PUT", "/blocks/hero", `{"name":"Heroine"}`)
 		p.write("PUT", "/blocks/foot", `{"name":"Foot"}`)
-		p.back("/undo", nodetest.Undo(block))
-		require.Equal(t, map[string]any{"hero": map[string]any{"name": "Hero"}, "foot": map[string]any{"name": "Foot"}}, p.shown("")["blocks"])
+		p.back("/undo", nodetest.UndoBody(block))
+		require.Equal(t, map[string]any{"hero": map[string]any{"name": "Hero"}, "foot": map[string]any{"name": "Foot"}}, p.getObject("")["blocks"])
 	})
 	t.Run("the slug, unless it is taken meanwhile", func(t *testing.T) {
 		seq := p.write("PATCH", "", `{"slug":"better"}`)
 		p.Must(t, "POST", "/v2/workspaces", p.owner, `{"name":"Quick","slug":"shop"}`)
-		details := p.refused("/undo", nodetest.Undo(seq), p.owner, 409, "resource_already_exists")
+		details := p.refused("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_already_exists")
 		require.Equal(t, map[string]any{"field": "slug", "value": "shop"}, details)
 		again := p.write("PATCH", "", `{"slug":"best"}`)
-		p.back("/undo", nodetest.Undo(again))
-		require.Equal(t, "better", p.shown("")["slug"], "the token of a write names the change in it")
+		p.back("/undo", nodetest.UndoBody(again))
+		require.Equal(t, "better", p.getObject("")["slug"], "the token of a write names the change in it")
 	})
 	t.Run("of security by those who manage it", func(t *testing.T) {
 		seq := p.write("PUT", "/security", `{"authorizations":{"roles":{"editor":{}},"rules":[{"role":"editor","action":["read","update"],"subject":"workspaces"}]}}`)
-		got := p.Call(t, "POST", p.path+"/undo", p.editor, nodetest.Undo(seq)).JSON(t)
+		got := p.Call(t, "POST", p.path+"/undo", p.editor, nodetest.UndoBody(seq)).JSON(t)
 		require.Empty(t, got["imported"])
 		require.Contains(t, string(mustJSON(t, got["warnings"])), "security_excluded")
-		require.Equal(t, []any{"security"}, p.back("/undo", nodetest.Undo(seq))["imported"])
+		require.Equal(t, []any{"security"}, p.back("/undo", nodetest.UndoBody(seq))["imported"])
 	})
 	t.Run("unless there is nothing to undo", func(t *testing.T) {
 		all := p.history("limit=1000")
 		created := all[len(all)-1]
 		require.Equal(t, "workspaces.created", created["type"])
-		p.refused("/undo", nodetest.Undo(created["seq"].(string)), p.owner, 422, "validation_failed")
+		p.refused("/undo", nodetest.UndoBody(created["seq"].(string)), p.owner, 422, "validation_failed")
 		p.refused("/undo", fmt.Sprintf(`{"seq":%.0f}`, created["contentRevision"]), p.owner, 422, "validation_failed")
-		p.refused("/undo", nodetest.Undo(all[len(all)-2]["seq"].(string)), p.owner, 422, "validation_failed")
+		p.refused("/undo", nodetest.UndoBody(all[len(all)-2]["seq"].(string)), p.owner, 422, "validation_failed")
 		p.refused("/undo", `{"seq":999999}`, p.owner, 404, "resource_not_found")
 		p.refused("/undo", `{"seq":0}`, p.owner, 404, "resource_not_found")
-		p.refused("/undo", nodetest.Undo(domain.At(domain.State, 1).Token()), p.owner, 404, "resource_not_found")
+		p.refused("/undo", nodetest.UndoBody(domain.At(domain.State, 1).Token()), p.owner, 404, "resource_not_found")
 		p.refused("/undo", `{"seq":"nonsense"}`, p.owner, 422, "validation_failed")
 		p.refused("/undo", `{}`, p.owner, 400, "missing_parameter")
 	})
@@ -226,7 +226,7 @@ func TestAChangeIsUndone(t *testing.T) {
 
 func TestAWorkspaceIsDuplicated(t *testing.T) {
 	t.Parallel()
-	p := newPast(t)
+	p := newHistoryScenario(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)
 	p.write("POST", "/automations", fmt.Sprintf(`{"slug":"large","name":"large","do":[{"comment":%q}]}`, strings.Repeat("x", 300_000)))
@@ -254,7 +254,7 @@ func TestAWorkspaceIsDuplicated(t *testing.T) {
 	require.Contains(t, string(security.Body), `"clientId":"workspace-`+made["id"].(string))
 	page, err := p.Request(t.Context(), "GET", path+"/pages/home", p.owner, "")
 	require.NoError(t, err)
-	require.NotEqual(t, p.shown("/pages/home")["id"], page.JSON(t)["id"])
+	require.NotEqual(t, p.getObject("/pages/home")["id"], page.JSON(t)["id"])
 	large, err := p.Request(t.Context(), "GET", path+"/automations/large", p.owner, "")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, large.StatusCode)
@@ -296,7 +296,7 @@ func TestAWorkspaceIsDuplicated(t *testing.T) {
 	require.Equal(t, http.StatusCreated, plain.StatusCode, "%s", plain.Body)
 	p.Stop(t)
 	nodetest.RequireNoSecret(t, p.Dir, "s3cr3t-value-9f2")
-	for _, ev := range nodetest.Stored(t, p.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(t, p.Dir, domain.State) {
 		if e, ok := ev.Data.(workspace.Duplicated); ok {
 			require.Equal(t, p.id, e.From.ID)
 			body, err := json.Marshal(e.Payload())

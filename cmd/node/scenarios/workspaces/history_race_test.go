@@ -26,7 +26,7 @@ import (
 func TestAHundredWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const writers, changes, amenders = 100, 2, 10
-	p := newPast(t, "MAX_CONCURRENT_REQUESTS=1000")
+	p := newHistoryScenario(t, "MAX_CONCURRENT_REQUESTS=1000")
 	p.write("POST", "/automations", automation("shared", "0"))
 	var mu sync.Mutex
 	acknowledged := map[string]int{} // by what was written
@@ -52,13 +52,13 @@ func TestAHundredWritersLoseNothing(t *testing.T) {
 	const written = writers*(changes+1) + amenders
 	require.Len(t, acknowledged, written)
 
-	now := p.shown("")
+	now := p.getObject("")
 	require.Len(t, now["automations"], writers+1)
 	for w := range writers {
 		own := fmt.Sprintf("a%03d", w)
-		require.Contains(t, string(mustJSON(t, p.shown("/automations/" + own)["do"])), fmt.Sprintf("%s-%d", own, changes-1))
+		require.Contains(t, string(mustJSON(t, p.getObject("/automations/" + own)["do"])), fmt.Sprintf("%s-%d", own, changes-1))
 	}
-	shared := string(mustJSON(t, p.shown("/automations/shared")["do"]))
+	shared := string(mustJSON(t, p.getObject("/automations/shared")["do"]))
 	for w := range amenders {
 		require.Contains(t, shared, fmt.Sprintf("a%03d-shared", w), "no change of the one that all change is lost")
 	}
@@ -71,7 +71,7 @@ func TestAHundredWritersLoseNothing(t *testing.T) {
 
 	p.Stop(t)
 	var state workspace.State
-	for _, ev := range nodetest.Stored(t, p.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(t, p.Dir, domain.State) {
 		if ev.Stream == workspace.Stream(p.id) {
 			state = workspace.Decider.Evolve(state, ev.Data)
 		}
@@ -81,7 +81,7 @@ func TestAHundredWritersLoseNothing(t *testing.T) {
 }
 
 // sendUntil writes an automation until it is taken, and returns what it wrote.
-func sendUntil(t *testing.T, p *past, method, path, slug, event string) string {
+func sendUntil(t *testing.T, p *historyScenario, method, path, slug, event string) string {
 	for {
 		got, err := p.Request(context.Background(), method, p.path+path, p.owner, automation(slug, event))
 		if err == nil && got.StatusCode == http.StatusConflict && strings.Contains(string(got.Body), "stale") {
@@ -96,7 +96,7 @@ func sendUntil(t *testing.T, p *past, method, path, slug, event string) string {
 
 // amend adds an instruction to the automation that everybody amends, on what was
 // there when it was read.
-func amend(t *testing.T, p *past, own string) string {
+func amend(t *testing.T, p *historyScenario, own string) string {
 	for {
 		read, err := p.Request(context.Background(), "GET", p.path+"/automations/shared", p.owner, "")
 		if err != nil || read.StatusCode != http.StatusOK {
@@ -124,7 +124,7 @@ func amend(t *testing.T, p *past, own string) string {
 func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	t.Parallel()
 	const documents = 4900 / slowdown
-	p := newPast(t, "BADGER_MEMTABLE_MB=16") // the default: one event is one transaction
+	p := newHistoryScenario(t, "BADGER_MEMTABLE_MB=16") // the default: one event is one transaction
 	empty := p.history("types=workspaces.created")[0]["seq"].(string)
 	var archive bytes.Buffer
 	files := zip.NewWriter(&archive)
@@ -146,10 +146,10 @@ func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	require.Equal(t, http.StatusOK, imported.StatusCode, "%.500s", imported.Body)
 	full := imported.Header.Get("X-Svc-Seq")
 
-	done := p.back("/restore", nodetest.Undo(empty))
+	done := p.back("/restore", nodetest.UndoBody(empty))
 	require.Len(t, done["deleted"], documents)
-	require.Empty(t, p.shown("")["automations"])
-	done = p.back("/undo", nodetest.Undo(p.history("types=workspaces.restored")[0]["seq"].(string)))
+	require.Empty(t, p.getObject("")["automations"])
+	done = p.back("/undo", nodetest.UndoBody(p.history("types=workspaces.restored")[0]["seq"].(string)))
 	require.Len(t, done["imported"], documents)
 	require.Equal(t, fmt.Sprintf("Restored: %d changed, 0 deleted", documents), p.history("types=workspaces.restored")[0]["summary"])
 	require.Empty(t, p.Get(t, p.path+"/diff?from=seq:"+full, p.owner).JSON(t)["changes"])
@@ -169,11 +169,11 @@ func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	one, err := p.Request(t.Context(), "GET", "/v2/workspaces/"+made["id"].(string)+"/automations/a0042", p.owner, "")
 	require.NoError(t, err)
 	require.Contains(t, string(one.Body), "e42")
-	p.refused("/undo", nodetest.Undo(full), p.owner, 409, "resource_conflict")
+	p.refused("/undo", nodetest.UndoBody(full), p.owner, 409, "resource_conflict")
 }
 
 // send sends bytes that are no JSON.
-func (p *past) send(t *testing.T, path string, h http.Header, body []byte) (nodetest.Answer, error) {
+func (p *historyScenario) send(t *testing.T, path string, h http.Header, body []byte) (nodetest.Answer, error) {
 	req, err := http.NewRequestWithContext(t.Context(), "POST", p.Base+p.path+path, bytes.NewReader(body))
 	if err != nil {
 		return nodetest.Answer{}, err

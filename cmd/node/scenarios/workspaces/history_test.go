@@ -14,19 +14,19 @@ import (
 	"svc/domain"
 )
 
-// past is a workspace with a history, and the people who come to it.
-type past struct {
+// historyScenario is a workspace with a history, and the people who come to it.
+type historyScenario struct {
 	*nodetest.Service
 	t                    *testing.T
 	owner, editor, super http.Header
 	id, path             string
 }
 
-func newPast(t *testing.T, env ...string) *past {
+func newHistoryScenario(t *testing.T, env ...string) *historyScenario {
 	t.Helper()
-	s := nodetest.NewIdentified(t, env...)
+	s := nodetest.NewServiceWithAccounts(t, env...)
 	s.Start(t)
-	p := &past{Service: s, t: t, super: nodetest.Bearer(s.Admin(t))}
+	p := &historyScenario{Service: s, t: t, super: nodetest.Bearer(s.SignInAdmin(t))}
 	for name, h := range map[string]*http.Header{"owner": &p.owner, "editor": &p.editor} {
 		s.SignUp(t, name+"@example.org")
 		*h = nodetest.Bearer(s.Login(t, name+"@example.org", "long enough")["token"].(string))
@@ -38,7 +38,7 @@ func newPast(t *testing.T, env ...string) *past {
 }
 
 // write sends a change that succeeds and returns the token of it.
-func (p *past) write(method, path, body string) string {
+func (p *historyScenario) write(method, path, body string) string {
 	p.t.Helper()
 	got, err := p.Request(p.t.Context(), method, p.path+path, p.owner, body)
 	require.NoError(p.t, err)
@@ -48,7 +48,7 @@ func (p *past) write(method, path, body string) string {
 }
 
 // list reads a list that is there.
-func (p *past) list(path string, h http.Header) (entries []map[string]any, got nodetest.Answer) {
+func (p *historyScenario) list(path string, h http.Header) (entries []map[string]any, got nodetest.Answer) {
 	p.t.Helper()
 	got = p.Get(p.t, path, h)
 	require.Equal(p.t, http.StatusOK, got.StatusCode, "%s", got.Body)
@@ -57,7 +57,7 @@ func (p *past) list(path string, h http.Header) (entries []map[string]any, got n
 }
 
 // history reads the history of the workspace.
-func (p *past) history(query string) []map[string]any {
+func (p *historyScenario) history(query string) []map[string]any {
 	p.t.Helper()
 	entries, _ := p.list(p.path+"/history?"+query, p.owner)
 	return entries
@@ -69,7 +69,7 @@ func automation(slug, event string) string {
 
 func TestTheHistoryOfAWorkspace(t *testing.T) {
 	t.Parallel()
-	p := newPast(t)
+	p := newHistoryScenario(t)
 	made := p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("PATCH", "/automations/charge", automation("charge", "billed"))
 	p.write("PATCH", "", `{"name":"Web shop"}`)
@@ -173,7 +173,7 @@ func nextOf(t *testing.T, got nodetest.Answer) string {
 
 func TestAnyMomentCanBeReadAndCompared(t *testing.T) {
 	t.Parallel()
-	p := newPast(t)
+	p := newHistoryScenario(t)
 	empty := p.history("types=workspaces.created")[0]
 	first := p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)

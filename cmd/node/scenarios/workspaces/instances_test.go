@@ -14,7 +14,7 @@ import (
 )
 
 // shop makes a workspace of bob's with an instance of the app mail.
-func (m *market) shop(config string) (path string) {
+func (m *appsScenario) shop(config string) (path string) {
 	m.t.Helper()
 	id := m.workspace(m.bob, `{"name":"Shop"}`)
 	m.Must(m.t, "POST", "/v2/workspaces/"+id+"/apps", m.bob, fmt.Sprintf(`{"appSlug":"mail","slug":"post","config":%s}`, config))
@@ -23,7 +23,7 @@ func (m *market) shop(config string) (path string) {
 
 func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	id := m.workspace(m.bob, `{"name":"Shop"}`)
 	path := "/v2/workspaces/" + id
@@ -88,7 +88,7 @@ func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
 
 // locksInstances holds that nothing is changed of the instance post while its
 // workspace is locked.
-func (m *market) locksInstances(path string) {
+func (m *appsScenario) locksInstances(path string) {
 	t := m.t
 	t.Helper()
 	m.Must(t, "POST", path+"/writeLock", m.bob, `{"reason":"no changes today"}`)
@@ -100,7 +100,7 @@ func (m *market) locksInstances(path string) {
 }
 
 // listsInstance holds what is shown of the instance mail.
-func (m *market) listsInstance(path string) {
+func (m *appsScenario) listsInstance(path string) {
 	t := m.t
 	t.Helper()
 	listed := m.list(path+"/apps", m.bob)
@@ -117,7 +117,7 @@ func (m *market) listsInstance(path string) {
 
 func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	id := m.mailer()
 	first := m.publishes(m.ada, id, "mail")["versions"].([]any)[0].(map[string]any)["name"].(string)
 	path := m.shop(`{}`)
@@ -165,7 +165,7 @@ func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 
 func TestAnAppCannotContainItself(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	ids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
 		ids[name] = m.workspace(m.ada, fmt.Sprintf(`{"name":%q,"description":"d","photo":"/p.png"}`, name))
@@ -200,7 +200,7 @@ func TestAnAppCannotContainItself(t *testing.T) {
 
 func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	path := m.shop(`{}`)
 	var asking sync.WaitGroup
@@ -218,7 +218,7 @@ func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
 
 func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	path := m.shop(`{"sender":"x"}`)
 	before := m.Must(t, "GET", path, m.bob, "")["contentRevision"]
@@ -253,7 +253,7 @@ func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 
 func TestAHiddenAppIsNotInstalled(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	mailer := m.mailer()
 	m.publishes(m.ada, mailer, "mail")
 	open := m.workspace(m.ada, `{"name":"Open","description":"For all","photo":"/open.png"}`)
@@ -291,7 +291,7 @@ func TestAHiddenAppIsNotInstalled(t *testing.T) {
 
 func TestAPageIsNotShownWithAllThatSomebodyInstalled(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	id := m.workspace(m.ada, `{"name":"Large","description":"Large","photo":"/l.png"}`)
 	m.Must(t, "PUT", "/v2/workspaces/"+id+"/blocks/Wide", m.ada, `{"name":"Wide","config":{"text":"`+strings.Repeat("x", 300<<10)+`"}}`)
 	m.publishes(m.ada, id, "large")

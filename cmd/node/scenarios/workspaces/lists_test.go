@@ -17,17 +17,17 @@ import (
 // for none gets them all, as before there were any.
 func TestKeysAndVersionsHavePages(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	for i := range 22 {
-		p.Does(t, 201, "POST", p.Path+"/security/apikeys", fmt.Sprintf(`{"name":"k%d","rules":[{"action":"read","subject":"events"}]}`, i))
+		p.Do(t, 201, "POST", p.Path+"/security/apikeys", fmt.Sprintf(`{"name":"k%d","rules":[{"action":"read","subject":"events"}]}`, i))
 	}
 	for i := range 4 {
-		p.Does(t, 201, "POST", p.Path+"/versions", fmt.Sprintf(`{"name":"v%d"}`, i))
+		p.Do(t, 201, "POST", p.Path+"/versions", fmt.Sprintf(`{"name":"v%d"}`, i))
 	}
-	p.Does(t, 200, "DELETE", p.Path+"/versions/v1", "")
+	p.Do(t, 200, "DELETE", p.Path+"/versions/v1", "")
 	names := func(path string) (names []string, total, link string) {
-		got := p.Does(t, 200, "GET", path, "")
+		got := p.Do(t, 200, "GET", path, "")
 		var items []struct{ Name string }
 		require.NoError(t, json.Unmarshal(got.Body, &items))
 		for _, item := range items {
@@ -67,7 +67,7 @@ func TestKeysAndVersionsHavePages(t *testing.T) {
 	require.Empty(t, link)
 	for _, path := range []string{keys, p.Path + "/versions"} {
 		for _, query := range []string{"limit=0", "limit=101", "page=-1", "page=x"} {
-			p.Refuses(t, 400, "invalid_parameter", "GET", path+"?"+query, "")
+			p.RequireRefusal(t, 400, "invalid_parameter", "GET", path+"?"+query, "")
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestKeysAndVersionsHavePages(t *testing.T) {
 // All other lists do so, too.
 func TestEveryListSaysHowManyThereAre(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	shop := m.shop(`{}`)
 	for _, slug := range []string{"a", "z"} {

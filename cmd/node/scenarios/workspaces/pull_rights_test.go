@@ -13,7 +13,7 @@ import (
 // right to manage security leaves it as it is, and is told.
 func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 	t.Parallel()
-	p := newPast(t, "EGRESS_ALLOW_PRIVATE=yes")
+	p := newHistoryScenario(t, "EGRESS_ALLOW_PRIVATE=yes")
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")
 	p.write("PATCH", "", repository(`"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}`, repo.URL, server.CA, gittest.User, gittest.Password))
@@ -24,7 +24,7 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 		"automations/charge.yml", anyAutomation)
 	clone.Commit("more rights")
 	clone.Push("main")
-	before := p.shown("/security")
+	before := p.getObject("/security")
 
 	const pull = `{"repository":"origin"}`
 	for _, query := range []string{"?dryRun=true", ""} {
@@ -33,7 +33,7 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 		warnings := got.JSON(t)["warnings"].([]any)
 		require.Len(t, warnings, 1)
 		require.Equal(t, "security_excluded", warnings[0].(map[string]any)["err"])
-		require.Equal(t, before, p.shown("/security"))
+		require.Equal(t, before, p.getObject("/security"))
 	}
 	require.Equal(t, []any{"automations/charge"}, p.Call(t, "POST", p.path+"/versions/v1/pull", p.editor, pull).JSON(t)["deleted"])
 
@@ -45,15 +45,15 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 	p.refused("/pull", pull, p.editor, 409, "resource_conflict")
 	got := p.Call(t, "POST", p.path+"/conflicts/resolve", p.editor, `{"files":{"automations/charge.yml":{"use":"theirs"}}}`)
 	require.Equal(t, 200, got.StatusCode, "%s", got.Body)
-	require.Equal(t, before, p.shown("/security"))
+	require.Equal(t, before, p.getObject("/security"))
 
 	t.Log("nor is what Git has put back to what is here by a push")
-	require.Equal(t, true, p.shown("")["dirty"], "not all of what is there is here")
+	require.Equal(t, true, p.getObject("")["dirty"], "not all of what is there is here")
 	got = p.Call(t, "POST", p.path+"/push", p.editor, pull)
 	require.Equal(t, 201, got.StatusCode, "%s", got.Body)
 	require.Contains(t, repo.Git("show", "main:security.yml"), "thief")
 
 	t.Log("the owner may")
 	require.Contains(t, p.back("/pull", `{"repository":"origin","discardLocalChanges":true}`)["imported"], "security")
-	require.Contains(t, fmt.Sprint(p.shown("/security")), "thief")
+	require.Contains(t, fmt.Sprint(p.getObject("/security")), "thief")
 }

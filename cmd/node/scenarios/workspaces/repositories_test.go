@@ -45,12 +45,12 @@ func TestRepositories(t *testing.T) {
 	clone := repo.Clone()
 	clone.Commit("first")
 	clone.Push("main")
-	s := nodetest.NewIdentified(t, "EGRESS_ALLOW_PRIVATE=yes").Start(t)
-	p := nodetest.OwnedPlace(t, s)
+	s := nodetest.NewServiceWithAccounts(t, "EGRESS_ALLOW_PRIVATE=yes").Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
 	var shown strings.Builder
 	does := func(status int, method, path, body string) nodetest.Answer {
 		t.Helper()
-		got := p.Does(t, status, method, path, body)
+		got := p.Do(t, status, method, path, body)
 		shown.Write(got.Body)
 		return got
 	}
@@ -66,7 +66,7 @@ func TestRepositories(t *testing.T) {
 	}
 	reason := func(failure map[string]any) any { return failure["details"].(map[string]any)["reason"] }
 	const over = `"url":%q,"caBundle":%q,"auth":{"user":"alice","password":%q}`
-	before := p.Does(t, 200, "GET", p.Path, "").JSON(t)
+	before := p.Do(t, 200, "GET", p.Path, "").JSON(t)
 
 	t.Run("saved and read back", func(t *testing.T) {
 		require.Equal(t, map[string]any{"user": "alice", "password": "********"}, saves(over, repo.URL, server.CA, gittest.Password)["auth"])
@@ -96,9 +96,9 @@ func TestRepositories(t *testing.T) {
 	t.Run("a secret", func(t *testing.T) {
 		config := saves(over, repo.URL, server.CA, "{{secret.TOKEN}}")
 		require.Equal(t, "{{secret.TOKEN}}", config["auth"].(map[string]any)["password"])
-		missing := p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/repositories/origin/test", "")
+		missing := p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/repositories/origin/test", "")
 		require.Equal(t, map[string]any{"reason": "secret_missing", "names": []any{"TOKEN"}}, missing)
-		p.Does(t, 200, "PATCH", p.Path+"/security/secrets", fmt.Sprintf(`{"TOKEN":{"value":%q}}`, gittest.Password))
+		p.Do(t, 200, "PATCH", p.Path+"/security/secrets", fmt.Sprintf(`{"TOKEN":{"value":%q}}`, gittest.Password))
 		all, _ := tests()
 		require.Equal(t, true, all["reachable"])
 	})
@@ -140,36 +140,36 @@ func TestRepositories(t *testing.T) {
 			repository(`"url":"http://example.com/r"`):                                                         422, repository(`"url":"https://example.com/r","branch":"svc/a"`): 422, repository(`"url":"https://example.com/r","dirpath":"../x"`): 422,
 		} {
 			does(want, "PATCH", p.Path, body)
-			dry := s.SendAs(t, "PATCH", p.Path+"?dryRun=true", "application/json", p.Me, body)
+			dry := s.SendAs(t, "PATCH", p.Path+"?dryRun=true", "application/json", p.Auth, body)
 			shown.Write(dry.Body)
 			require.NotContains(t, string(dry.Body), `"errors":[]`, body)
 		}
-		unknown := p.Refuses(t, 404, "resource_not_found", "POST", p.Path+"/repositories/other/test", "")
+		unknown := p.RequireRefusal(t, 404, "resource_not_found", "POST", p.Path+"/repositories/other/test", "")
 		require.Equal(t, map[string]any{"repositoryId": "other", "availableRepositories": []any{"origin"}}, unknown)
-		dry := s.SendAs(t, "PATCH", p.Path+"?dryRun=true", "application/json", p.Me, repository(`"url":"https://example.com/r"`))
+		dry := s.SendAs(t, "PATCH", p.Path+"?dryRun=true", "application/json", p.Auth, repository(`"url":"https://example.com/r"`))
 		require.JSONEq(t, `{"errors":[],"warnings":[]}`, string(dry.Body))
 		require.Equal(t, ssh.URL(repo), origin(t, does(200, "GET", p.Path, ""))["url"], "a dry run changes nothing")
 	})
 	t.Run("who may", func(t *testing.T) {
-		editor, stranger := p.As(s.Person(t, "editor")), p.As(s.Person(t, "stranger"))
-		p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
-		editor.Refuses(t, 403, "permission_denied", "PATCH", p.Path, repository(`"url":"https://example.com/r"`))
-		editor.Refuses(t, 403, "permission_denied", "PATCH", p.Path, `{"repositories":null}`)
-		editor.Refuses(t, 403, "permission_denied", "POST", p.Path+"/repositories/origin/test", "")
-		stranger.Refuses(t, 403, "workspace_access_denied", "POST", p.Path+"/repositories/origin/test", "")
-		same := strings.Replace(sentBack(t, editor.Does(t, 200, "GET", p.Path, "")), `{`, `{"name":"Store",`, 1)
-		require.Equal(t, "Store", editor.Does(t, 200, "PATCH", p.Path, same).JSON(t)["name"], "what is sent back unchanged takes no more than update")
+		editor, stranger := p.As(s.NewUser(t, "editor")), p.As(s.NewUser(t, "stranger"))
+		p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+		editor.RequireRefusal(t, 403, "permission_denied", "PATCH", p.Path, repository(`"url":"https://example.com/r"`))
+		editor.RequireRefusal(t, 403, "permission_denied", "PATCH", p.Path, `{"repositories":null}`)
+		editor.RequireRefusal(t, 403, "permission_denied", "POST", p.Path+"/repositories/origin/test", "")
+		stranger.RequireRefusal(t, 403, "workspace_access_denied", "POST", p.Path+"/repositories/origin/test", "")
+		same := strings.Replace(sentBack(t, editor.Do(t, 200, "GET", p.Path, "")), `{`, `{"name":"Store",`, 1)
+		require.Equal(t, "Store", editor.Do(t, 200, "PATCH", p.Path, same).JSON(t)["name"], "what is sent back unchanged takes no more than update")
 	})
 	for _, path := range []string{"/history", "/diff?from=1", "/export"} {
-		got := p.Ask(t, "GET", p.Path+path, "")
+		got := p.Send(t, "GET", p.Path+path, "")
 		shown.Write(got.Body)
 	}
-	shown.Write(s.SendAs(t, "GET", p.Path, "", http.Header{"Authorization": p.Me["Authorization"], "Accept": {nodetest.YAMLType}}, "").Body)
+	shown.Write(s.SendAs(t, "GET", p.Path, "", http.Header{"Authorization": p.Auth["Authorization"], "Accept": {nodetest.YAMLType}}, "").Body)
 	s.Stop(t)
 
 	var events strings.Builder
 	for _, log := range domain.Logs() {
-		for _, ev := range nodetest.Stored(t, s.Dir, log) {
+		for _, ev := range nodetest.StoredEvents(t, s.Dir, log) {
 			whole, err := json.Marshal(ev)
 			require.NoError(t, err)
 			events.Write(whole)
@@ -193,9 +193,9 @@ func TestARepositoryInsideIsNotReached(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")
-	p := nodetest.OwnedPlace(t, nodetest.NewIdentified(t).Start(t))
-	p.Does(t, 200, "PATCH", p.Path, repository(`"url":%q,"caBundle":%q`, repo.URL, server.CA))
-	failure := p.Does(t, 200, "POST", p.Path+"/repositories/origin/test", "").JSON(t)["error"].(map[string]any)
+	p := nodetest.NewOwnedWorkspace(t, nodetest.NewServiceWithAccounts(t).Start(t))
+	p.Do(t, 200, "PATCH", p.Path, repository(`"url":%q,"caBundle":%q`, repo.URL, server.CA))
+	failure := p.Do(t, 200, "POST", p.Path+"/repositories/origin/test", "").JSON(t)["error"].(map[string]any)
 	require.Equal(t, "validation_failed", failure["code"])
 	require.Equal(t, "remote_address_forbidden", failure["details"].(map[string]any)["reason"])
 	require.Contains(t, failure["message"], "EGRESS_ALLOW_HOSTS")
@@ -209,35 +209,35 @@ func TestSettingsGiveSecretsToRepositories(t *testing.T) {
 	const prefix = "WORKSPACE_SECRET_shop_"
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")
-	s := nodetest.NewIdentified(t, "EGRESS_ALLOW_PRIVATE=yes", prefix+"TOKEN="+gittest.Password, prefix+"svc_TOKEN="+gittest.Password).Start(t)
-	p := nodetest.OwnedPlace(t, s)
-	saves := func(p nodetest.Place, secret string) {
+	s := nodetest.NewServiceWithAccounts(t, "EGRESS_ALLOW_PRIVATE=yes", prefix+"TOKEN="+gittest.Password, prefix+"svc_TOKEN="+gittest.Password).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	saves := func(p nodetest.Workspace, secret string) {
 		t.Helper()
-		p.Does(t, 200, "PATCH", p.Path, repository(`"url":%q,"caBundle":%q,"auth":{"user":"alice","password":%q}`, repo.URL, server.CA, "{{secret."+secret+"}}"))
+		p.Do(t, 200, "PATCH", p.Path, repository(`"url":%q,"caBundle":%q,"auth":{"user":"alice","password":%q}`, repo.URL, server.CA, "{{secret."+secret+"}}"))
 	}
 	tests := func() map[string]any {
 		t.Helper()
-		return p.Does(t, 200, "POST", p.Path+"/repositories/origin/test", "").JSON(t)
+		return p.Do(t, 200, "POST", p.Path+"/repositories/origin/test", "").JSON(t)
 	}
-	missing := func(p nodetest.Place, name string) {
+	missing := func(p nodetest.Workspace, name string) {
 		t.Helper()
 		saves(p, name)
-		details := p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/repositories/origin/test", "")
+		details := p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/repositories/origin/test", "")
 		require.Equal(t, map[string]any{"reason": "secret_missing", "names": []any{name}}, details)
 	}
 
 	saves(p, "TOKEN")
 	require.Equal(t, true, tests()["reachable"])
-	p.Does(t, 201, "POST", p.Path+"/push", `{"name":"v1","repository":"origin"}`)
+	p.Do(t, 201, "POST", p.Path+"/push", `{"name":"v1","repository":"origin"}`)
 
-	p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"TOKEN":{"value":"wrong-one"}}`)
+	p.Do(t, 200, "PATCH", p.Path+"/security/secrets", `{"TOKEN":{"value":"wrong-one"}}`)
 	require.Equal(t, "remote_auth_failed", tests()["error"].(map[string]any)["details"].(map[string]any)["reason"], "what is stored wins")
-	p.Does(t, 200, "DELETE", p.Path+"/security/secrets/TOKEN", "")
+	p.Do(t, 200, "DELETE", p.Path+"/security/secrets/TOKEN", "")
 	require.Equal(t, true, tests()["reachable"], "and the settings are back without it")
 
 	missing(p, "svc_TOKEN")
-	id := s.Must(t, "POST", "/v2/workspaces", p.Me, `{"name":"Other","slug":"other"}`)["id"].(string)
-	missing(nodetest.Place{Service: s, Path: "/v2/workspaces/" + id, ID: id, Me: p.Me}, "TOKEN")
+	id := s.Must(t, "POST", "/v2/workspaces", p.Auth, `{"name":"Other","slug":"other"}`)["id"].(string)
+	missing(nodetest.Workspace{Service: s, Path: "/v2/workspaces/" + id, ID: id, Auth: p.Auth}, "TOKEN")
 	s.Stop(t)
 	require.NotContains(t, s.Log.String(), gittest.Password)
 	nodetest.RequireNoSecret(t, s.Dir, gittest.Password)

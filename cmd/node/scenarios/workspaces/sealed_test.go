@@ -16,7 +16,7 @@ import (
 // file.
 func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	id := m.mailer()
 	m.publishes(m.ada, id, "mail")
 	const canary, second = "canary-instance-token-1", "canary-instance-token-2"
@@ -67,19 +67,19 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	require.NotContains(t, config("PATCH", "", `{"appSlug":"thief"}`), "pin")
 	m.Stop(t)
 	installs := 0
-	for _, ev := range nodetest.Stored(t, m.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(t, m.Dir, domain.State) {
 		body, err := json.Marshal(ev)
 		require.NoError(t, err)
-		nodetest.RequireUntold(t, "an event", string(body), canary, second)
+		nodetest.RequireNoSecretIn(t, "an event", string(body), canary, second)
 		if strings.HasPrefix(ev.Data.EventType(), "workspaces.apps.") {
 			installs++
-			payload, err := json.Marshal(shownOf(ev.Data))
+			payload, err := json.Marshal(shownPayload(ev.Data))
 			require.NoError(t, err)
 			require.NotContains(t, string(payload), "sealed")
 		}
 	}
 	require.Equal(t, 10, installs, "what changed nothing recorded nothing")
-	nodetest.RequireUntold(t, "an answer", shown.String(), canary, second)
-	nodetest.RequireUntold(t, "the log", m.Log.String(), canary, second)
+	nodetest.RequireNoSecretIn(t, "an answer", shown.String(), canary, second)
+	nodetest.RequireNoSecretIn(t, "the log", m.Log.String(), canary, second)
 	nodetest.RequireNoSecret(t, m.Dir, canary, second)
 }

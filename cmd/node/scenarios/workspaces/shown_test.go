@@ -14,16 +14,16 @@ import (
 	"svc/domain/catalog"
 )
 
-// looked is a workspace that is looked at again and again while it changes. A node
+// observedWorkspace is a workspace that is looked at again and again while it changes. A node
 // keeps what it has shown; a change of nothing is answered by what is put together
 // anew, and so tells what a read must show.
-type looked struct {
-	*market
+type observedWorkspace struct {
+	*appsScenario
 	path string
 	last string // body of the last read
 }
 
-func (l *looked) read(who http.Header) nodetest.Answer {
+func (l *observedWorkspace) read(who http.Header) nodetest.Answer {
 	l.t.Helper()
 	got := l.Get(l.t, l.path, who)
 	require.Equal(l.t, http.StatusOK, got.StatusCode, "%s", got.Body)
@@ -34,7 +34,7 @@ func (l *looked) read(who http.Header) nodetest.Answer {
 }
 
 // after sends what changes the workspace, or something that it shows, and looks.
-func (l *looked) after(what string, who http.Header, method, path, body string) nodetest.Answer {
+func (l *observedWorkspace) after(what string, who http.Header, method, path, body string) nodetest.Answer {
 	l.t.Helper()
 	tag := l.read(l.bob).Header.Get("ETag")
 	got := l.Call(l.t, method, path, who, body)
@@ -57,11 +57,11 @@ func (l *looked) after(what string, who http.Header, method, path, body string) 
 
 func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
+	m := newAppsScenario(t)
 	mailer := m.mailer()
 	m.publishes(m.ada, mailer, "mail")
 	id := m.workspace(m.bob, `{"name":"Shop","slug":"shop"}`)
-	l := &looked{market: m, path: "/v2/workspaces/" + id}
+	l := &observedWorkspace{appsScenario: m, path: "/v2/workspaces/" + id}
 	own := func(what, method, path, body string) nodetest.Answer {
 		t.Helper()
 		return l.after(what, m.bob, method, l.path+path, body)
@@ -104,7 +104,7 @@ func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
 }
 
 // visits looks at the workspace as eve, whose rights change.
-func (l *looked) visits(id string) {
+func (l *observedWorkspace) visits(id string) {
 	t, eve := l.t, l.Get(l.t, "/v2/me", l.eve).JSON(l.t)["id"].(string)
 	own := func(method, path, body string) {
 		t.Helper()
@@ -153,14 +153,14 @@ func (l *looked) visits(id string) {
 }
 
 // covers holds the list of what was done to the workspace against the catalogue.
-func (l *looked) covers(id string) {
+func (l *observedWorkspace) covers(id string) {
 	unseen := []string{ // a read of the workspace shows nothing of them, or they take Git
 		"workspaces.duplicated", "workspaces.staged", "workspaces.versions.", "workspaces.files.", "workspaces.operations.", "workspaces.bulk",
 		"workspaces.subscriptions.", "workspaces.collections.",
 	}
 	var done []string
 	l.Stop(l.t)
-	for _, ev := range nodetest.Stored(l.t, l.Dir, domain.State) {
+	for _, ev := range nodetest.StoredEvents(l.t, l.Dir, domain.State) {
 		if ev.Stream.Scope == id {
 			done = append(done, ev.Data.EventType())
 		}

@@ -19,9 +19,9 @@ import (
 
 func TestAWorkspaceFromItsBeginningToItsEnd(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "DISABLE_RATE_LIMIT=yes").Start(t)
-	who, _ := s.Members(t, "ada", "bob")
-	ada, bob, admin := who["ada"], who["bob"], nodetest.Bearer(s.Admin(t))
+	s := nodetest.NewServiceWithAccounts(t, "DISABLE_RATE_LIMIT=yes").Start(t)
+	who, _ := s.NewUsers(t, "ada", "bob")
+	ada, bob, admin := who["ada"], who["bob"], nodetest.Bearer(s.SignInAdmin(t))
 
 	made := s.Call(t, "POST", "/v2/workspaces", ada, `{"name":"Shop","slug":"shop/eu","description":{"en":"Sells","fr":"Vend"},"labels":["b1","a1","b1"],"config":{"schema":{"z":{"type":"string"},"a":{"type":"number"}},"value":{"z":"1"}}}`)
 	require.Equal(t, 201, made.StatusCode, "%s", made.Body)
@@ -132,7 +132,7 @@ func TestAWorkspaceFromItsBeginningToItsEnd(t *testing.T) {
 	require.Equal(t, []string{
 		"workspaces.created", "workspaces.updated", "workspaces.locked", "workspaces.locked", "workspaces.unlocked", "workspaces.updated",
 		"workspaces.updated", "workspaces.deleted", "workspaces.undeleted",
-	}, s.Facts(t, id))
+	}, s.EventTypes(t, id))
 }
 
 func anyList(t *testing.T, a nodetest.Answer) (items []any) {
@@ -143,8 +143,8 @@ func anyList(t *testing.T, a nodetest.Answer) (items []any) {
 
 func TestWhatTakesMoreThanUpdate(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "DISABLE_RATE_LIMIT=yes").Start(t)
-	who, ids := s.Members(t, "ada", "eve")
+	s := nodetest.NewServiceWithAccounts(t, "DISABLE_RATE_LIMIT=yes").Start(t)
+	who, ids := s.NewUsers(t, "ada", "eve")
 	path := "/v2/workspaces/" + s.Must(t, "POST", "/v2/workspaces", who["ada"], `{"name":"Shop"}`)["id"].(string)
 	s.Must(t, "POST", path+"/permissions", who["ada"], fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, ids["eve"]))
 	s.Must(t, "PATCH", path, who["eve"], `{"name":"Store"}`)
@@ -158,19 +158,19 @@ func TestWhatTakesMoreThanUpdate(t *testing.T) {
 
 func TestALockThatRanOutIsReleased(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "DISABLE_RATE_LIMIT=yes", "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=3s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=2s").Start(t)
-	admin := nodetest.Bearer(s.Admin(t))
+	s := nodetest.NewServiceWithAccounts(t, "DISABLE_RATE_LIMIT=yes", "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=3s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=2s").Start(t)
+	admin := nodetest.Bearer(s.SignInAdmin(t))
 	id := s.Must(t, "POST", "/v2/workspaces", admin, `{"name":"Shop"}`)["id"].(string)
 	s.Must(t, "POST", "/v2/workspaces/"+id+"/writeLock", admin, "")
 	require.Equal(t, 423, s.Call(t, "PATCH", "/v2/workspaces/"+id, admin, `{"name":"x"}`).StatusCode)
-	require.Eventually(t, func() bool { return slices.Contains(s.Facts(t, id), "workspaces.unlocked") }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(s.EventTypes(t, id), "workspaces.unlocked") }, time.Minute, 50*time.Millisecond)
 	s.Must(t, "PATCH", "/v2/workspaces/"+id, admin, `{"name":"x"}`)
 }
 
 func TestTheOldSlugOfThePlatformStays(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t).Start(t)
-	admin := nodetest.Bearer(s.Admin(t))
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	admin := nodetest.Bearer(s.SignInAdmin(t))
 	require.Equal(t, "platform", s.Must(t, "GET", "/v2/workspaces/slug:platform", admin, "")["id"])
 	require.Equal(t, "protected", s.Call(t, "PATCH", "/v2/workspaces/platform", admin, `{"slug":"other"}`).Reason(t))
 	require.Equal(t, "Head office", s.Must(t, "PATCH", "/v2/workspaces/platform", admin, `{"name":"Head office"}`)["name"])
@@ -180,8 +180,8 @@ func TestTheOldSlugOfThePlatformStays(t *testing.T) {
 // hundred get theirs.
 func TestAThousandCreatesWithCollidingSlugs(t *testing.T) {
 	t.Parallel()
-	s := nodetest.NewIdentified(t, "DISABLE_RATE_LIMIT=yes", "MAX_CONCURRENT_REQUESTS=2000").Start(t)
-	admin := nodetest.Bearer(s.Admin(t))
+	s := nodetest.NewServiceWithAccounts(t, "DISABLE_RATE_LIMIT=yes", "MAX_CONCURRENT_REQUESTS=2000").Start(t)
+	admin := nodetest.Bearer(s.SignInAdmin(t))
 	const wanted, each = 100, 10
 	won, mu := map[string][]string{}, sync.Mutex{}
 	var running sync.WaitGroup

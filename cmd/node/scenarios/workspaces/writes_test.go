@@ -16,7 +16,7 @@ import (
 func TestAWriteIsSeenByTheNextRead(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewService(t).Start(t)
-	id, made := s.Create(t, "one")
+	id, made := s.CreateWorkspace(t, "one")
 	require.Equal(t, "/v2/workspaces/"+id, made.Header.Get("Location"))
 	token := made.Header.Get("X-Svc-Seq")
 	_, err := domain.ParsePosition(token)
@@ -65,7 +65,7 @@ func TestARepeatedWriteIsAnsweredAsBefore(t *testing.T) {
 func TestErrorsAreRecordedInTheirWorkspace(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewService(t, "RATE_LIMIT_REQUESTS=40").Start(t)
-	id, made := s.Create(t, "one")
+	id, made := s.CreateWorkspace(t, "one")
 	publish(t, s, id)
 	path := "/v2/workspaces/" + id
 	const secret = "Sup3rS3cretQuery"
@@ -92,13 +92,13 @@ func TestErrorsAreRecordedInTheirWorkspace(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnauthorized, patch(path, nil).StatusCode)
 	require.Equal(t, http.StatusUnauthorized, patch(path, http.Header{"Authorization": {"Bearer nobody"}}).StatusCode)
-	private, _ := s.Create(t, "two")
+	private, _ := s.CreateWorkspace(t, "two")
 	require.Equal(t, http.StatusForbidden, patch("/v2/workspaces/"+private, nodetest.As("stranger")).StatusCode, "who has no right there")
 	require.Equal(t, http.StatusNotFound, patch("/v2/workspaces/nowhere", nodetest.As("root")).StatusCode)
 	require.Equal(t, http.StatusTooManyRequests, exhaust(t, s, path).StatusCode)
 
 	s.Stop(t) // records what is queued
-	events := nodetest.Stored(t, s.Dir, domain.Activity)
+	events := nodetest.StoredEvents(t, s.Dir, domain.Activity)
 	require.Len(t, events, len(recorded))
 	byCorrelation := map[string]domain.Recorded{}
 	for _, ev := range events {
@@ -116,7 +116,7 @@ func TestErrorsAreRecordedInTheirWorkspace(t *testing.T) {
 		require.Equal(t, domain.Host{Service: "gateway", Replica: "n1"}, ev.Meta.Host)
 	}
 
-	state := nodetest.Stored(t, s.Dir, domain.State)
+	state := nodetest.StoredEvents(t, s.Dir, domain.State)
 	created := state[slices.IndexFunc(state, func(ev domain.Recorded) bool { return ev.Stream == workspace.Stream(id) })]
 	require.IsType(t, workspace.Created{}, created.Data)
 	require.Equal(t, made.Header.Get("X-Correlation-Id"), created.Meta.CorrelationID)
