@@ -197,9 +197,14 @@ func TestStatesOfGoverning(t *testing.T) {
 		"roles": map[string]any{"guest": map[string]any{}}, "rules": []any{map[string]any{"role": "guest", "action": []any{"read"}, "subject": []any{"workspaces"}}},
 	}})
 	ada.share(t, id, eve, map[string]any{"role": "guest"})
+	ada.do(t, http.StatusCreated, "POST", w+"/security/apikeys", map[string]any{"name": "Stock", "rules": []any{map[string]any{"action": "read", "subject": "events"}}})
 	screens := []struct{ name, path, shows, right string }{
 		{"config", "config", "City", ""},
 		{"secrets", "config?tab=secrets", "smtp", "read secrets"},
+		{"members", "security", "Eve Doe", "manage the sharing of this workspace"},
+		{"rules", "security?tab=rules", "guest", ""},
+		{"keys", "security?tab=keys", "Stock", "manage the sharing of this workspace"},
+		{"explain", "security?tab=explain", "Eve Doe", "manage the security of this workspace"},
 	}
 	sheets := map[string]*sheet{}
 	for _, screen := range screens {

@@ -36,6 +36,7 @@ export const routes: Route[] = [
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
   { name: 'data', pattern: '/w/:id/data/*collection', area: 'workspace', title: (t) => t.shell.screens.data, load: () => import('./screens/data/Data.svelte'), menu: { group: 'run', icon: 'data', right: ['read', 'collections'] } },
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
+  { name: 'security', pattern: '/w/:id/security', area: 'workspace', title: (t) => t.shell.screens.security, load: () => import('./screens/security/Security.svelte'), menu: { group: 'govern', icon: 'security', right: ['read', 'workspaces'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */

@@ -30,6 +30,7 @@ interface ScreenMessages {
   data: typeof import('./data.ts').default;
   home: typeof import('./home.ts').default;
   profile: typeof import('./profile.ts').default;
+  security: typeof import('./security.ts').default;
   waits: typeof import('./waits.ts').default;
   workspaces: typeof import('./workspaces.ts').default;
 }

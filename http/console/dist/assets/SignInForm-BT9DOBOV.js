@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-B6ZG7aH8.js";

@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-I_w3_Tqq.js";

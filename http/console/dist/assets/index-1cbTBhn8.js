@@ -1,1 +1,0 @@
-import{$ as e,Mt as t,Rt as n,X as r,Z as i,at as a,f as o,nt as s,t as c,ut as l,xn as u,xt as d}from"./base-IhdYnifl.js";var f=s();e(f),l.start(),i(),d.waiting=o.begin;var p=r.load().catch(e=>r.fail(e));await n(t(f.language,navigator.languages)),u(c,{target:document.getElementById(`app`)}),await p,a().catch(()=>{});
