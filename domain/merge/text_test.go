@@ -1,8 +1,6 @@
 package merge_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -111,15 +109,8 @@ func TestNoTextIsSlow(t *testing.T) {
 
 // adversaries are texts that a merge without bounds would never end with.
 func adversaries() map[string][3]string {
-	draw := rand.New(rand.NewPCG(1, 2))
-	random := func(kinds int) string {
-		var b strings.Builder
-		for b.Len() < size {
-			fmt.Fprintf(&b, "%x\n", draw.IntN(kinds))
-		}
-		return b.String()
-	}
-	repeated := func(part string) string { return strings.Repeat(part, size/len(part)) }
+	long := domaintest.NewLongTexts()
+	random, repeated := long.Random, long.Repeated
 	words := random(50_000)
 	return map[string][3]string{
 		"random lines":            {random(1 << 40), random(1 << 40), random(1 << 40)},
@@ -127,7 +118,7 @@ func adversaries() map[string][3]string {
 		"random of few kinds":     {random(5), random(5), random(5)},
 		"random of some kinds":    {random(5000), random(5000), random(5000)},
 		"repetitive lines":        {repeated("a\nb\n"), repeated("b\na\na\n"), repeated("a\nb\nb\n")},
-		"repetitive, added":       {repeated("a\n")[:size/2], repeated("a\n"), repeated("a\nb\n")},
+		"repetitive, added":       {repeated("a\n")[:long.Size()/2], repeated("a\n"), repeated("a\nb\n")},
 		"nothing but line ends":   {repeated("\n"), repeated("\n") + "\n\n", repeated("\n\na\n")},
 		"filler":                  {repeated("a\n\n\n\n"), repeated("b\n\n\n\n\n"), repeated("\n\nc\n")},
 		"nothing before":          {"", random(3), random(3)},
@@ -136,12 +127,3 @@ func adversaries() map[string][3]string {
 		"the same, the other way": {repeated("a\nb\nc\n"), repeated("c\nb\na\n"), repeated("b\nc\na\n")},
 	}
 }
-
-// size is the length of the texts that must not be slow. The race detector makes longer
-// ones take too long.
-var size = func() int {
-	if domaintest.RaceEnabled {
-		return 1 << 14
-	}
-	return 1 << 20
-}()

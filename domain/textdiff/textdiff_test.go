@@ -2,7 +2,6 @@ package textdiff_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -334,18 +333,11 @@ func TestNoTextIsSlow(t *testing.T) {
 
 // adversaries are pairs of texts that a diff without bounds would never end with.
 func adversaries() map[string][2]string {
-	draw := rand.New(rand.NewPCG(1, 2))
-	random := func(kinds int) string {
-		var b strings.Builder
-		for b.Len() < size {
-			fmt.Fprintf(&b, "%x\n", draw.IntN(kinds))
-		}
-		return b.String()
-	}
-	repeated := func(part string) string { return strings.Repeat(part, size/len(part)) }
+	long := domaintest.NewLongTexts()
+	random, repeated := long.Random, long.Repeated
 	words := random(50_000)
 	shuffled := lines(words)
-	draw.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	long.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	return map[string][2]string{
 		"random lines":              {random(1 << 40), random(1 << 40)},
 		"random of few kinds":       {random(3), random(3)},
@@ -354,7 +346,7 @@ func adversaries() map[string][2]string {
 		"repetitive lines":          {repeated("a\nb\n"), repeated("b\na\na\n")},
 		"repetitive, of one length": {repeated("a\na\nb\n"), repeated("a\nb\nb\n")},
 		"nothing but line ends":     {repeated("\n"), repeated("\n") + "\n\n"},
-		"half of it":                {repeated("a\n"), repeated("a\n")[:size/2]},
+		"half of it":                {repeated("a\n"), repeated("a\n")[:long.Size()/2]},
 		"one line":                  {repeated("a"), repeated("b")},
 		"moved blocks":              {random(1000) + words, words + random(1000)},
 	}
@@ -368,12 +360,3 @@ func BenchmarkUnified(b *testing.B) {
 		textdiff.Unified("f", []byte(before), []byte(after))
 	}
 }
-
-// size is the length of the texts that must not be slow. The race detector makes longer
-// ones take too long.
-var size = func() int {
-	if domaintest.RaceEnabled {
-		return 1 << 14
-	}
-	return 1 << 20
-}()

@@ -71,12 +71,10 @@ const firstRow = `document.querySelector('[role=row][data-index="0"]')`
 // #42: the trace of a failed run has all its events and chooses the first error.
 func TestActivity(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop <b>one</b>", failingHook)
 	sh := newSheet(t, "activity")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("w/" + id + "/activity?types=nothing.such")
 	b.see("heading", "No match")
@@ -154,14 +152,12 @@ func TestActivity(t *testing.T) {
 // and all of it is the address.
 func TestActivityFilters(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Filters")
 	ada.emit(t, id, "order.paid", 0, 30)
 	ada.emit(t, id, "order.late", 0, 5)
 	sh := newSheet(t, "activity-filters")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	feed := "w/" + id + "/activity"
 	b.visit(feed + "?types=order.*")
 	b.seeText("35 events in the last 24 hours")
@@ -253,12 +249,10 @@ func TestActivityFilters(t *testing.T) {
 // the palette, nor when Esc comes before it is there.
 func TestTypingGoesOnAfterDialogs(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Typing", failingHook)
 	for _, at := range []string{"w/" + id + "/activity", "w/" + id + "/automations", "workspaces"} {
-		b := s.open(t)
-		b.signIn(ada)
+		b := ada.open(t)
 		b.visit(at)
 		b.await(`document.querySelector('input[type=search]')`)
 		typed := ""
@@ -279,8 +273,7 @@ func TestTypingGoesOnAfterDialogs(t *testing.T) {
 	}
 
 	// A dialog that is closed by its button gives the focus back as one that is closed by Esc.
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/activity")
 	for _, close := range []func(){func() { b.press("Escape") }, func() { b.click("button", "Close") }} {
 		call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.see("button", "Export").node})
@@ -321,8 +314,7 @@ func TestActivityThatIsNotWhole(t *testing.T) {
 		require.Equal(t, http.StatusOK, res.StatusCode, "%s", said)
 	}
 	sh := newSheet(t, "activity-not-whole")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	ada.do(t, http.StatusOK, "POST", "/v2/workspaces/"+id+"/webhooks/large", map[string]any{"text": strings.Repeat("long ", 400)})
 	b.visit("w/" + id + "/activity?types=runtime.automations.executed")
@@ -376,11 +368,9 @@ func TestActivityThatIsNotWhole(t *testing.T) {
 // the page itself worked in its longest task, which the browser traces; what passed meanwhile is
 // logged beside it.
 func TestActivityOfManyEvents(t *testing.T) {
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Busy")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/activity?types=tick")
 	b.see("button", "Live")
 	b.awaitLayout()
@@ -502,14 +492,12 @@ func (b *tab) readStream(handle cdpio.StreamHandle) (content []byte) {
 // #44: what is exported is what the filter matches, and how many is said first.
 func TestActivityExport(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Export")
 	ada.emit(t, id, "order.paid", 0, 120)
 	ada.emit(t, id, "order.late", 0, 30)
 	sh := newSheet(t, "activity-export")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/activity?types=order.paid")
 	b.keepFiles()
 	b.click("button", "Export")

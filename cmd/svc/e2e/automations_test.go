@@ -71,12 +71,10 @@ output:
 // Checks 3, 22, 23 and 25, and the states of the list and the editor.
 func TestAutomationIsWritten(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop")
 	sh := newSheet(t, "automations")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("w/" + id + "/automations")
 	b.see("heading", "No automations yet")
@@ -174,11 +172,9 @@ func TestAutomationIsWritten(t *testing.T) {
 // Check 24: the order of keys is content.
 func TestConditionsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop", "slug: sorted\nname: Sorted\ndo:\n  - conditions:\n      b: []\n      10: []\n      a: []\n")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.openAutomation(id, "sorted")
 	b.putCaret("Text of Sorted", 2)
 	b.write(" out")
@@ -208,8 +204,7 @@ func TestRunIsUnderstood(t *testing.T) {
 		fmt.Sprintf("slug: charge\nname: Charge\ndo:\n  - lookup: {city: Paris, output: place}\n  - fetch: {url: '%s/one', output: answer}\n  - emit: {event: charged, payload: {place: '{{place}}'}}\noutput: {place: '{{place.found}}'}\n", sink.url),
 		fmt.Sprintf("slug: broken\nname: Broken\ndo:\n  - fetch:\n      url: %s/one\n      output: answer\n  - set: {name: text, value: '{'}\n  - set:\n      name: parsed\n      value: '{%% json({{text}}) %%}'\n", sink.url))
 	sh := newSheet(t, "trace")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	// Check 26.
 	b.openAutomation(id, "charge")
@@ -300,11 +295,9 @@ func TestTwoPeopleEditOneAutomation(t *testing.T) {
 // Check 29: deleted and back, and the history has both.
 func TestAutomationIsDeletedAndRestored(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop", "slug: gone\nname: Gone\nwhen: {endpoint: true}\ndo: []\n")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.openAutomation(id, "gone")
 	b.click("button", "Actions")
 	b.click("menuitem", "Delete")
@@ -347,8 +340,7 @@ func TestReaderOpensAnAutomation(t *testing.T) {
 	ada, eve := s.person(t, "Ada"), s.person(t, "Eve")
 	id := ada.workspace(t, "Shop", "slug: seen\nname: Seen\nwhen: {endpoint: true}\ndo: []\n")
 	ada.share(t, id, eve, map[string]any{"policies": map[string]any{"read": true}})
-	b := s.open(t)
-	b.signIn(eve)
+	b := eve.open(t)
 	b.visit("w/" + id + "/automations")
 	b.see("link", "Seen")
 	b.openAutomation(id, "seen")
@@ -367,8 +359,7 @@ func TestReaderOpensAnAutomation(t *testing.T) {
 // Check 31: a push lets editing go on, a pull does not.
 func TestEditorUnderALock(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	silent := gittest.Silent(t)
 	sh := newSheet(t, "locked")
 	origin := map[string]any{"id": "origin"}
@@ -383,8 +374,7 @@ func TestEditorUnderALock(t *testing.T) {
 		ada.do(t, http.StatusOK, "PATCH", "/v2/workspaces/"+id, map[string]any{"repositories": map[string]any{"origin": map[string]any{
 			"name": "Origin", "type": "git", "config": map[string]any{"url": "https://" + silent + "/r.git", "branch": "main"},
 		}}})
-		b := s.open(t)
-		b.signIn(ada)
+		b := ada.open(t)
 		b.openAutomation(id, "locked")
 		ada.do(t, http.StatusAccepted, "POST", "/v2/workspaces/"+id+held.path+"?timeout=0", held.body)
 		b.seeText(held.banner)

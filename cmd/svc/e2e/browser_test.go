@@ -315,6 +315,14 @@ func (b *tab) signIn(p *person) {
 	}
 }
 
+// open opens a page in a new profile in which the person is signed in.
+func (p *person) open(t *testing.T) *tab {
+	t.Helper()
+	b := p.s.open(t)
+	b.signIn(p)
+	return b
+}
+
 // resize changes the size of the page, in CSS pixels.
 func (b *tab) resize(width, height int64) {
 	b.t.Helper()

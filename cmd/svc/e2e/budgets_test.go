@@ -63,11 +63,9 @@ func timed(link, until string) string {
 
 // A screen that was open before is there within 200 ms, and the editor within 700.
 func TestScreensChangeQuickly(t *testing.T) {
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.sample(t)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	title := func(path string) string {
 		b.visit(path)
 		b.awaitLayout()
@@ -111,8 +109,7 @@ func TestInteractionsAreQuick(t *testing.T) {
 	s := sharedService(t)
 	ada := s.person(t, "Ada")
 	id := ada.sample(t)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id)
 	b.awaitLayout()
 	b.watchInteractions()
@@ -139,11 +136,9 @@ func TestInteractionsAreQuick(t *testing.T) {
 // of half a kB each, that come through the open feed as fast as they are taken; what a feed keeps
 // depends on them and not on the time.
 func TestAnHourOfLiveTailIsSmall(t *testing.T) {
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Tail")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/activity?types=tick")
 	b.see("button", "Live")
 	b.awaitLayout()

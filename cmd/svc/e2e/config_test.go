@@ -46,13 +46,11 @@ func (b *tab) nowhereOnPage(text string) {
 // later answer and nowhere on the page. The form and the text are views of one document.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop", mailer)
 	w := "/v2/workspaces/" + id
 	sh := newSheet(t, "config")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id)
 	b.see("heading", "Recent changes")
 	b.press("g", "c")
@@ -212,8 +210,7 @@ func TestStatesOfGoverning(t *testing.T) {
 	}
 	address := func(path string) string { return "w/" + id + "/" + path }
 
-	guest := s.open(t)
-	guest.signIn(eve)
+	guest := eve.open(t)
 	for _, screen := range screens {
 		guest.visit(address(screen.path))
 		if screen.right != "" {
@@ -227,8 +224,7 @@ func TestStatesOfGoverning(t *testing.T) {
 		require.NotEqual(t, int64(http.StatusForbidden), asked.status, "%s %s", asked.method, asked.path)
 	}
 
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	ada.do(t, http.StatusOK, "POST", w+"/writeLock", map[string]any{"reason": "Release freeze"})
 	for _, screen := range screens {
 		b.visit(address(screen.path))

@@ -36,12 +36,10 @@ do:
 // #64: a row that an automation changed while its form was open is compared before it is saved.
 func TestData(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Orders", raiseTotal)
 	sh := newSheet(t, "data")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/data")
 	b.see("heading", "No data yet")
 	sh.capture(b, "empty")
@@ -135,16 +133,14 @@ func TestData(t *testing.T) {
 // changes flashes once; an export is in the order that is shown.
 func TestDataImport(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Import", raiseTotal)
 	collection := "/v2/workspaces/" + id + "/collections/orders"
 	ada.do(t, http.StatusOK, "PUT", collection+"/schema", map[string]any{"properties": map[string]any{
 		"customer": map[string]any{"type": "string", "required": true}, "total": map[string]any{"type": "integer"},
 	}})
 	sh := newSheet(t, "data-import")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/data/orders")
 	b.see("heading", "No rows yet")
 	sh.capture(b, "no rows")

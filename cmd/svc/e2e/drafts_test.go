@@ -38,8 +38,7 @@ output: 'Hello {{name}}'
 // What is typed into a form survives a reload and is offered again, without what is marked secret.
 func TestDraftsOfForms(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Drafts", approval, greetSecretly)
 	collection := "/v2/workspaces/" + id + "/collections/orders"
 	ada.do(t, http.StatusOK, "PUT", collection+"/schema", map[string]any{"properties": map[string]any{
@@ -47,8 +46,7 @@ func TestDraftsOfForms(t *testing.T) {
 	}})
 	row := ada.do(t, http.StatusCreated, "POST", collection+"/rows", map[string]any{"customer": "Grace", "total": 1})["id"].(string)
 	sh := newSheet(t, "drafts")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	// A new row.
 	b.visit("w/" + id + "/data/orders?new=1")

@@ -57,15 +57,13 @@ func (b *tab) chooseFile(file string) {
 // What the editor says about a word, finds in a text and folds.
 func TestEditorHelps(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Shop",
 		"slug: lookup\nname: Look up\ndescription: Finds a place by its name.\narguments:\n  city: {type: string, required: true, description: Where to look}\ndo: []\n",
 		"slug: charge\nname: Charge\narguments:\n  amount: {type: number}\ndo:\n  - lookup: {city: Paris, output: place}\n  - fetch: {url: 'http://127.0.0.1/{{amount}}', headers: {x-token: '{{secret.token}}'}}\n  - set: {name: day, value: '{% upper({{place}}) %}'}\noutput: '{{place}}'\n")
 	ada.do(t, http.StatusOK, "PATCH", "/v2/workspaces/"+id+"/security/secrets", map[string]any{"token": map[string]any{"value": "hush-hush-hush", "description": "Of the payment service"}})
 	sh := newSheet(t, "editor")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.openAutomation(id, "charge")
 	said := func(word string, texts ...string) {
 		t.Helper()
@@ -136,8 +134,7 @@ func TestRunIsFollowed(t *testing.T) {
 		"slug: large\nname: Large\ndo:\n  - repeat:\n      until: 3000\n      do:\n        - set: {name: 'list[]', value: 'item {{$index}} of a list that is long'}\noutput: '{{list}}'\n",
 		"slug: quiet\nname: Quiet\ndo: []\n")
 	sh := newSheet(t, "run")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	dir := t.TempDir()
 	small, large := filepath.Join(dir, "notes.txt"), filepath.Join(dir, "film.bin")
 	require.NoError(t, os.WriteFile(small, []byte("twelve bytes"), 0o600))
@@ -195,8 +192,7 @@ func TestAutomationsInEveryState(t *testing.T) {
 	id := ada.workspace(t, "Shop", "slug: charge\nname: payments/Charge\ndo: []\noutput: {said: first}\n")
 	w := "/v2/workspaces/" + id
 	sh := newSheet(t, "automations-states")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	// An earlier moment: the text and the list of then, and nothing can be written.
 	first := ada.ask(t, "GET", w+"/history?limit=1", nil)
@@ -267,8 +263,7 @@ func TestAutomationsInEveryState(t *testing.T) {
 		"rules": []any{map[string]any{"role": "guest", "action": "read", "subject": "workspaces"}, map[string]any{"role": "guest", "action": "read", "subject": "automations", "inverted": true}},
 	}})
 	ada.share(t, id, eve, map[string]any{"role": "guest"})
-	other := s.open(t)
-	other.signIn(eve)
+	other := eve.open(t)
 	for _, path := range []string{"/automations", "/automations/charge"} {
 		other.visit("w/" + id + path)
 		other.see("heading", "You need the right to read automations here.")
@@ -304,8 +299,7 @@ func TestRightsAreAwaited(t *testing.T) {
 	ada, eve := s.person(t, "Ada"), s.person(t, "Eve")
 	id := ada.workspace(t, "Shop", "slug: seen\nname: Seen\ndo: []\n")
 	ada.share(t, id, eve, map[string]any{"policies": map[string]any{"read": true}})
-	b := s.open(t)
-	b.signIn(eve)
+	b := eve.open(t)
 	b.hold("*/v2/workspaces/" + id)
 	b.do(navigateTo(b, "w/"+id+"/automations"))
 	b.see("link", "Automations")

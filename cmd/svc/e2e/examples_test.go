@@ -18,8 +18,7 @@ func TestExamplesRun(t *testing.T) {
 	id := ada.workspace(t, "Shop")
 	w := "/v2/workspaces/" + id
 	sh := newSheet(t, "examples")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	create := func(card, slug string) {
 		t.Helper()
 		b.visit("w/" + id + "/automations")

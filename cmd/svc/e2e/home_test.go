@@ -19,8 +19,7 @@ func TestHome(t *testing.T) {
 	id := ada.workspace(t, "Shop")
 	path := "/v2/workspaces/" + id
 	sh := newSheet(t, "home")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	shows := func(tile, value string) {
 		t.Helper()
 		b.await(`[...document.querySelectorAll('.tile')].some((e) => new RegExp('^`+tile+`\\s+`+value+`').test(e.innerText))`, tile, " ", value)
@@ -110,8 +109,7 @@ output: charged
 
 	// Somebody who may read the workspace only gets neither numbers nor steps, and causes no refusal.
 	ada.do(t, http.StatusOK, "POST", path+"/permissions", map[string]any{"target": map[string]any{"id": ben.id}, "permissions": map[string]any{"policies": map[string]any{"read": true}}})
-	other := s.open(t)
-	other.signIn(ben)
+	other := ben.open(t)
 	other.visit("w/" + id)
 	other.see("heading", "Recent changes")
 	other.see("heading", "Shop")
@@ -146,8 +144,7 @@ func TestBusy(t *testing.T) {
 	s := startService(t, "DISABLE_RATE_LIMIT=no", "RATE_LIMIT_SEARCH_EVENTS=20")
 	ada := s.admin(t)
 	id := ada.workspace(t, "Shop")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("profile")
 	for ada.ask(t, "GET", "/v2/workspaces/"+id+"/events?limit=1", nil).StatusCode == http.StatusOK {
 	}

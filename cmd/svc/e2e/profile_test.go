@@ -16,8 +16,7 @@ func TestProfile(t *testing.T) {
 	s := sharedService(t)
 	ada := s.person(t, "Ada")
 	sh := newSheet(t, "profile")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("profile")
 	sh.capture(b, "you")

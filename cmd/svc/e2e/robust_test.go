@@ -19,8 +19,7 @@ func TestRestartLosesNoEvent(t *testing.T) {
 	s := startService(t)
 	ada := s.person(t, "Ada")
 	id := ada.workspace(t, "Shop")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/activity?types=tick.*")
 	b.await(`document.querySelector('.dot.live')`)
 	shown := func() string {

@@ -34,8 +34,7 @@ func TestStatesOfWhatRuns(t *testing.T) {
 		sheets[screen.name] = newSheet(t, screen.name+"-states")
 	}
 
-	guest := s.open(t)
-	guest.signIn(eve)
+	guest := eve.open(t)
 	for _, screen := range screens {
 		guest.visit(screen.path)
 		guest.seeText(screen.right)
@@ -48,8 +47,7 @@ func TestStatesOfWhatRuns(t *testing.T) {
 		require.NotEqual(t, int64(http.StatusForbidden), asked.status, "%s %s", asked.method, asked.path)
 	}
 
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	ada.do(t, http.StatusOK, "POST", w+"/writeLock", map[string]any{"reason": "Release freeze"})
 	for _, screen := range screens {
 		b.visit(screen.path)

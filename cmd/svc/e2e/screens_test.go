@@ -67,11 +67,9 @@ func (b *tab) allScreens(id string) (paths []string) {
 // cut off, the focus never covered. The menu is a drawer that gives the focus back.
 func TestEveryScreenIsNarrow(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.sample(t)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	paths := b.allScreens(id)
 
 	b.resize(360, 740)
@@ -127,11 +125,9 @@ func frenchTexts(t *testing.T) (texts []string) {
 // Names that people chose stay as they are.
 func TestEveryScreenIsFrench(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.sample(t)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	paths := b.allScreens(id)
 	english := map[string][]string{}
 	for _, path := range paths {
@@ -200,8 +196,7 @@ func (b *tab) givenTexts(p *person, id string) (texts []string) {
 // policy has nothing to report.
 func TestEveryScreenShowsMarkupAsText(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	ada.do(t, http.StatusOK, "PATCH", "/v2/user", map[string]any{"firstName": markup, "lastName": markup})
 	id := ada.workspace(t, markup, "slug: submit\nname: 'Folder "+strings.ReplaceAll(markup, "'", "''")+"/"+strings.ReplaceAll(markup, "'", "''")+"'\ndescription: '"+strings.ReplaceAll(markup, "'", "''")+"'\ndo:\n  - emit: {event: made, payload: {text: '"+strings.ReplaceAll(markup, "'", "''")+"'}}\n  - wait: {oneOf: [{event: never}], timeout: 3600}\n")
 	w := "/v2/workspaces/" + id
@@ -210,8 +205,7 @@ func TestEveryScreenShowsMarkupAsText(t *testing.T) {
 	ada.do(t, http.StatusCreated, "POST", w+"/collections/expenses/rows", map[string]any{"what": markup, "amount": 1})
 	ada.do(t, http.StatusAccepted, "POST", w+"/test/submit?async=true&record=true", map[string]any{"payload": map[string]any{"body": markup}})
 	require.Eventually(t, func() bool { return len(ada.list(t, w+"/waits")) == 1 }, patience, 20*time.Millisecond)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	for _, path := range b.allScreens(id) {
 		b.visit(path)
 		b.awaitLayout()

@@ -25,8 +25,7 @@ func TestSecondStep(t *testing.T) {
 	s := sharedService(t)
 	ada := s.person(t, "Ada")
 	sh := newSheet(t, "second-step")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("profile?tab=secondStep")
 	sh.capture(b, "off")

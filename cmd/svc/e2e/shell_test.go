@@ -14,11 +14,9 @@ import (
 // Checks 3 and 4: the palette gives the focus back, and single keys can be switched off.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	sh := newSheet(t, "shell")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("profile")
 	// The first stop leads past the menu.
@@ -66,11 +64,9 @@ func TestKeys(t *testing.T) {
 // Check 8 for what the shell and the profile show.
 func TestFrench(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	sh := newSheet(t, "french")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("profile")
 	eval[bool](b, `(() => { const choice = document.querySelector('select'); choice.value = 'fr'; choice.dispatchEvent(new Event('change', { bubbles: true })); return true })()`)
 	b.await(`document.documentElement.lang === 'fr'`)
@@ -104,8 +100,7 @@ func TestFrench(t *testing.T) {
 	b.press("Escape")
 
 	// The account remembers it, for every browser.
-	other := s.open(t)
-	other.signIn(ada)
+	other := ada.open(t)
 	other.visit("profile")
 	other.await(`document.documentElement.lang === 'fr'`)
 	require.Equal(t, "fr", ada.do(t, 200, "GET", "/v2/me", nil)["language"])
@@ -119,8 +114,7 @@ func TestReconnecting(t *testing.T) {
 	ada := s.person(t, "Ada")
 	id := ada.workspace(t, "Shop")
 	sh := newSheet(t, "reconnecting")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("profile")
 	b.await(`document.querySelector('.dot.live')`)
 	list, home := b.another(), b.another()
@@ -147,10 +141,8 @@ func TestReconnecting(t *testing.T) {
 // Check 10, the notice: a chunk that does not load leads to a reload.
 func TestMissingChunk(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
-	b := s.open(t)
-	b.signIn(ada)
+	ada := sharedService(t).person(t, "Ada")
+	b := ada.open(t)
 	b.visit("workspaces")
 	b.allow("Failed to fetch dynamically imported module")
 	call(b, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/console/assets/Profile-*", Block: true}}})
@@ -170,8 +162,7 @@ func TestWorkspaceFrame(t *testing.T) {
 	ada, eve := s.person(t, "Ada"), s.person(t, "Eve")
 	id := ada.workspace(t, "Shop <b>")
 	sh := newSheet(t, "frame")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 
 	b.visit("w/slug:" + ada.do(t, 200, "GET", "/v2/workspaces/"+id, nil)["slug"].(string) + "?x=1")
 	b.awaitAt("w/" + id + "?x=1")
@@ -201,8 +192,7 @@ func TestWorkspaceFrame(t *testing.T) {
 	b.awaitFocus("button", "Open the menu")
 	b.resize(1280, 800)
 
-	other := s.open(t)
-	other.signIn(eve)
+	other := eve.open(t)
 	other.do(navigateTo(other, "w/"+id))
 	other.seeText("No access to this workspace")
 	sh.capture(other, "no access")

@@ -34,12 +34,10 @@ output: '{{answer.payload}}'
 // #66: a name that does not exist is a problem with its line and the nearest name, and mending it removes the row.
 func TestWaitsAndProblems(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	id := ada.workspace(t, "Approvals")
 	sh := newSheet(t, "waits")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id + "/waits")
 	b.see("heading", "Nothing waits")
 	sh.capture(b, "empty")

@@ -66,11 +66,9 @@ func archiveOf(t *testing.T, name string, files map[string]string) string {
 // A list begins empty, is filled, filtered, and says so when it cannot be read.
 func TestWorkspaces(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	sh := newSheet(t, "workspaces")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("workspaces")
 	b.see("button", "Create the sample workspace")
 	sh.capture(b, "empty")
@@ -179,8 +177,7 @@ func TestWorkspaces(t *testing.T) {
 // #17: only what is not pushed, in the address and after a reload.
 func TestUnpushedWorkspaces(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	server := gitServer(t)
 	repo := server.Repo("clean.git")
 	clean := ada.workspace(t, "Clean")
@@ -189,8 +186,7 @@ func TestUnpushedWorkspaces(t *testing.T) {
 	ada.workspace(t, "Dirty")
 	require.Equal(t, false, ada.do(t, http.StatusOK, "GET", "/v2/workspaces/"+clean, nil)["dirty"])
 
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("workspaces")
 	b.see("link", "Clean")
 	b.see("link", "Dirty")
@@ -212,10 +208,8 @@ func TestUnpushedWorkspaces(t *testing.T) {
 // #18: somebody who has nothing gets a workspace that works.
 func TestSampleWorkspace(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
-	b := s.open(t)
-	b.signIn(ada)
+	ada := sharedService(t).person(t, "Ada")
+	b := ada.open(t)
 	b.visit("workspaces")
 	b.click("button", "Create the sample workspace")
 	b.see("heading", "Expenses (sample)")
@@ -246,11 +240,9 @@ func TestSampleWorkspace(t *testing.T) {
 // #19: an archive with a bad file: the plan names file and line, the rest is imported.
 func TestImportOfAnArchive(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	sh := newSheet(t, "workspaces-import")
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("workspaces")
 	b.see("button", "Create the sample workspace")
 	b.drop(archiveOf(t, "shop.zip", map[string]string{
@@ -295,13 +287,11 @@ func TestImportOfAnArchive(t *testing.T) {
 // #20: deleted by typing its slug, and brought back.
 func TestDeleteWorkspace(t *testing.T) {
 	t.Parallel()
-	s := sharedService(t)
-	ada := s.person(t, "Ada")
+	ada := sharedService(t).person(t, "Ada")
 	sh := newSheet(t, "workspaces-delete")
 	id := ada.workspace(t, "Doomed", "slug: charge\nname: Charge\ndo: []\n")
 	slug := ada.do(t, http.StatusOK, "GET", "/v2/workspaces/"+id, nil)["slug"].(string)
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	remove := func() {
 		t.Helper()
 		b.click("button", "Actions")
@@ -403,8 +393,7 @@ func TestLockInAnotherBrowser(t *testing.T) {
 	home.see("heading", "Shared shop")
 	home.seeText("No push, pull or import is running.")
 
-	b := s.open(t)
-	b.signIn(ada)
+	b := ada.open(t)
 	b.visit("w/" + id)
 	b.see("heading", "Shared shop")
 	started := eval[int](b, fmt.Sprintf(`fetch('/v2/me').then((me) => fetch('/v2/workspaces/%s/pull?timeout=0', {method: 'POST', headers: {'Content-Type': 'application/json', 'Idempotency-Key': 'pull-1', 'x-svc-csrf-token': me.headers.get('x-svc-csrf-token')}, body: JSON.stringify({repository: {id: 'origin'}})})).then((r) => r.status)`, id))
