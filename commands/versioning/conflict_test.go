@@ -110,15 +110,22 @@ func TestConflict29MergedIntoTheTarget(t *testing.T) {
 	require.Empty(t, p.locked())
 }
 
-func TestConflict30TheTargetMovedOn(t *testing.T) {
-	t.Parallel()
+// moveTargetOn makes a conflict that is resolved on the branch of the workspace, and then pushes an
+// automation of the other developer to main.
+func moveTargetOn(t *testing.T, slug, event string) (p *gitWorkspace, resolution, head string) {
+	t.Helper()
 	p, clone := newConflict(t, shared(t))
 	clone.Git("checkout", "-q", "-b", "work", "origin/"+p.own())
 	clone.Git("merge", "-q", "-X", "ours", "-m", "resolved", "origin/main")
-	resolution := clone.Head()
+	resolution = clone.Head()
 	clone.Push(p.own())
 	clone.Git("checkout", "-q", "main")
-	head := pushFromOther(clone, "refund", "refunded")
+	return p, resolution, pushFromOther(clone, slug, event)
+}
+
+func TestConflict30TheTargetMovedOn(t *testing.T) {
+	t.Parallel()
+	p, resolution, head := moveTargetOn(t, "refund", "refunded")
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
@@ -134,13 +141,7 @@ func TestConflict30TheTargetMovedOn(t *testing.T) {
 // of the two.
 func TestConflict30TheTargetMovedOnAndClashes(t *testing.T) {
 	t.Parallel()
-	p, clone := newConflict(t, shared(t))
-	clone.Git("checkout", "-q", "-b", "work", "origin/"+p.own())
-	clone.Git("merge", "-q", "-X", "ours", "-m", "resolved", "origin/main")
-	resolution := clone.Head()
-	clone.Push(p.own())
-	clone.Git("checkout", "-q", "main")
-	head := pushFromOther(clone, "charge", "theirs again")
+	p, resolution, head := moveTargetOn(t, "charge", "theirs again")
 
 	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.NotContains(t, details, "resolved")

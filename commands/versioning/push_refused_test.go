@@ -170,17 +170,22 @@ func TestPush56LongerThanTheCallerWaits(t *testing.T) {
 	}
 }
 
+// cancelAt starts a push and cancels it while a request is held.
+func cancelAt(t *testing.T, request func(*http.Request) bool) (p *gitWorkspace, h *hold, id string) {
+	t.Helper()
+	p, h = newGitWorkspace(t, shared(t)), newHold(t)
+	p.useProxy().once(request, h.watch)
+	id = p.started("v1")
+	h.wait(t)
+	require.Equal(t, true, p.ok(200, "POST", "/operations/"+id+"/cancel", "")["cancelRequested"])
+	return p, h, id
+}
+
 func TestPush57Cancel(t *testing.T) {
 	t.Parallel()
 	t.Run("before sending", func(t *testing.T) {
 		t.Parallel()
-		p := newGitWorkspace(t, shared(t))
-		d := p.useProxy()
-		h := newHold(t)
-		d.once(fetchesRefs, h.watch)
-		id := p.started("v1")
-		h.wait(t)
-		require.Equal(t, true, p.ok(200, "POST", "/operations/"+id+"/cancel", "")["cancelRequested"])
+		p, h, id := cancelAt(t, fetchesRefs)
 		op := p.ended(id)
 		require.Equal(t, "cancelled", op["status"])
 		require.Empty(t, p.repo.Git("for-each-ref"))
@@ -192,13 +197,7 @@ func TestPush57Cancel(t *testing.T) {
 	})
 	t.Run("after sending", func(t *testing.T) {
 		t.Parallel()
-		p := newGitWorkspace(t, shared(t))
-		d := p.useProxy()
-		h := newHold(t)
-		d.once(sends, h.watch)
-		id := p.started("v1")
-		h.wait(t)
-		require.Equal(t, true, p.ok(200, "POST", "/operations/"+id+"/cancel", "")["cancelRequested"])
+		p, h, id := cancelAt(t, sends)
 		h.free()
 		op := p.succeeded(id)
 		require.Equal(t, op["result"].(map[string]any)["commit"], p.repo.ID("refs/heads/main"))

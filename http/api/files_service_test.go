@@ -29,7 +29,6 @@ import (
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/http/api"
-	"svc/http/api/apitest"
 	filesapi "svc/http/api/files"
 	"svc/http/api/handler"
 	"svc/http/api/system"
@@ -125,27 +124,12 @@ func (s *fileService) openLog() {
 	require.NoError(t, err)
 }
 
-// do sends a request. Its answer must be what the document allows, once it knows
-// files.
+// do sends a request, whose answer the API document must allow.
 func (s *fileService) do(method, path string, options ...option) answer {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, s.url+path, nil)
-	require.NoError(s.t, err)
-	for _, o := range options {
-		o(r)
-	}
-	res, err := s.client.Do(r)
-	require.NoError(s.t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(s.t, err)
-	if bytes.Contains(api.OpenAPI(), []byte("/files:\n")) {
-		apitest.Validate(s.t, res, text)
-	}
-	require.Empty(s.t, res.Header.Get("No-Gzip-Compression"))
-	return answer{res.StatusCode, res.Header, string(text)}
+	got := sendRequest(s.t, s.client, method, s.url+path, options)
+	require.Empty(s.t, got.header.Get("No-Gzip-Compression"))
+	return got
 }
 
 // refused sends a request that must be.

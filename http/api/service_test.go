@@ -148,28 +148,34 @@ func body(text string) option {
 	}
 }
 
-// do sends a request. Whatever comes back must be what the document allows, and
-// must not hold a secret.
+// do sends a request, whose answer the API document must allow, and must have no secret.
 func (h *testService) do(method, path string, options ...option) answer {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, h.url+path, nil)
+	got := sendRequest(h.t, h.client, method, h.url+path, options)
+	head, err := json.Marshal(got.header)
 	require.NoError(h.t, err)
+	for _, secret := range []string{internalKey, "hunter2"} {
+		require.NotContains(h.t, got.body+string(head), secret)
+	}
+	return got
+}
+
+// sendRequest sends a request, and validates the answer against the API document.
+func sendRequest(t *testing.T, client *http.Client, method, url string, options []option) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	require.NoError(t, err)
 	for _, o := range options {
 		o(r)
 	}
-	res, err := h.client.Do(r)
-	require.NoError(h.t, err)
+	res, err := client.Do(r)
+	require.NoError(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	require.NoError(h.t, err)
-	apitest.Validate(h.t, res, text)
-	head, err := json.Marshal(res.Header)
-	require.NoError(h.t, err)
-	for _, secret := range []string{internalKey, "hunter2"} {
-		require.NotContains(h.t, string(text)+string(head), secret)
-	}
+	require.NoError(t, err)
+	apitest.Validate(t, res, text)
 	return answer{res.StatusCode, res.Header, string(text)}
 }
 

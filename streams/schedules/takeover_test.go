@@ -49,7 +49,7 @@ func (h *fixture) started() (n int) {
 	return n
 }
 
-func (h *fixture) recordStart(attempt int) {
+func (h *fixture) awaitStart(attempt int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
 		all := h.begun()
@@ -57,19 +57,27 @@ func (h *fixture) recordStart(attempt int) {
 	}, patience, tick)
 }
 
-func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
-	t.Parallel()
-	h, at := clocked(t, 1, stuck("tick"))
-	n := h.first
+// fireStuck opens a fixture whose first node fires a schedule at 10:05. Its automation does not end
+// until the node is told to go on.
+func fireStuck(t *testing.T) (h *fixture, n *node, at func(minute, second int) time.Time) {
+	t.Helper()
+	h, at = clocked(t, 1, stuck("tick"))
+	n = h.first
 	n.paces.set(true)
 	n.fire()
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
-	h.recordStart(1)
+	return h, n, at
+}
+
+func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	h, n, at := fireStuck(t)
+	h.awaitStart(1)
 	n.stopNode()
 	n.restart()
 	n.fire()
-	h.recordStart(2)
+	h.awaitStart(2)
 	n.stopNode()
 	n.paces.set(false)
 	h.clock.set(at(6, 0))
@@ -106,14 +114,9 @@ func TestWhatOnceStoodInAWaitIsNotBegunAgain(t *testing.T) {
 
 func TestWhatIsInterruptedTooOftenIsToldAndLeft(t *testing.T) {
 	t.Parallel()
-	h, at := clocked(t, 1, stuck("tick"))
-	n := h.first
-	n.paces.set(true)
-	n.fire()
-	h.registers("w1", 1)
-	h.clock.set(at(5, 0))
+	h, n, _ := fireStuck(t)
 	for attempt := 1; attempt <= 3; attempt++ {
-		h.recordStart(attempt)
+		h.awaitStart(attempt)
 		n.stopNode()
 		n.restart()
 		n.fire()
@@ -289,7 +292,7 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 	n.fire()
 	h.registers("w1", 1)
 	h.clock.set(at(5, 0))
-	h.recordStart(1)
+	h.awaitStart(1)
 	n.asked.Store(0)
 	n.runtime.BreakOffAll()
 	require.Eventually(t, func() bool { return n.asked.Load() >= 4 }, patience, tick, "it is tried again and again")
@@ -408,7 +411,7 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 		assert.NoError(t, b.models.Fresh(context.Background()))
 	}}
 	b.fire()
-	h.recordStart(1)
+	h.awaitStart(1)
 	b.stopNode()
 	b.paces.set(false)
 	b.restart()
@@ -434,26 +437,21 @@ func TestWhatIsBegunAgainIsNotBegunByItsTimeToo(t *testing.T) {
 	left, _, err := h.memory.Get(t.Context(), key)
 	require.NoError(t, err)
 	h.clock.set(at(5, 0))
-	h.recordStart(1)
+	h.awaitStart(1)
 	n.stopNode()
 	_, err = h.memory.Put(t.Context(), key, left) // as if the node had been killed
 	require.NoError(t, err)
 	n.restart()
 	n.fire()
-	h.recordStart(2)
+	h.awaitStart(2)
 	h.stays(6*time.Second, func() { require.Equal(t, 2, h.started()) }) // longer than another node is left it
 	require.Len(t, h.firings("w1"), 1)
 }
 
 func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	t.Parallel()
-	h, at := clocked(t, 1, stuck("tick"))
-	n := h.first
-	n.paces.set(true)
-	n.fire()
-	h.registers("w1", 1)
-	h.clock.set(at(5, 0))
-	h.recordStart(1)
+	h, n, at := fireStuck(t)
+	h.awaitStart(1)
 	n.stopNode()
 	n.paces.set(false)
 
@@ -465,7 +463,7 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick, "what did not end is begun again")
 	n.paces.set(true)
 	h.clock.set(at(15, 0))
-	h.recordStart(1)
+	h.awaitStart(1)
 	n.stopNode()
 	n.paces.set(false)
 
