@@ -18,9 +18,9 @@ import (
 	"svc/projections"
 )
 
-// damaged returns a fixture that was shut after a few writes, with a large value
+// closedFixture returns a fixture that was shut after a few writes, with a large value
 // so that there is a value log, and its files.
-func damaged(t *testing.T) (h *fixture, all []projections.Projection) {
+func closedFixture(t *testing.T) (h *fixture, all []projections.Projection) {
 	t.Helper()
 	big := counter{name: "big.1", log: "STATE", pad: 64 << 10}
 	all = []projections.Projection{projections.Workspaces{}, big}
@@ -48,7 +48,7 @@ func TestADamagedStoreIsMovedAsideAndRebuilt(t *testing.T) {
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			h, all := damaged(t)
+			h, all := closedFixture(t)
 			damage(t, h.dbDir)
 			db, _ := openDB(t, h.dbDir)
 			require.DirExists(t, db.Moved())
@@ -62,7 +62,7 @@ func TestADamagedStoreIsMovedAsideAndRebuilt(t *testing.T) {
 }
 
 func TestAnInterruptedOpenIsTriedOnceMore(t *testing.T) {
-	h, _ := damaged(t)
+	h, _ := closedFixture(t)
 	writeMark(t, h.dbDir, `{"phase":"opening","boot":"","openings":1}`)
 	db, _ := openDB(t, h.dbDir)
 	require.Empty(t, db.Moved())
@@ -71,7 +71,7 @@ func TestAnInterruptedOpenIsTriedOnceMore(t *testing.T) {
 // Wherever one byte of the store changes, what is served is either right or an
 // error, and a rebuild mends it.
 func TestAFlippedByteIsNeverServed(t *testing.T) {
-	h, all := damaged(t)
+	h, all := closedFixture(t)
 	files := filesOf(t, h.dbDir)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 25 {
@@ -105,7 +105,7 @@ func TestAStoreInUseIsLeftAlone(t *testing.T) {
 }
 
 func TestAStoreIsPutBackWhenAFreshOneDoesNotOpenEither(t *testing.T) {
-	h, _ := damaged(t)
+	h, _ := closedFixture(t)
 	flip(t, one(t, h.dbDir, "MANIFEST"), 20)
 	_, err := projections.OpenDB(projections.DBOptions{Dir: h.dbDir, Log: quiet, MemtableMB: -1})
 	require.Error(t, err)

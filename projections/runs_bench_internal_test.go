@@ -62,7 +62,7 @@ func (b *runsBench) apply(ev domain.Recorded) {
 	}), "%+v", ev)
 }
 
-func (b *runsBench) drops(to uint64) {
+func (b *runsBench) drop(to uint64) {
 	b.t.Helper()
 	b.record("", activity.Dropped{WorkspaceID: "w1", To: to})
 }
@@ -107,7 +107,7 @@ func (b *runsBench) listed(q RunsQuery) (runs []ListedRun) {
 	return runs
 }
 
-func (b *runsBench) counts(automation string) map[RunStatus]int {
+func (b *runsBench) countRuns(automation string) map[RunStatus]int {
 	b.t.Helper()
 	counts := map[RunStatus]int{}
 	b.view(func(r Reader) error {

@@ -63,10 +63,10 @@ func TestARunIsWhatItsTreesAre(t *testing.T) {
 			}
 			require.Equal(t, []ListedRun{{"r1", c.status}}, b.listed(RunsQuery{}))
 			require.Equal(t, []ListedRun{{"r1", c.status}}, b.listed(RunsQuery{Automation: run.Automation}))
-			require.Equal(t, map[RunStatus]int{c.status: 1, "": 1}, b.counts(""))
-			require.Equal(t, map[RunStatus]int{c.status: 1, "": 1}, b.counts(run.Automation))
+			require.Equal(t, map[RunStatus]int{c.status: 1, "": 1}, b.countRuns(""))
+			require.Equal(t, map[RunStatus]int{c.status: 1, "": 1}, b.countRuns(run.Automation))
 			b.isWhole()
-			b.drops(b.seq)
+			b.drop(b.seq)
 			require.Empty(t, b.rows(), "nothing is left of what was erased")
 		})
 	}
@@ -106,9 +106,9 @@ func TestRunsAreListedAsTheyBegan(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
-	require.Equal(t, map[RunStatus]int{RunSucceeded: 2, RunFailed: 1, "": 3}, b.counts(""))
-	require.Equal(t, map[RunStatus]int{RunFailed: 1, "": 1}, b.counts("mail"))
-	require.Empty(t, b.counts("a\x00b"))
+	require.Equal(t, map[RunStatus]int{RunSucceeded: 2, RunFailed: 1, "": 3}, b.countRuns(""))
+	require.Equal(t, map[RunStatus]int{RunFailed: 1, "": 1}, b.countRuns("mail"))
+	require.Empty(t, b.countRuns("a\x00b"))
 }
 
 func TestUnfinishedTreesAreKnown(t *testing.T) {
@@ -179,9 +179,9 @@ func TestATreeThatIsBegunAgainMayBeOfAnotherRun(t *testing.T) {
 	b.record("r1", started("x1", "mail", byEvent("e1"), 0))
 	b.record("r2", started("x2", "mail", byEvent("e1"), 9))
 	require.Equal(t, []ListedRun{{"r2", RunRunning}}, b.listed(RunsQuery{}))
-	require.Equal(t, map[RunStatus]int{RunRunning: 1, "": 1}, b.counts(""))
+	require.Equal(t, map[RunStatus]int{RunRunning: 1, "": 1}, b.countRuns(""))
 	b.isWhole()
-	b.drops(1)
+	b.drop(1)
 	b.isWhole()
 	b.record("r2", done("x2", "mail", byEvent("e1"), 9))
 	require.Equal(t, RunSucceeded, b.run("r2").Status)
@@ -210,10 +210,10 @@ func TestWaitsThatKeepEventsFromStartingAnything(t *testing.T) {
 	require.Equal(t, stopped, b.cancelling(stopped)["p2"].EndSeq, "with the execution that stood in it")
 	require.Empty(t, b.cancelling(stopped+1))
 	b.isWhole()
-	b.drops(begun)
+	b.drop(begun)
 	require.Len(t, b.cancelling(0), 1)
 	b.isWhole()
-	b.drops(b.seq)
+	b.drop(b.seq)
 	require.Empty(t, b.rows())
 }
 
@@ -223,7 +223,7 @@ func TestWhatIsErasedOfARunIsForgotten(t *testing.T) {
 	first := b.record("r1", done("x1", "pay", endpoint, 0))
 	called := b.record("r1", within(recordedAs(done("x3", "sub", endpoint, 40), true), "x2"))
 	b.record("r1", done("x2", "mail", byEvent("e1"), 50))
-	b.drops(first)
+	b.drop(first)
 	run := b.run("r1")
 	require.Equal(t, "mail", run.Automation)
 	require.Equal(t, begins.Add(50*time.Second), run.StartedAt)
@@ -231,7 +231,7 @@ func TestWhatIsErasedOfARunIsForgotten(t *testing.T) {
 	require.Equal(t, true, run.Recorded)
 	require.Empty(t, b.listed(RunsQuery{Automation: "pay"}))
 	b.isWhole()
-	b.drops(called)
+	b.drop(called)
 	require.Equal(t, 1, b.run("r1").Executions)
 	require.Equal(t, false, b.run("r1").Recorded)
 	b.isWhole()
@@ -270,7 +270,7 @@ func TestRunsFollowFromWhatIsLeftOfTheLog(t *testing.T) {
 			b.record(name("r"), ev)
 		}
 		b.isWhole()
-		b.drops(b.seq)
+		b.drop(b.seq)
 		require.Empty(rt, b.rows())
 	})
 }
@@ -292,7 +292,7 @@ func FuzzRunsTakeWhatEventsSay(f *testing.F) {
 			activity.Executed{ExecutionID: id, ParentExecutionID: id, Slug: id, Trigger: rawOr(trigger)},
 			activity.WaitFulfilled{ID: id})
 		b.isWhole()
-		b.drops(b.seq)
+		b.drop(b.seq)
 		require.Empty(t, b.rows())
 	})
 }

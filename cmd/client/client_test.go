@@ -56,13 +56,13 @@ func answers(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// lost drops the connection without an answer.
-func lost(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+// abortConnection drops the connection without an answer.
+func abortConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 const busy = `{"error":"service_unavailable","message":"not now","details":{"reason":"read_model_behind"},"requestId":"r1"}`
 
 func TestACallThatWasLostIsSentAgainUnderTheSameKey(t *testing.T) {
-	s, c := newScript(t, lost, answers(503, busy, "Retry-After", "0"), answers(201, `{"name":"v1"}`, "X-Svc-Operation-Id", "op_1"))
+	s, c := newScript(t, abortConnection, answers(503, busy, "Retry-After", "0"), answers(201, `{"name":"v1"}`, "X-Svc-Operation-Id", "op_1"))
 	var version struct{ Name string }
 	got, err := c.Call(t.Context(), "POST", "/workspaces/w/versions", map[string]string{"name": "v1"}, &version)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		calls   int
 		want    string
 	}{
-		"always lost":             {lost, 4, "does not answer"},
+		"always lost":             {abortConnection, 4, "does not answer"},
 		"always busy":             {answers(503, busy, "Retry-After", "0"), 4, "not now"},
 		"busy for long":           {answers(429, busy, "Retry-After", "60"), 1, "not now"},
 		"an operation failed":     {answers(503, busy, "Retry-After", "0", "X-Svc-Operation-Id", "op_1"), 1, "not now"},
@@ -144,7 +144,7 @@ func TestAStreamGoesOnWhereItBroke(t *testing.T) {
 	ended := frame("c", operation.Ended{}.EventType(), `{}`)
 	s, c := newScript(t,
 		cut("retry: 2000\n\n: hello\n\n"+frame("a", "one", `{"operationId":"op_1"}`)+"id: b\nevent: two\nda"),
-		lost,
+		abortConnection,
 		answers(503, busy),
 		streams("retry: 2000\n\n"+frame("b", "two", "{\ndata: }")), // closed early, in good order
 		answers(200, running),
@@ -178,7 +178,7 @@ func TestAnOperationThatIsNotFollowedToItsEnd(t *testing.T) {
 		id       string
 	}{
 		"the right to read it is gone":   {[]http.HandlerFunc{answers(202, "{}", "X-Svc-Operation-Id", "op_1"), answers(403, denied)}, "no", "op_1"},
-		"the service stays away":         {[]http.HandlerFunc{answers(202, "{}", "X-Svc-Operation-Id", "op_1"), lost}, "does not answer", "op_1"},
+		"the service stays away":         {[]http.HandlerFunc{answers(202, "{}", "X-Svc-Operation-Id", "op_1"), abortConnection}, "does not answer", "op_1"},
 		"nobody knows which one it is":   {[]http.HandlerFunc{cut("retry: 2000\n\n")}, "before it named the operation", ""},
 		"it was refused":                 {[]http.HandlerFunc{answers(403, denied)}, "no", ""},
 		"it failed within the same call": {[]http.HandlerFunc{answers(403, denied, "X-Svc-Operation-Id", "op_1")}, "no", "op_1"},

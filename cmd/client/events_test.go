@@ -11,8 +11,8 @@ import (
 	"svc/cmd/client"
 )
 
-// feeds answers with events and breaks off.
-func feeds(events string) http.HandlerFunc {
+// serveEvents answers with events and breaks off.
+func serveEvents(events string) http.HandlerFunc {
 	return streams("retry: 2000\n\n: here\n\n" + events)
 }
 
@@ -29,7 +29,7 @@ func tailIDs(t *testing.T, c *client.Client, n int) (ids []string, err error) {
 }
 
 func TestATailGoesOnAfterTheLastEvent(t *testing.T) {
-	s, c := newScript(t, feeds("id: s0\n\n"), feeds(event(1)+event(2)+"id: s3\nda"), lost, answers(503, busy), feeds(""), feeds(event(3)+event(4)+event(5)))
+	s, c := newScript(t, serveEvents("id: s0\n\n"), serveEvents(event(1)+event(2)+"id: s3\nda"), abortConnection, answers(503, busy), serveEvents(""), serveEvents(event(3)+event(4)+event(5)))
 	ids, err := tailIDs(t, c, 4)
 	require.NoError(t, err)
 	require.Equal(t, []string{"s1", "s2", "s3", "s4"}, ids)
@@ -50,8 +50,8 @@ func TestATailThatIsRefusedEnds(t *testing.T) {
 	const expired = `{"error":"invalid_request","message":"too old","details":{"reason":"position_expired"},"requestId":"r1"}`
 	for name, handlers := range map[string][]http.HandlerFunc{
 		"at once":   {answers(410, expired)},
-		"later":     {feeds(event(1)), answers(410, expired)},
-		"by nobody": {lost}, // a service that was never there is not waited for
+		"later":     {serveEvents(event(1)), answers(410, expired)},
+		"by nobody": {abortConnection}, // a service that was never there is not waited for
 		"no stream": {answers(200, `{}`)},
 	} {
 		_, c := newScript(t, handlers...)
@@ -61,7 +61,7 @@ func TestATailThatIsRefusedEnds(t *testing.T) {
 }
 
 func TestATailEndsWithItsContext(t *testing.T) {
-	_, c := newScript(t, feeds(event(1)))
+	_, c := newScript(t, serveEvents(event(1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, c.Tail(ctx, "/events/stream", func(client.Frame) bool {
 		cancel()

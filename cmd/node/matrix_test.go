@@ -155,7 +155,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	case c.refused != domain.CodeNone:
 		return c.refused
 	case rt.Permission == gateway.Public:
-		return narrowed(c, scope)
+		return refusalOfScope(c, scope)
 	case c.internal:
 		if rt.Permission == gateway.Internal || rt.Permission == gateway.SuperOrInternal {
 			return admitted
@@ -172,7 +172,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	case (rt.Permission == gateway.Super || rt.Permission == gateway.SuperOrInternal) && !c.super, rt.Permission == gateway.Internal:
 		return domain.CodePermissionDenied
 	}
-	if code := narrowed(c, scope); code != admitted || !inWorkspace {
+	if code := refusalOfScope(c, scope); code != admitted || !inWorkspace {
 		if code == admitted && c.visitor && slices.Contains(notForVisitors, rt.Path) {
 			return domain.CodePermissionDenied
 		}
@@ -190,8 +190,8 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 // wholeScope stands for a token that is not narrowed.
 const wholeScope = "all"
 
-// narrowed is the scope's word.
-func narrowed(c caller, scope string) domain.Code {
+// refusalOfScope returns the code with which a scope refuses a caller.
+func refusalOfScope(c caller, scope string) domain.Code {
 	if scope == wholeScope && c.scopes != nil && !slices.Contains(c.scopes, "workspaces:write") {
 		return domain.CodeInsufficientScope
 	}
@@ -229,7 +229,7 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 	switch {
 	case isMissingWorkspace(place) && (c.super || len(held) > 0) && action.Action != "execute":
 		return domain.CodeNotFound
-	case c.super, place == "", holds(held, action), ofEveryone(action, place): // without a place the handler decides, once it knows one
+	case c.super, place == "", hasRight(held, action), ofEveryone(action, place): // without a place the handler decides, once it knows one
 		return admitted
 	case c.user && action.Action == "read" && action.Subject == "events": // those that they emitted, or none where nothing is
 		return admitted
@@ -250,9 +250,9 @@ func ofEveryone(a gateway.Action, place string) bool {
 // ofEditors are those of the role editor besides what it may do to the workspace.
 var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections"}
 
-// holds tells whether somebody with these rights on a workspace has a right in
+// hasRight tells whether somebody with these rights on a workspace has a right in
 // it, by contract 4.1 to 4.3.
-func holds(held []string, action gateway.Action) bool {
+func hasRight(held []string, action gateway.Action) bool {
 	right := action.Action + " " + action.Subject
 	editor := slices.Contains(held, "get_usage")
 	switch {

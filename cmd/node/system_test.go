@@ -34,9 +34,9 @@ func TestTheSystemEndpoints(t *testing.T) {
 		require.JSONEq(t, `{"healthy":true}`, string(s.Get(t, "/healthz", nil).Body))
 		require.JSONEq(t, `{"healthy":true}`, string(s.Get(t, "/sys/healthcheck", nil).Body))
 	})
-	t.Run("readiness wants a key", func(t *testing.T) { wantsKey(t, s, "/v2/readiness") })
-	t.Run("metrics want a key", func(t *testing.T) { wantsKey(t, s, "/metrics") })
-	t.Run("settings want a key", func(t *testing.T) { wantsKey(t, s, "/sys/config") })
+	t.Run("readiness wants a key", func(t *testing.T) { requireInternalKey(t, s, "/v2/readiness") })
+	t.Run("metrics want a key", func(t *testing.T) { requireInternalKey(t, s, "/metrics") })
+	t.Run("settings want a key", func(t *testing.T) { requireInternalKey(t, s, "/sys/config") })
 	t.Run("metrics", func(t *testing.T) { showsMetrics(t, s, id) })
 	t.Run("settings", func(t *testing.T) { masksSecrets(t, s) })
 	t.Run("logging", func(t *testing.T) { changesLevel(t, s) })
@@ -48,7 +48,7 @@ func TestTheSystemEndpoints(t *testing.T) {
 	})
 }
 
-func wantsKey(t *testing.T, s *nodetest.Service, path string) {
+func requireInternalKey(t *testing.T, s *nodetest.Service, path string) {
 	t.Helper()
 	got := s.Get(t, path, nil)
 	require.Equal(t, http.StatusUnauthorized, got.StatusCode)

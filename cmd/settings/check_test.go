@@ -23,7 +23,7 @@ func keysGiven() []string {
 	return []string{`SECRETS_MASTER_KEYS=[{"kid":"k1","key":"` + goodKey + `","active":true}]`, "INTERNAL_API_KEY=" + goodAPI}
 }
 
-func clustered(more ...string) []string {
+func clusterEnv(more ...string) []string {
 	return append(append(keysGiven(), "NATS_CLUSTER_LISTEN=:6222", "NATS_CLUSTER_ROUTES=nats://127.0.0.1:6223,nats://localhost:6224"), more...)
 }
 
@@ -56,11 +56,11 @@ func TestCrossChecks(t *testing.T) {
 		{"external broker that listens", append(keysGiven(), "NATS_URL=nats://n", "NATS_LISTEN=:4222"), "NATS_LISTEN", "external"},
 		{"listening for subscribers", []string{"NATS_LISTEN=:4222"}, nothing, ""},
 		{"replicas on a single node", []string{"STREAM_REPLICAS=3"}, "STREAM_REPLICAS", "number of nodes (1)"},
-		{"five replicas on three nodes", clustered("STREAM_REPLICAS=5"), "STREAM_REPLICAS", "number of nodes (3)"},
-		{"three nodes", clustered(), nothing, ""},
+		{"five replicas on three nodes", clusterEnv("STREAM_REPLICAS=5"), "STREAM_REPLICAS", "number of nodes (3)"},
+		{"three nodes", clusterEnv(), nothing, ""},
 		{"cluster without routes", append(keysGiven(), "NATS_CLUSTER_LISTEN=:6222"), "NATS_CLUSTER_ROUTES", "NATS_CLUSTER_LISTEN"},
 		{"routes that leave the host", append(keysGiven(), "NATS_CLUSTER_LISTEN=:6222", "NATS_CLUSTER_ROUTES=nats://a,nats://b"), "NATS_CLUSTER_TLS_CA_FILE", leaveHost},
-		{"cluster without master keys", clustered()[1:], "SECRETS_MASTER_KEYS", noKey},
+		{"cluster without master keys", clusterEnv()[1:], "SECRETS_MASTER_KEYS", noKey},
 		{"external broker without internal key", append(keysGiven()[:1], "NATS_URL=nats://n"), "INTERNAL_API_KEY", noKey},
 		{"mail without sender", []string{"SMTP_HOST=mail"}, "EMAIL_FROM", "SMTP_HOST"},
 		{"validation by mail without mail", []string{"ACCOUNT_VALIDATION_METHOD=email"}, "ACCOUNT_VALIDATION_METHOD", "SMTP_HOST"},

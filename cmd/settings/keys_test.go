@@ -57,7 +57,7 @@ func TestGivenKeysAreNotMade(t *testing.T) {
 }
 
 func TestClusterKeysAreNeverMade(t *testing.T) {
-	loaded := mustLoad(t, clustered("DATA_DIR="+t.TempDir())...)
+	loaded := mustLoad(t, clusterEnv("DATA_DIR="+t.TempDir())...)
 	delete(loaded.given, "INTERNAL_API_KEY")
 	_, err := EnsureKeys(loaded, rand.Reader)
 	require.ErrorContains(t, err, noKey)

@@ -125,7 +125,7 @@ func violations(sources map[string]string) []string {
 			all = append(all, err.Error())
 			continue
 		}
-		for _, rule := range []func(*source) []string{checkPlacement, inits, imports, purity} {
+		for _, rule := range []func(*source) []string{checkPlacement, inits, checkImports, purity} {
 			all = append(all, rule(f)...)
 		}
 	}
@@ -187,8 +187,8 @@ func inits(s *source) (all []string) {
 	return all
 }
 
-// imports checks that arrows point inward. Tests may reach further.
-func imports(s *source) (all []string) {
+// checkImports checks that arrows point inward. Tests may reach further.
+func checkImports(s *source) (all []string) {
 	if s.test {
 		return nil
 	}

@@ -82,22 +82,22 @@ stock      candidate  -
 
 func TestBulkRunsThatAreRefused(t *testing.T) {
 	d, _ := newPlatform(t)
-	unknown := d.fails(t, 1, "bulk", "push", "--group", "base,extra")
+	unknown := d.requireFailure(t, 1, "bulk", "push", "--group", "base,extra")
 	require.Contains(t, unknown, "(validation_failed")
 	require.Contains(t, unknown, "extra")
 	require.Contains(t, unknown, "base", "the known ones are named")
-	require.Equal(t, "svc: there is no platform repository origin; there are: main\n", d.fails(t, 1, "bulk", "import", "--repository", "origin"))
+	require.Equal(t, "svc: there is no platform repository origin; there are: main\n", d.requireFailure(t, 1, "bulk", "import", "--repository", "origin"))
 
 	d.must(t, "lock", "platform", "--reason", "stock taking")
-	locked := d.fails(t, 1, "bulk", "push", "--group", "base")
+	locked := d.requireFailure(t, 1, "bulk", "push", "--group", "base")
 	require.Contains(t, locked, "(resource_locked, stock taking)")
 	require.Contains(t, locked, "svc: locked by you since ")
 	d.must(t, "unlock", "platform")
 
 	d.call(t, "POST", "/signup", "", `{"email":"eve@example.org","password":"long enough","firstName":"Eve","lastName":"E"}`)
 	require.Zero(t, d.types(t, "long enough\n", "login", "--profile", "eve", "--url", d.url(), "--email", "eve@example.org").code)
-	require.Contains(t, d.fails(t, 1, "bulk", "push", "--group", "base", "--profile", "eve"), "(workspace_access_denied)")
-	require.Contains(t, d.fails(t, 1, "bulk", "import", "--repository", "main", "--profile", "eve"), "(workspace_access_denied)")
+	require.Contains(t, d.requireFailure(t, 1, "bulk", "push", "--group", "base", "--profile", "eve"), "(workspace_access_denied)")
+	require.Contains(t, d.requireFailure(t, 1, "bulk", "import", "--repository", "main", "--profile", "eve"), "(workspace_access_denied)")
 }
 
 // A run that is cut off at every turn is told without a gap or a repetition.

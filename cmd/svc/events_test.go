@@ -72,8 +72,8 @@ func (d *remoteUser) tailing(t *testing.T, args ...string) *childProcess {
 	return pr
 }
 
-// prints waits until a process has printed so many lines.
-func (pr *childProcess) prints(t *testing.T, n int) {
+// awaitLines waits until a process has printed so many lines.
+func (pr *childProcess) awaitLines(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Count(pr.out.String(), "\n") >= n }, time.Minute, 5*time.Millisecond, "%d lines must be printed: %s%s", n, pr.out, pr.log)
 }
@@ -86,8 +86,8 @@ func TestATailSurvivesTheService(t *testing.T) {
 	d.describe(t, shop, 0)
 	one := d.tailing(t, "--workspace", "shop", "--type", "workspaces.updated", "--from", "1h", "--json")
 	all := d.tailing(t, "--type", "workspaces.updated", "--from", "1h", "--json")
-	one.prints(t, 1)
-	all.prints(t, 1)
+	one.awaitLines(t, 1)
+	all.awaitLines(t, 1)
 	for n := 1; n <= 30; n++ {
 		d.describe(t, shop, n)
 		if n%10 == 5 {
@@ -96,7 +96,7 @@ func TestATailSurvivesTheService(t *testing.T) {
 		}
 	}
 	for _, pr := range []*childProcess{one, all} {
-		pr.prints(t, 31)
+		pr.awaitLines(t, 31)
 		require.Zero(t, pr.signal(t, syscall.SIGINT), "Ctrl-C is how it ends: %s", pr.log)
 		require.Empty(t, pr.log.String())
 		var told []string
@@ -145,8 +145,8 @@ func TestBadCommandLinesOfTail(t *testing.T) {
 		require.Equal(t, 2, got.code, "%s: %s", line, got.err)
 		require.Contains(t, got.err, want, line)
 	}
-	require.Contains(t, d.fails(t, 1, "events", "tail", "--workspace", "nowhere"), "(resource_not_found)")
-	require.Contains(t, d.fails(t, 1, "events", "tail", "--workspace", "platform", "--filter", "text="+strings.Repeat("x", 9000)), "(")
+	require.Contains(t, d.requireFailure(t, 1, "events", "tail", "--workspace", "nowhere"), "(resource_not_found)")
+	require.Contains(t, d.requireFailure(t, 1, "events", "tail", "--workspace", "platform", "--filter", "text="+strings.Repeat("x", 9000)), "(")
 	help := d.must(t, "--help")
 	for _, name := range []string{"events", "nats"} {
 		require.Regexp(t, `(?m)^  `+name+` +[A-Z]`, help)

@@ -52,7 +52,7 @@ func TestProgramsAreLetInAndShutOut(t *testing.T) {
 	_, all := subscribe(t, address, onHost, "svc.activity.>")
 
 	t.Log("from afar, as a super admin")
-	require.Contains(t, d.fails(t, 1, "nats", "user", "list"), "there is no profile default: sign in")
+	require.Contains(t, d.requireFailure(t, 1, "nats", "user", "list"), "there is no profile default: sign in")
 	require.NoDirExists(t, "data", "a command makes no keys")
 	d.signIn(t)
 	var made natsUser
@@ -76,13 +76,13 @@ func TestProgramsAreLetInAndShutOut(t *testing.T) {
 	require.NotContains(t, d.must(t, "nats", "user", "list", "--json"), "jwt")
 	require.Equal(t, made.ID+" is shut out\n", d.must(t, "nats", "user", "remove", made.ID))
 	require.Eventually(t, nc.IsClosed, 20*time.Second, time.Millisecond)
-	require.Contains(t, d.fails(t, 1, "nats", "user", "remove", made.ID), "there is no such NATS user (resource_not_found)")
+	require.Contains(t, d.requireFailure(t, 1, "nats", "user", "remove", made.ID), "there is no such NATS user (resource_not_found)")
 	require.Len(t, lines(d.cliEnv.run(t, "nats", "user", "list", "--local").out), 2)
 
 	t.Log("a file that is there is not replaced by accident")
 	before, err := os.ReadFile(onHost)
 	require.NoError(t, err)
-	require.Contains(t, d.fails(t, 1, "nats", "user", "add", "--all", "--out", onHost), "there is a file "+onHost+" already")
+	require.Contains(t, d.requireFailure(t, 1, "nats", "user", "add", "--all", "--out", onHost), "there is a file "+onHost+" already")
 	require.Len(t, lines(d.must(t, "nats", "user", "list")), 2, "and nobody was let in")
 	d.must(t, "nats", "user", "add", "--all", "--out", onHost, "--force")
 	after, err := os.ReadFile(onHost)
@@ -116,7 +116,7 @@ func TestBadCommandLinesOfNATS(t *testing.T) {
 		"add --all --expires 2020-01-01T00:00:00Z --out " + out:     "expiresAt: must be in the future",
 		fmt.Sprintf("add --all --out %s/none/x.creds", t.TempDir()): "without the file the user is of no use: svc nats user remove nu_",
 	} {
-		require.Contains(t, d.fails(t, 1, append([]string{"nats", "user"}, fields(line)...)...), want, line)
+		require.Contains(t, d.requireFailure(t, 1, append([]string{"nats", "user"}, fields(line)...)...), want, line)
 	}
 	require.NoFileExists(t, out)
 	got := d.run(t, "nats", "user", "add", "--all", "--out", out)
@@ -125,5 +125,5 @@ func TestBadCommandLinesOfNATS(t *testing.T) {
 	d.call(t, "POST", "/signup", "", `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"L"}`)
 	got = d.types(t, "long enough\n", "login", "--profile", "ada", "--url", d.url(), "--email", "ada@example.org")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, d.fails(t, 1, "nats", "user", "list", "--profile", "ada"), "(permission_denied)")
+	require.Contains(t, d.requireFailure(t, 1, "nats", "user", "list", "--profile", "ada"), "(permission_denied)")
 }

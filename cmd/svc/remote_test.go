@@ -115,8 +115,8 @@ func (d *remoteUser) must(t *testing.T, args ...string) string {
 	return got.out
 }
 
-// fails runs a command that fails with a code, and returns what it said.
-func (d *remoteUser) fails(t *testing.T, code int, args ...string) string {
+// requireFailure runs a command that fails with a code, and returns what it said.
+func (d *remoteUser) requireFailure(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	got := d.run(t, args...)
 	require.Equal(t, code, got.code, "%v: %s%s", args, got.out, got.err)
@@ -146,14 +146,14 @@ func (d *remoteUser) profiles(t *testing.T) client.Profiles {
 
 func TestSigningInAndOut(t *testing.T) {
 	d := newRemoteUser(t)
-	require.Contains(t, d.fails(t, 1, "status", "shop"), "svc: there is no profile default: sign in with `svc login`, or set SVC_URL and SVC_TOKEN")
+	require.Contains(t, d.requireFailure(t, 1, "status", "shop"), "svc: there is no profile default: sign in with `svc login`, or set SVC_URL and SVC_TOKEN")
 	require.Equal(t, "there are no profiles: sign in with `svc login`\n", d.must(t, "login", "--list"))
 
 	wrong := d.types(t, "not it\n", "login", "--url", d.url(), "--email", "admin@localhost")
 	require.Equal(t, 1, wrong.code)
 	require.Contains(t, wrong.err, "invalid_credentials")
 	require.NoFileExists(t, d.file())
-	require.Contains(t, d.fails(t, 1, "login", "--url", d.url(), "--email", "a@b.c"), "password of a@b.c: nothing was given")
+	require.Contains(t, d.requireFailure(t, 1, "login", "--url", d.url(), "--email", "a@b.c"), "password of a@b.c: nothing was given")
 
 	got := d.types(t, "admin@localhost\n"+adminPassword+"\n", "login", "--url", d.url()+"/v2/")
 	require.Zero(t, got.code, got.err)
@@ -189,8 +189,8 @@ func TestSigningInAndOut(t *testing.T) {
 	require.NotContains(t, d.must(t, "login", "--list", "--json"), second.Token)
 
 	require.Regexp(t, `^profile ci is forgotten; its token is valid until .+, unless somebody revokes it\n$`, d.must(t, "logout", "--profile", "ci"))
-	require.Contains(t, d.fails(t, 1, "logout", "--profile", "ci"), "there is no profile ci: sign in with `svc login --profile ci`")
-	require.Contains(t, d.fails(t, 1, "logout", "--profile", "ci"), "there are: default")
+	require.Contains(t, d.requireFailure(t, 1, "logout", "--profile", "ci"), "there is no profile ci: sign in with `svc login --profile ci`")
+	require.Contains(t, d.requireFailure(t, 1, "logout", "--profile", "ci"), "there are: default")
 	got = d.types(t, adminPassword, "logout", "--revoke")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, "profile default is forgotten; its token is revoked\n", got.out)
@@ -267,11 +267,11 @@ func TestWhatTheEnvironmentSaysGoesFirst(t *testing.T) {
 	}
 	d.env = nil
 	require.NoError(t, os.Chmod(d.file(), 0o644))
-	require.Contains(t, d.fails(t, 1, "status", "shop"), "chmod 0600 "+d.file())
+	require.Contains(t, d.requireFailure(t, 1, "status", "shop"), "chmod 0600 "+d.file())
 	require.NoError(t, os.WriteFile(d.file(), []byte(`{"profiles":{"default":{"token":at:x}}`), 0o600))
 	require.NoError(t, os.Chmod(d.file(), 0o600))
-	require.Contains(t, d.fails(t, 1, "status", "shop"), "cannot be read as profiles")
-	require.Contains(t, d.fails(t, 1, "login", "--list"), "cannot be read as profiles")
+	require.Contains(t, d.requireFailure(t, 1, "status", "shop"), "cannot be read as profiles")
+	require.Contains(t, d.requireFailure(t, 1, "login", "--list"), "cannot be read as profiles")
 }
 
 func TestATokenThatIsNoLongerGood(t *testing.T) {
@@ -289,7 +289,7 @@ func TestATokenThatIsNoLongerGood(t *testing.T) {
 
 	d.env = nil
 	d.call(t, "DELETE", "/user/accessTokens/"+d.profiles(t)["default"].TokenID, d.tok, "")
-	require.Contains(t, d.fails(t, 1, "versions", "platform"), "(invalid_token)")
+	require.Contains(t, d.requireFailure(t, 1, "versions", "platform"), "(invalid_token)")
 }
 
 func TestBadCommandLinesOfTheClient(t *testing.T) {
@@ -328,6 +328,6 @@ func TestBadCommandLinesOfTheClient(t *testing.T) {
 
 func TestAServiceThatIsNone(t *testing.T) {
 	d := &remoteUser{cliEnv: newCLIEnv(t), home: t.TempDir()}
-	require.Contains(t, d.fails(t, 1, "login", "--url", d.url(), "--email", "a@b.c", "--token", "t"), "svc: the service at "+d.url()+" does not answer: dial tcp")
+	require.Contains(t, d.requireFailure(t, 1, "login", "--url", d.url(), "--email", "a@b.c", "--token", "t"), "svc: the service at "+d.url()+" does not answer: dial tcp")
 	require.NoFileExists(t, d.file())
 }

@@ -81,7 +81,7 @@ func TestPushAndPull(t *testing.T) {
 	clone.Write("automations/refund.yml", "name: Refund\ndo: []\nteam: red\n", "automations/broken.yml", "name: [\n")
 	clone.Commit("refund")
 	clone.Push("main")
-	behind := s.fails(t, 1, "push", "web-shop", "--repository", "origin")
+	behind := s.requireFailure(t, 1, "push", "web-shop", "--repository", "origin")
 	require.Contains(t, behind, "svc: Remote has changes that are not in this workspace. Pull first. (resource_conflict, not_up_to_date)")
 	require.Contains(t, behind, "svc: behind: 1")
 	require.Contains(t, behind, "svc: next: `svc pull web-shop --repository origin` brings what the remote has; then push again")
@@ -104,12 +104,12 @@ func TestPushAndPull(t *testing.T) {
 	got = s.run(t, "pull", "web-shop", "--version", "native")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "  - automations/refund\n0 imported, 1 deleted; the content is at revision ")
-	require.Contains(t, s.fails(t, 1, "pull", "web-shop", "--version", "v9"), "(resource_not_found")
-	require.Contains(t, s.fails(t, 1, "push", "web-shop", "--name", "v1"), "svc: next: choose another --name")
-	require.Contains(t, s.fails(t, 1, "push", "web-shop", "--name", "../x"), "(validation_failed)")
-	require.Contains(t, s.fails(t, 1, "push", "web-shop", "--repository", "mirror"), "repository_read_only")
-	require.Contains(t, s.fails(t, 1, "pull", "web-shop", "--repository", "elsewhere"), "svc: availableRepositories: mirror, origin")
-	require.Contains(t, s.fails(t, 1, "push", "nowhere"), "svc: there is no such workspace (resource_not_found)")
+	require.Contains(t, s.requireFailure(t, 1, "pull", "web-shop", "--version", "v9"), "(resource_not_found")
+	require.Contains(t, s.requireFailure(t, 1, "push", "web-shop", "--name", "v1"), "svc: next: choose another --name")
+	require.Contains(t, s.requireFailure(t, 1, "push", "web-shop", "--name", "../x"), "(validation_failed)")
+	require.Contains(t, s.requireFailure(t, 1, "push", "web-shop", "--repository", "mirror"), "repository_read_only")
+	require.Contains(t, s.requireFailure(t, 1, "pull", "web-shop", "--repository", "elsewhere"), "svc: availableRepositories: mirror, origin")
+	require.Contains(t, s.requireFailure(t, 1, "push", "nowhere"), "svc: there is no such workspace (resource_not_found)")
 }
 
 func TestAConflictIsTold(t *testing.T) {
@@ -126,7 +126,7 @@ func TestAConflictIsTold(t *testing.T) {
 	require.Contains(t, plan.out, "conflict: automations/charge.yml (modify/modify) do\n")
 	require.Equal(t, "svc: the pull would end in a conflict\n", plan.err)
 
-	got := s.fails(t, 1, "pull", "web-shop", "--repository", "origin")
+	got := s.requireFailure(t, 1, "pull", "web-shop", "--repository", "origin")
 	require.Contains(t, got, "merge: failed\n")
 	require.Contains(t, got, "svc: Merge conflict in 1 file. (resource_conflict, merge_conflict)\n")
 	require.Contains(t, got, "svc: branch: svc/web-shop/main\nsvc: files: automations/charge.yml\n")
@@ -136,7 +136,7 @@ func TestAConflictIsTold(t *testing.T) {
 	require.Contains(t, status, "conflicted: ")
 	require.Regexp(t, `locked by you since \S+: merge_conflict, .*until it is cleared`, status)
 	require.Regexp(t, `(?m)^modified +both +automations/charge$`, status)
-	locked := s.fails(t, 1, "push", "web-shop", "--repository", "origin")
+	locked := s.requireFailure(t, 1, "push", "web-shop", "--repository", "origin")
 	require.Regexp(t, `svc: locked by you since \S+: merge_conflict`, locked)
 
 	s.must(t, "unlock", "web-shop")
@@ -150,18 +150,18 @@ func TestWhoHoldsTheLockIsNamed(t *testing.T) {
 	token := d.call(t, "POST", "/login", "", `{"email":"ada@example.org","password":"long enough"}`)["token"].(string)
 	id := d.call(t, "POST", "/workspaces", token, `{"name":"Shop","slug":"shop"}`)["id"].(string)
 	d.call(t, "POST", "/workspaces/"+id+"/writeLock", token, `{"reason":"stock taking"}`)
-	got := d.fails(t, 1, "push", "shop")
+	got := d.requireFailure(t, 1, "push", "shop")
 	require.Regexp(t, `svc: locked by Ada Lovelace \(`+ada+`\) since \S+Z: stock taking, until \S+Z\n`, got)
 	require.Contains(t, got, "svc: next: wait until it is free, or `svc unlock shop`\n")
 
 	eve := d.call(t, "POST", "/signup", "", `{"email":"eve@example.org","password":"long enough","firstName":"Eve","lastName":"E"}`)["id"].(string)
 	d.call(t, "PATCH", "/users/"+eve, d.tok, `{"status":"validated"}`)
 	require.Zero(t, d.types(t, "long enough\n", "login", "--profile", "eve", "--url", d.url(), "--email", "eve@example.org").code)
-	denied := d.fails(t, 1, "status", "shop", "--profile", "eve")
+	denied := d.requireFailure(t, 1, "status", "shop", "--profile", "eve")
 	require.Contains(t, denied, "(workspace_access_denied)")
 	d.call(t, "POST", "/workspaces/"+id+"/permissions", token, `{"target":{"email":"eve@example.org"},"permissions":{"role":"editor"}}`)
-	require.Regexp(t, `svc: locked by `+ada+` since`, d.fails(t, 1, "push", "shop", "--profile", "eve"), "an editor does not see who shares it")
-	require.Contains(t, d.fails(t, 1, "unlock", "shop", "--profile", "eve"), "(permission_denied)")
+	require.Regexp(t, `svc: locked by `+ada+` since`, d.requireFailure(t, 1, "push", "shop", "--profile", "eve"), "an editor does not see who shares it")
+	require.Contains(t, d.requireFailure(t, 1, "unlock", "shop", "--profile", "eve"), "(permission_denied)")
 	require.Contains(t, d.must(t, "status", "shop", "--profile", "eve"), "locked by "+ada)
 }
 
@@ -243,15 +243,15 @@ func TestLeavingAnOperation(t *testing.T) {
 	fields := strings.Fields(got.err)
 	id := fields[len(fields)-1]
 
-	require.Contains(t, s.fails(t, 1, "pull", "web-shop", "--repository", "origin"), "operation "+id+" (push)")
+	require.Contains(t, s.requireFailure(t, 1, "pull", "web-shop", "--repository", "origin"), "operation "+id+" (push)")
 	require.Contains(t, s.must(t, "cancel", "web-shop", id), id+" was asked to stop")
 	s.repo.Hook("go", "")
 	got = s.run(t, "follow", "web-shop", id)
 	require.Zero(t, got.code, "it had been sent: %s", got.err)
 	require.Contains(t, got.out, "v1 is pushed to origin")
 	require.Contains(t, got.err, "checkout: done in")
-	require.Contains(t, s.fails(t, 1, "cancel", "web-shop", id), "already_ended")
-	require.Contains(t, s.fails(t, 1, "follow", "web-shop", "op_none"), "(resource_not_found)")
+	require.Contains(t, s.requireFailure(t, 1, "cancel", "web-shop", id), "already_ended")
+	require.Contains(t, s.requireFailure(t, 1, "follow", "web-shop", "op_none"), "(resource_not_found)")
 	require.Contains(t, s.must(t, "follow", "web-shop", id, "--json"), `"name": "v1"`)
 }
 

@@ -47,15 +47,15 @@ func TestAccessTokens(t *testing.T) {
 	require.NoError(t, err)
 	for _, bad := range []string{"", "soon", "2030-01-01", h.now().Add(-time.Second).Format(time.RFC3339)} {
 		_, err := h.CreateAccessToken(h.ctx(), in, "ci", bad)
-		refused(t, err, domain.CodeValidation, "")
+		requireRefusal(t, err, domain.CodeValidation, "")
 	}
 
 	for _, other := range []string{first.ID, first.Token, "tok_x", "at:", "at:x", first.Token + "x", ""} {
 		_, err = h.DeleteAccessToken(h.ctx(), bob.ID, other)
-		refused(t, err, domain.CodeNotFound, "")
+		requireRefusal(t, err, domain.CodeNotFound, "")
 	}
 	_, err = h.DeleteAccessToken(h.ctx(), ada.ID, first.Token[:len(first.Token)-1]+"!")
-	refused(t, err, domain.CodeNotFound, "")
+	requireRefusal(t, err, domain.CodeNotFound, "")
 	id, err := h.DeleteAccessToken(h.ctx(), ada.ID, first.Token)
 	require.NoError(t, err)
 	require.Equal(t, first.ID, id)
@@ -88,15 +88,15 @@ func TestPasswordsAreChangedByWhoKnowsThem(t *testing.T) {
 	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
-	refused(t, h.ChangePassword(h.ctx(), in, "wrong", newPassword), domain.CodeInvalidCredentials, "")
-	refused(t, h.ChangePassword(h.ctx(), in, password, "short"), domain.CodeValidation, "")
+	requireRefusal(t, h.ChangePassword(h.ctx(), in, "wrong", newPassword), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.ChangePassword(h.ctx(), in, password, "short"), domain.CodeValidation, "")
 	require.True(t, h.isSessionValid(other))
 	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
 	require.True(t, h.isSessionValid(in))
 	require.False(t, h.isSessionValid(other))
 	h.enter(ada.Email, newPassword, "")
 	_, err := h.login(ada.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 }
 
 func TestNoSessionSlipsThroughAPasswordChange(t *testing.T) {
@@ -155,17 +155,17 @@ func TestAnAccountChangesItself(t *testing.T) {
 		"password": {Password: new(newPassword)}, "mfa": {MFA: new("none")},
 	} {
 		_, err := h.PatchSelf(h.ctx(), in, p)
-		refused(t, err, domain.CodePermissionDenied, "")
+		requireRefusal(t, err, domain.CodePermissionDenied, "")
 		require.ErrorContains(t, err, field)
 	}
 	_, err = h.Patch(h.ctx(), accounts.Actor{UserID: ada.ID}, bob.ID, accounts.Patch{FirstName: new("Eve")})
-	refused(t, err, domain.CodePermissionDenied, "")
+	requireRefusal(t, err, domain.CodePermissionDenied, "")
 
-	refused(t, h.DeleteSelf(h.ctx(), in, "wrong"), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.DeleteSelf(h.ctx(), in, "wrong"), domain.CodeInvalidCredentials, "")
 	require.NoError(t, h.DeleteSelf(h.ctx(), in, password))
 	require.False(t, h.isSessionValid(in))
 	_, err = h.PatchSelf(h.ctx(), in, accounts.Patch{FirstName: new("Eve")})
-	refused(t, err, domain.CodeNotFound, "")
+	requireRefusal(t, err, domain.CodeNotFound, "")
 }
 
 func TestASuperAdminChangesAnybody(t *testing.T) {
@@ -182,16 +182,16 @@ func TestASuperAdminChangesAnybody(t *testing.T) {
 	require.True(t, h.isSessionValid(in))
 
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{MFA: new("totp")})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Email: new(bob.Email)})
-	refused(t, err, domain.CodeAlreadyExists, "")
+	requireRefusal(t, err, domain.CodeAlreadyExists, "")
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Password: new("short")})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Password: new(newPassword), Status: new(user.Status("gone"))})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	require.True(t, h.isSessionValid(in), "a change that is refused ends nothing")
 	_, err = h.Patch(h.ctx(), root, "0123", accounts.Patch{Password: new(newPassword)})
-	refused(t, err, domain.CodeNotFound, "")
+	requireRefusal(t, err, domain.CodeNotFound, "")
 
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Password: new(newPassword)})
 	require.NoError(t, err)
@@ -205,9 +205,9 @@ func TestASuperAdminChangesAnybody(t *testing.T) {
 	_, err = h.Patch(h.ctx(), root, ada.ID, accounts.Patch{Status: new(user.Deactivated)})
 	require.NoError(t, err)
 	require.False(t, h.isSessionValid(in))
-	refused(t, h.DeleteUser(h.ctx(), "0123"), domain.CodeNotFound, "")
+	requireRefusal(t, h.DeleteUser(h.ctx(), "0123"), domain.CodeNotFound, "")
 	require.NoError(t, h.DeleteUser(h.ctx(), ada.ID))
-	refused(t, h.DeleteUser(h.ctx(), ada.ID), domain.CodeNotFound, "")
+	requireRefusal(t, h.DeleteUser(h.ctx(), ada.ID), domain.CodeNotFound, "")
 }
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
@@ -220,8 +220,8 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	require.Len(t, live, 2)
 	require.NoError(t, h.EndSession(h.ctx(), ada.ID, other.ID))
 	require.False(t, h.isSessionValid(other))
-	refused(t, h.EndSession(h.ctx(), ada.ID, other.ID), domain.CodeNotFound, "")
-	refused(t, h.EndSession(h.ctx(), "somebody else", in.ID), domain.CodeNotFound, "")
+	requireRefusal(t, h.EndSession(h.ctx(), ada.ID, other.ID), domain.CodeNotFound, "")
+	requireRefusal(t, h.EndSession(h.ctx(), "somebody else", in.ID), domain.CodeNotFound, "")
 	require.NoError(t, h.EndSessions(h.ctx(), ada.ID))
 	require.False(t, h.isSessionValid(in))
 }
@@ -233,7 +233,7 @@ func TestSomebodyIsInvited(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, user.Validated, ada.Status)
 	_, err = h.login(ada.Email, "", "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	m, token := h.mail("ada@example.org")
 	require.Contains(t, m.text, "console/reset#token=")
 	require.NoError(t, h.Reset(h.ctx(), token, newPassword, ""))
@@ -243,11 +243,11 @@ func TestSomebodyIsInvited(t *testing.T) {
 	require.NoError(t, err)
 	h.enter(bob.Email, password, "")
 	_, err = h.Invite(h.ctx(), accounts.Invitation{Email: "bob@example.org", Password: password})
-	refused(t, err, domain.CodeAlreadyExists, "")
+	requireRefusal(t, err, domain.CodeAlreadyExists, "")
 	_, err = h.Invite(h.ctx(), accounts.Invitation{Email: "cleo@example.org", Password: "short"})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	_, err = h.Invite(h.ctx(), accounts.Invitation{})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	h.awaitBackground()
 	require.Empty(t, h.mails)
 }
@@ -320,7 +320,7 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	require.True(t, h.isSuper(root.ID))
 	require.False(t, h.isSessionValid(in))
 	_, err = h.login(root.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	in = h.enter(root.Email, claimed.Password, "")
 
 	again, err := h.Claim(h.ctx(), root.Email, false)
@@ -336,12 +336,12 @@ func TestAnAddressMakesNoSuperAdminUntilItIsProven(t *testing.T) {
 	require.NoError(t, err)
 	h.enter("new@example.org", made.Password, "")
 	_, err = h.Claim(h.ctx(), "nobody", false)
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 
 	_, err = h.Patch(h.ctx(), accounts.Actor{Super: true}, made.ID, accounts.Patch{Email: new("other@example.org")})
 	require.NoError(t, err)
 	h.set(func(s *accounts.Settings) { s.SuperAdmins = append(s.SuperAdmins, "other@example.org") })
 	require.False(t, h.isSuper(made.ID), "an address that a super admin typed is not proven")
-	h.proven(made.ID)
+	h.proveEmail(made.ID)
 	require.True(t, h.isSuper(made.ID))
 }

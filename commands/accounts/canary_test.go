@@ -48,7 +48,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	_, secrets["reset"] = h.mail(ada.Email)
-	_, secrets["reset that was not used"] = h.invited("bob@example.org")
+	_, secrets["reset that was not used"] = h.invitationMail("bob@example.org")
 	require.NoError(t, h.Reset(h.ctx(), secrets["reset"], newPassword, ""))
 	secrets["new password"] = newPassword
 	first, err := h.FirstStart(h.ctx())
@@ -75,8 +75,8 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	require.NotEmpty(t, h.filesWith("ada@example.org"), "the search finds what is there")
 }
 
-// invited returns the mail to somebody who was invited.
-func (h *fixture) invited(email string) (sentMail, string) {
+// invitationMail returns the mail to somebody who was invited.
+func (h *fixture) invitationMail(email string) (sentMail, string) {
 	h.t.Helper()
 	_, err := h.Invite(h.ctx(), accounts.Invitation{Email: email})
 	require.NoError(h.t, err)

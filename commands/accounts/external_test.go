@@ -38,7 +38,7 @@ func TestAProviderBringsAUser(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, in.UserID, other.UserID)
 	_, err = h.LoginWith(h.ctx(), acmeIdentity("a2", "ada@example.org"), accounts.Client{})
-	refused(t, err, domain.CodePermissionDenied, "identity_conflict")
+	requireRefusal(t, err, domain.CodePermissionDenied, "identity_conflict")
 }
 
 func TestAnUnverifiedAddressIsNobodys(t *testing.T) {
@@ -69,10 +69,10 @@ func TestWhatAProviderTellsOfSomebodyMustFit(t *testing.T) {
 	require.Empty(t, s.Email+s.FirstName+s.LastName+s.Photo)
 	for _, who := range []accounts.Identity{{Provider: user.Local, Subject: "x"}, {Provider: user.Anonymous, Subject: "x"}, {Subject: "x"}, {Provider: "acme"}} {
 		_, err := h.LoginWith(h.ctx(), who, accounts.Client{})
-		refused(t, err, domain.CodeInternal, "")
+		requireRefusal(t, err, domain.CodeInternal, "")
 	}
 	_, err = h.LoginWith(h.ctx(), acmeIdentity(strings.Repeat("x", 256), "a@b.c"), accounts.Client{})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 }
 
 func TestAVerifiedAddressLeadsToItsAccount(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAVerifiedAddressLeadsToItsAccount(t *testing.T) {
 		who := acmeIdentity("a1", ada.Email)
 		who.Provider = provider
 		_, err = h.LoginWith(h.ctx(), who, accounts.Client{})
-		refused(t, err, domain.CodeInvalidCredentials, "")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	}
 	require.Equal(t, 2, h.countEvents(domain.Activity, user.LoginFailed{}))
 }
@@ -113,7 +113,7 @@ func TestAStrangerDoesNotWaitInAnAccount(t *testing.T) {
 	require.True(t, h.isSessionValid(in.Session))
 	require.False(t, h.isSessionValid(stranger))
 	_, err = h.login(ada.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 }
 
 func TestAPendingAccountIsValidWithItsOwner(t *testing.T) {

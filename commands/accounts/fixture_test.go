@@ -314,8 +314,8 @@ func (h *fixture) countEvents(log domain.Log, ev domain.Event) (n int) {
 	return n
 }
 
-// refused checks that err is a refusal with this code and reason.
-func refused(t *testing.T, err error, code domain.Code, reason string) {
+// requireRefusal checks that err is a refusal with this code and reason.
+func requireRefusal(t *testing.T, err error, code domain.Code, reason string) {
 	t.Helper()
 	require.Equal(t, code, domain.CodeOf(err), "%v", err)
 	var refusal *domain.Error

@@ -63,7 +63,7 @@ func TestAnAddressIsUsedOnce(t *testing.T) {
 	h := newFixture(t)
 	first := h.signUp("ada@example.org")
 	_, _, err := h.SignUp(h.ctx(), accounts.SignUp{Email: "ADA@example.org", Password: password, FirstName: "Eve", LastName: "E"})
-	refused(t, err, domain.CodeAlreadyExists, "")
+	requireRefusal(t, err, domain.CodeAlreadyExists, "")
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, map[string]any{"field": "email", "value": "ada@example.org"}, refusal.Details)
@@ -108,7 +108,7 @@ func TestEveryFaultOfASignUpIsNamed(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	_, _, err := h.SignUp(h.ctx(), accounts.SignUp{Email: "nobody", Password: "short", FirstName: "", LastName: "B", Language: "?"})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)
 	var fields []string
@@ -134,7 +134,7 @@ func TestARefusedLoginTellsNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	_, unknown := h.login("nobody@example.org", password, "")
-	refused(t, unknown, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, unknown, domain.CodeInvalidCredentials, "")
 	for name, in := range map[string][2]string{
 		"a wrong password":             {"ada@example.org", "wrong"},
 		"no password":                  {"ada@example.org", ""},
@@ -161,7 +161,7 @@ func TestAnUnknownAddressCostsAsMuchAsAKnownOne(t *testing.T) {
 		h.counted.loads.Store(0)
 		h.counted.appends.Store(0)
 		_, err := h.login(email, "wrong", "")
-		refused(t, err, domain.CodeInvalidCredentials, "")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 		return [2]int32{h.counted.loads.Load(), h.counted.appends.Load()}
 	}
 	require.Equal(t, [2]int32{2, 1}, cost(ada.Email))
@@ -183,7 +183,7 @@ func TestALoginIsOverWhenItsAccountIs(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err = h.login(ada.Email, password, "")
-		refused(t, err, domain.CodeInvalidCredentials, "")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 		require.NoError(t, h.models.Fresh(h.ctx()))
 		live, err := h.SessionsOf(h.ctx(), ada.ID)
 		require.NoError(t, err)
@@ -200,9 +200,9 @@ func TestWhoWaitsIsToldForWhat(t *testing.T) {
 		ada := h.signUp("ada@example.org")
 		require.Equal(t, user.Pending, ada.Status)
 		_, err := h.login(ada.Email, password, "")
-		refused(t, err, domain.CodeInvalidCredentials, reason)
+		requireRefusal(t, err, domain.CodeInvalidCredentials, reason)
 		_, err = h.login(ada.Email, "wrong", "")
-		refused(t, err, domain.CodeInvalidCredentials, "")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 
 		_, err = h.Patch(h.ctx(), accounts.Actor{Super: true}, ada.ID, accounts.Patch{Status: new(user.Validated)})
 		require.NoError(t, err)
@@ -217,11 +217,11 @@ func TestWhatIsSwitchedOff(t *testing.T) {
 	ada := h.signUp("ada@example.org")
 	h.set(func(s *accounts.Settings) { s.DisableSignin, s.DisableSignup = true, true })
 	_, err := h.login(ada.Email, password, "")
-	refused(t, err, domain.CodePermissionDenied, "")
+	requireRefusal(t, err, domain.CodePermissionDenied, "")
 	_, _, err = h.SignUp(h.ctx(), accounts.SignUp{Email: "bob@example.org", Password: password})
-	refused(t, err, domain.CodePermissionDenied, "")
-	refused(t, h.RequestReset(h.ctx(), ada.Email, ""), domain.CodePermissionDenied, "")
-	refused(t, h.Reset(h.ctx(), "token", password, ""), domain.CodePermissionDenied, "")
+	requireRefusal(t, err, domain.CodePermissionDenied, "")
+	requireRefusal(t, h.RequestReset(h.ctx(), ada.Email, ""), domain.CodePermissionDenied, "")
+	requireRefusal(t, h.Reset(h.ctx(), "token", password, ""), domain.CodePermissionDenied, "")
 }
 
 func TestALoginLastsAsLongAsItMay(t *testing.T) {
@@ -229,11 +229,11 @@ func TestALoginLastsAsLongAsItMay(t *testing.T) {
 	h := newFixture(t, atOnce)
 	ada := h.signUp("ada@example.org")
 	_, err := h.Login(h.ctx(), accounts.Login{Email: ada.Email, Password: password, Client: accounts.Client{ExpiresAfter: -time.Second}})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	_, err = h.Anonymous(h.ctx(), accounts.Client{ExpiresAfter: -1})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 	_, err = h.LoginWith(h.ctx(), accounts.Identity{Provider: "acme", Subject: "s"}, accounts.Client{ExpiresAfter: -1})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 }
 
 func TestVisitors(t *testing.T) {
@@ -260,7 +260,7 @@ func TestVisitors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Visitor", patched.FirstName)
 	_, err = h.OfferMFA(h.ctx(), other.Session, "")
-	refused(t, err, domain.CodePermissionDenied, "")
+	requireRefusal(t, err, domain.CodePermissionDenied, "")
 	require.NoError(t, h.DeleteSelf(h.ctx(), other.Session, ""))
 	require.False(t, h.isSessionValid(other.Session))
 	require.False(t, h.state(other.UserID).Exists())

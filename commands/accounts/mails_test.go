@@ -24,19 +24,19 @@ func TestAnAddressIsConfirmedByMail(t *testing.T) {
 
 	require.NoError(t, h.RequestValidation(h.ctx(), "ADA@example.org"))
 	_, second := h.mail(ada.Email)
-	refused(t, h.Reset(h.ctx(), second, newPassword, ""), domain.CodeValidation, "") // it is for something else
+	requireRefusal(t, h.Reset(h.ctx(), second, newPassword, ""), domain.CodeValidation, "") // it is for something else
 	require.NoError(t, h.Validate(h.ctx(), second))
 	s := h.state(ada.ID)
 	require.Equal(t, user.Validated, s.Status)
 	require.True(t, s.Credentials.EmailProven)
 	h.enter(ada.Email, password, "")
 
-	refused(t, h.Validate(h.ctx(), second), domain.CodeValidation, "")
+	requireRefusal(t, h.Validate(h.ctx(), second), domain.CodeValidation, "")
 	require.NoError(t, h.Validate(h.ctx(), first), "it is true already")
 	require.Equal(t, 1, h.countEvents(domain.State, user.Updated{}))
 	require.NoError(t, h.RequestValidation(h.ctx(), ada.Email))
 	require.NoError(t, h.RequestValidation(h.ctx(), "nobody@example.org"))
-	refused(t, h.RequestValidation(h.ctx(), "nobody"), domain.CodeValidation, "")
+	requireRefusal(t, h.RequestValidation(h.ctx(), "nobody"), domain.CodeValidation, "")
 	h.awaitBackground()
 	require.Empty(t, h.mails, "who is confirmed gets no mail, nor does nobody")
 }
@@ -45,9 +45,9 @@ func TestAMailDoesNotReplaceConsent(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.signUp("ada@example.org")
-	h.proven(ada.ID)
+	h.proveEmail(ada.ID)
 	_, err := h.login(ada.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "manual_validation")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "manual_validation")
 }
 
 func TestAPasswordIsResetByMail(t *testing.T) {
@@ -61,16 +61,16 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, "203.0.113.7"))
 	_, other := h.mail(ada.Email)
 
-	refused(t, h.Reset(h.ctx(), token, "short", ""), domain.CodeValidation, "")
-	refused(t, h.Reset(h.ctx(), "no token", newPassword, ""), domain.CodeValidation, "")
-	refused(t, h.Validate(h.ctx(), token), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), token, "short", ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), "no token", newPassword, ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Validate(h.ctx(), token), domain.CodeValidation, "")
 	require.NoError(t, h.Reset(h.ctx(), token, newPassword, "203.0.113.7"))
-	refused(t, h.Reset(h.ctx(), token, newPassword, ""), domain.CodeValidation, "")
-	refused(t, h.Reset(h.ctx(), other, newPassword, ""), domain.CodeValidation, "") // of the password before
+	requireRefusal(t, h.Reset(h.ctx(), token, newPassword, ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), other, newPassword, ""), domain.CodeValidation, "") // of the password before
 	require.False(t, h.isSessionValid(in))
 	require.True(t, h.state(ada.ID).Credentials.EmailProven)
 	_, err := h.login(ada.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	h.enter(ada.Email, newPassword, "")
 
 	require.Equal(t, 2, h.countEvents(domain.Activity, user.PasswordResetRequested{}))
@@ -103,7 +103,7 @@ func TestMailTokensAgeAndFollowTheirAddress(t *testing.T) {
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	_, old := h.mail(ada.Email)
 	h.pass(time.Hour)
-	refused(t, h.Reset(h.ctx(), old, newPassword, ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), old, newPassword, ""), domain.CodeValidation, "")
 
 	require.NoError(t, h.RequestReset(h.ctx(), ada.Email, ""))
 	_, reset := h.mail(ada.Email)
@@ -111,16 +111,16 @@ func TestMailTokensAgeAndFollowTheirAddress(t *testing.T) {
 	_, confirm := h.mail(ada.Email)
 	_, err := h.Patch(h.ctx(), accounts.Actor{Super: true}, ada.ID, accounts.Patch{Email: new("ada@new.org")})
 	require.NoError(t, err)
-	refused(t, h.Reset(h.ctx(), reset, newPassword, ""), domain.CodeValidation, "")
-	refused(t, h.Validate(h.ctx(), confirm), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), reset, newPassword, ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Validate(h.ctx(), confirm), domain.CodeValidation, "")
 
 	require.NoError(t, h.RequestReset(h.ctx(), "ada@new.org", ""))
 	_, reset = h.mail("ada@new.org")
 	require.NoError(t, h.RequestValidation(h.ctx(), "ada@new.org"))
 	_, confirm = h.mail("ada@new.org")
 	require.NoError(t, h.DeleteUser(h.ctx(), ada.ID))
-	refused(t, h.Reset(h.ctx(), reset, newPassword, ""), domain.CodeValidation, "")
-	refused(t, h.Validate(h.ctx(), confirm), domain.CodeValidation, "")
+	requireRefusal(t, h.Reset(h.ctx(), reset, newPassword, ""), domain.CodeValidation, "")
+	requireRefusal(t, h.Validate(h.ctx(), confirm), domain.CodeValidation, "")
 }
 
 // Whether an address has an account cannot be told from what is asked for it.
@@ -136,7 +136,7 @@ func TestNobodyIsMailedWhoIsNotThere(t *testing.T) {
 		require.NoError(t, h.RequestReset(h.ctx(), email, "203.0.113.7"))
 		require.NoError(t, h.RequestValidation(h.ctx(), email))
 	}
-	refused(t, h.RequestReset(h.ctx(), "a@b@c", ""), domain.CodeValidation, "")
+	requireRefusal(t, h.RequestReset(h.ctx(), "a@b@c", ""), domain.CodeValidation, "")
 	h.awaitBackground()
 	require.Empty(t, h.mails)
 	require.Equal(t, 3, h.countEvents(domain.Activity, user.PasswordResetRequested{}))
@@ -153,7 +153,7 @@ func TestWithoutMailRequestsSucceedSilently(t *testing.T) {
 	h.awaitBackground()
 	require.Empty(t, h.log.String())
 	_, err := h.Invite(h.ctx(), accounts.Invitation{Email: "bob@example.org"})
-	refused(t, err, domain.CodeValidation, "")
+	requireRefusal(t, err, domain.CodeValidation, "")
 }
 
 // echo is a mail server that refuses every mail by repeating it.

@@ -27,14 +27,14 @@ func TestTheSecondFactorFromBeginToEnd(t *testing.T) {
 	ada := h.signUp("ada@example.org")
 	in := h.enter(ada.Email, password, "")
 
-	refused(t, h.ConfirmMFA(h.ctx(), in, "123456", ""), domain.CodeNotFound, "")
-	refused(t, h.ShowCode(h.ctx(), in, "123456", ""), domain.CodeNotFound, "")
+	requireRefusal(t, h.ConfirmMFA(h.ctx(), in, "123456", ""), domain.CodeNotFound, "")
+	requireRefusal(t, h.ShowCode(h.ctx(), in, "123456", ""), domain.CodeNotFound, "")
 	_, err := h.OfferMFA(h.ctx(), in, "wrong")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	offer, err := h.OfferMFA(h.ctx(), in, password)
 	require.NoError(t, err)
 	h.enter(ada.Email, password, "") // an offer does not count yet
-	refused(t, h.ConfirmMFA(h.ctx(), in, "000000", ""), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.ConfirmMFA(h.ctx(), in, "000000", ""), domain.CodeInvalidCredentials, "")
 	require.NoError(t, h.ConfirmMFA(h.ctx(), in, h.code(offer.Secret), ""))
 	require.Equal(t, user.MFATOTP, h.state(ada.ID).MFA)
 	in, ok, err := h.sessions.Get(h.ctx(), in.UserID, in.ID)
@@ -43,22 +43,22 @@ func TestTheSecondFactorFromBeginToEnd(t *testing.T) {
 	require.True(t, in.MFA, "the session has shown it with that")
 
 	_, err = h.login(ada.Email, password, "")
-	refused(t, err, domain.CodeInvalidCredentials, "mfa_required")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "mfa_required")
 	_, err = h.login(ada.Email, "wrong", h.code(offer.Secret))
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	_, err = h.login(ada.Email, "wrong", "")
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	_, err = h.login(ada.Email, password, h.code(offer.Secret))
-	refused(t, err, domain.CodeInvalidCredentials, "") // it confirmed the offer
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "") // it confirmed the offer
 	h.pass(step)
 	second := h.enter(ada.Email, password, h.code(offer.Secret)[:3]+" "+h.code(offer.Secret)[3:])
 	require.True(t, second.MFA)
 	_, err = h.login(ada.Email, password, h.code(offer.Secret))
-	refused(t, err, domain.CodeInvalidCredentials, "")
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	require.Equal(t, 3, h.countEvents(domain.Activity, user.MFAFailed{}))
 	require.Equal(t, 1, h.countEvents(domain.State, user.CodeAccepted{}))
 
-	refused(t, h.DropMFA(h.ctx(), second, "wrong"), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.DropMFA(h.ctx(), second, "wrong"), domain.CodeInvalidCredentials, "")
 	require.NoError(t, h.DropMFA(h.ctx(), second, password))
 	require.Equal(t, user.MFANone, h.state(ada.ID).MFA)
 	h.enter(ada.Email, password, "")
@@ -103,14 +103,14 @@ func TestCodesOfNeighbouringStepsAreTaken(t *testing.T) {
 		code := h.code(secret)
 		h.pass(-drift)
 		_, err := h.login(ada.Email, password, code)
-		refused(t, err, domain.CodeInvalidCredentials, "")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "")
 	}
 	h.pass(5 * step)
 	later := h.code(secret)
 	h.enter(ada.Email, password, later)
 	h.pass(-step)
 	_, err := h.login(ada.Email, password, h.code(secret))
-	refused(t, err, domain.CodeInvalidCredentials, "") // an older code than the last one
+	requireRefusal(t, err, domain.CodeInvalidCredentials, "") // an older code than the last one
 }
 
 // However many nodes see a code at once, it opens one session.
@@ -165,7 +165,7 @@ func TestTheSecondFactorProtectsItself(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Claim(h.ctx(), "nobody@example.org", false)
 	require.NoError(t, err)
-	h.proven(ada.ID)
+	h.proveEmail(ada.ID)
 	in, err := h.LoginWith(h.ctx(), who, accounts.Client{})
 	require.NoError(t, err)
 	require.True(t, in.Session.MFAPending)
@@ -174,23 +174,23 @@ func TestTheSecondFactorProtectsItself(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, s.name)
 		_, err = h.OfferMFA(h.ctx(), session, password)
-		refused(t, err, domain.CodeInvalidCredentials, "mfa_required")
-		refused(t, h.ConfirmMFA(h.ctx(), session, h.code(secret), ""), domain.CodeInvalidCredentials, "mfa_required")
-		refused(t, h.DropMFA(h.ctx(), session, password), domain.CodeInvalidCredentials, "mfa_required")
-		refused(t, h.DeleteSelf(h.ctx(), session, password), domain.CodeInvalidCredentials, "mfa_required")
+		requireRefusal(t, err, domain.CodeInvalidCredentials, "mfa_required")
+		requireRefusal(t, h.ConfirmMFA(h.ctx(), session, h.code(secret), ""), domain.CodeInvalidCredentials, "mfa_required")
+		requireRefusal(t, h.DropMFA(h.ctx(), session, password), domain.CodeInvalidCredentials, "mfa_required")
+		requireRefusal(t, h.DeleteSelf(h.ctx(), session, password), domain.CodeInvalidCredentials, "mfa_required")
 	}
-	refused(t, h.ShowCode(h.ctx(), in.Session, "000000", ""), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.ShowCode(h.ctx(), in.Session, "000000", ""), domain.CodeInvalidCredentials, "")
 	h.pass(step)
 	require.NoError(t, h.ShowCode(h.ctx(), in.Session, h.code(secret), ""))
-	refused(t, h.ShowCode(h.ctx(), in.Session, h.code(secret), ""), domain.CodeInvalidCredentials, "")
+	requireRefusal(t, h.ShowCode(h.ctx(), in.Session, h.code(secret), ""), domain.CodeInvalidCredentials, "")
 	shown, _, err := h.sessions.Get(h.ctx(), ada.ID, in.SessionID)
 	require.NoError(t, err)
 	require.True(t, shown.MFA)
 	require.NoError(t, h.DropMFA(h.ctx(), shown, password))
 }
 
-// proven marks the address of an account as its owner's, as a mail link does.
-func (h *fixture) proven(userID string) {
+// proveEmail marks the address of an account as its owner's, as a mail link does.
+func (h *fixture) proveEmail(userID string) {
 	h.t.Helper()
 	require.NoError(h.t, h.RequestValidation(h.ctx(), h.state(userID).Email))
 	_, token := h.mail(h.state(userID).Email)

@@ -330,7 +330,7 @@ func joinAt(t *testing.T, n *node) *node {
 	return other
 }
 
-func (n *node) sweeps(t *testing.T) int {
+func (n *node) sweepOnce(t *testing.T) int {
 	t.Helper()
 	swept, err := n.Sweep(t.Context(), n.now())
 	require.NoError(t, err)
@@ -357,24 +357,24 @@ func TestExpiredContextsAreSwept(t *testing.T) {
 	n.extend(t, moved, 60, set(t, "a", `1`))
 	n.add(t, stays, set(t, "a", `1`))
 	n.extend(t, shortest, 1, set(t, "a", `1`))
-	require.Zero(t, n.sweeps(t))
+	require.Zero(t, n.sweepOnce(t))
 	n.pass(50 * time.Second)
 	n.extend(t, moved, 2*3600, set(t, "b", `2`))
 
 	n.pass(40 * time.Minute)
-	require.Equal(t, 2, n.sweeps(t), "the run and the shortest")
+	require.Equal(t, 2, n.sweepOnce(t), "the run and the shortest")
 	require.Zero(t, n.left(t, run)+n.left(t, shortest))
-	require.Zero(t, n.sweeps(t))
+	require.Zero(t, n.sweepOnce(t))
 	require.JSONEq(t, `{}`, n.readJSON(t, run))
 	n.extend(t, run, 60, set(t, "again", `1`))
 	require.JSONEq(t, `{"again":1}`, n.readJSON(t, run))
 
 	n.pass(time.Hour)
-	require.Equal(t, 2, joinAt(t, n).sweeps(t), "by any node")
+	require.Equal(t, 2, joinAt(t, n).sweepOnce(t), "by any node")
 	require.Zero(t, n.left(t, session)+n.left(t, run))
 	require.JSONEq(t, `{"a":1,"b":2}`, n.readJSON(t, moved))
 	n.pass(2 * time.Hour)
-	require.Equal(t, 1, n.sweeps(t))
+	require.Equal(t, 1, n.sweepOnce(t))
 	require.JSONEq(t, `{"a":1}`, n.readJSON(t, stays))
 	lists, err := n.store.IDs(t.Context(), domain.Platform, "context-expiry")
 	require.NoError(t, err)
@@ -390,7 +390,7 @@ func TestSweepingNeverTakesWhatIsWrittenMeanwhile(t *testing.T) {
 	two.at.Store(one.at.Load())
 	var once sync.Once
 	one.store.drop = func() { once.Do(func() { two.extend(t, run, 6000, set(t, "new", `2`)) }) }
-	require.Equal(t, 1, one.sweeps(t))
+	require.Equal(t, 1, one.sweepOnce(t))
 	require.JSONEq(t, `{"new":2}`, one.readJSON(t, run))
 	require.JSONEq(t, `{"new":2}`, two.readJSON(t, run))
 	require.Equal(t, 1, one.left(t, run))
@@ -405,7 +405,7 @@ func TestWhoHasNotLookedForLongDoesNotTrustItsMemory(t *testing.T) {
 	one.extend(t, run, 60)
 	one.pass(time.Hour)
 	two.pass(time.Hour)
-	require.Equal(t, 1, one.sweeps(t))
+	require.Equal(t, 1, one.sweepOnce(t))
 	require.JSONEq(t, `{}`, two.readJSON(t, run), "it has not seen the expiry, and now there is nothing to see")
 }
 
@@ -416,7 +416,7 @@ func TestWhatAnotherNodeHasSweptIsWrittenAgain(t *testing.T) {
 	one.extend(t, run, 60, set(t, "a", `1`))
 	require.JSONEq(t, `{"a":1}`, two.readJSON(t, run))
 	one.pass(time.Hour)
-	require.Equal(t, 1, one.sweeps(t))
+	require.Equal(t, 1, one.sweepOnce(t))
 	two.pass(2 * time.Hour)
 	require.JSONEq(t, `{}`, two.readJSON(t, run))
 	two.extend(t, run, 60, set(t, "b", `2`))
@@ -430,7 +430,7 @@ func TestWhatIsLeftOfAnErasedWorkspaceIsSwept(t *testing.T) {
 	n.extend(t, run, 60, set(t, "a", `1`))
 	require.NoError(t, n.vault.Destroy(t.Context(), "w1"))
 	n.pass(time.Hour)
-	require.Equal(t, 1, n.sweeps(t))
+	require.Equal(t, 1, n.sweepOnce(t))
 	require.Zero(t, n.left(t, run))
 }
 
@@ -448,8 +448,8 @@ func TestWhatIsLeftFromBeforeAnotherKeyIsSwept(t *testing.T) {
 	later.Contexts = contexts.New(contexts.Options{Store: later.store, Vault: later.vault, Now: later.now, Log: slog.New(slog.NewTextHandler(&told, nil))})
 	later.extend(t, session, 6000, set(t, "b", `2`))
 	later.pass(time.Hour)
-	require.Equal(t, 2, later.sweeps(t))
-	require.Zero(t, later.sweeps(t))
+	require.Equal(t, 2, later.sweepOnce(t))
+	require.Zero(t, later.sweepOnce(t))
 	require.Zero(t, later.left(t, run))
 	require.JSONEq(t, `{"b":2}`, later.readJSON(t, session))
 	require.Equal(t, 2, strings.Count(told.String(), "level=WARN"), told.String())

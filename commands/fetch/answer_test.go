@@ -241,7 +241,7 @@ func TestBadAnswersOfTooManyValuesAreTooLarge(t *testing.T) {
 }
 
 // A few megabytes come before the end of each answer, which waits for open.
-func halfway(t *testing.T, open <-chan struct{}) (address string, begun *atomic.Int32) {
+func serveUnfinished(t *testing.T, open <-chan struct{}) (address string, begun *atomic.Int32) {
 	t.Helper()
 	begun = &atomic.Int32{}
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -258,7 +258,7 @@ func halfway(t *testing.T, open <-chan struct{}) (address string, begun *atomic.
 func TestAFewLargeAnswersOfAWorkspaceAreReadAtOnce(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
-	address, begun := halfway(t, open)
+	address, begun := serveUnfinished(t, open)
 	c := newClient(t, fetch.Options{})
 	get := func(workspaceID, path string) (fetch.Result, error) {
 		return c.Do(t.Context(), fetch.Call{Params: value.NewObject("url", address+path, "timeout", 30.0), WorkspaceID: workspaceID})
@@ -290,7 +290,7 @@ func TestAFewLargeAnswersOfAWorkspaceAreReadAtOnce(t *testing.T) {
 func TestTheTimeThatALargeAnswerWaitsIsThatOfTheFetch(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
-	address, begun := halfway(t, open)
+	address, begun := serveUnfinished(t, open)
 	c := newClient(t, fetch.Options{})
 	ended := make(chan error, 4)
 	for range 4 {

@@ -27,8 +27,8 @@ func listener(t *testing.T) (at string, got func() http.Header) {
 	return at, func() http.Header { return *last.Load() }
 }
 
-// credentialed makes tokens and keys that say what they are.
-func credentialed(c fetch.Call) fetch.Call {
+// withCredentials adds tokens and keys that name themselves.
+func withCredentials(c fetch.Call) fetch.Call {
 	c.Token = func(_ context.Context, kind fetch.TokenKind) (string, error) {
 		return map[fetch.TokenKind]string{fetch.SessionToken: "session", fetch.WorkspaceToken: "workspace"}[kind], nil
 	}
@@ -61,7 +61,7 @@ func TestCredentialsOfThePlatformGoToThePlatform(t *testing.T) {
 		"one of several forms":     {`{"url":"URL/x","auth":{"basic":{"user":"me","password":1},"oauth2":{"tokenUrl":""}}}`, "Basic bWU6MQ==", ""},
 		"the workspace and a key":  {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}},"svcApiKey":{"name":"agent"}}`, "Bearer workspace", "key"},
 	} {
-		_, err := c.Do(t.Context(), credentialed(fetch.Call{Params: params(t, tt.params, own)}))
+		_, err := c.Do(t.Context(), withCredentials(fetch.Call{Params: params(t, tt.params, own)}))
 		require.NoError(t, err, name)
 		require.Equal(t, tt.authorization, ownGot().Get("Authorization"), name)
 		require.Equal(t, tt.key, ownGot().Get("X-Svc-Api-Key"), name)
@@ -69,12 +69,12 @@ func TestCredentialsOfThePlatformGoToThePlatform(t *testing.T) {
 	for _, text := range []string{
 		`{"url":"URL/x"}`, `{"url":"URL/x","svcApiKey":{"name":"agent"}}`, `{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}}}`,
 	} {
-		_, err := c.Do(t.Context(), credentialed(fetch.Call{Params: params(t, text, other)}))
+		_, err := c.Do(t.Context(), withCredentials(fetch.Call{Params: params(t, text, other)}))
 		require.NoError(t, err)
 		require.Empty(t, otherGot().Get("Authorization"), text)
 		require.Empty(t, otherGot().Get("X-Svc-Api-Key"), text)
 	}
-	_, err := c.Do(t.Context(), credentialed(fetch.Call{Params: params(t, `{"url":"URL/x","svcApiKey":{"name":"nobody"}}`, own)}))
+	_, err := c.Do(t.Context(), withCredentials(fetch.Call{Params: params(t, `{"url":"URL/x","svcApiKey":{"name":"nobody"}}`, own)}))
 	requireRaised(t, err, automation.InvalidInstruction, "", nil)
 	_, err = c.Do(t.Context(), fetch.Call{Params: params(t, `{"url":"URL/x","svcApiKey":{"name":"agent"}}`, own)})
 	requireRaised(t, err, automation.InvalidInstruction, "", nil)
@@ -82,7 +82,7 @@ func TestCredentialsOfThePlatformGoToThePlatform(t *testing.T) {
 	require.NoError(t, err, "without tokens it is a request of nobody")
 	require.Empty(t, ownGot().Get("Authorization"))
 	_, err = c.Do(t.Context(), fetch.Call{
-		Params: params(t, `{"url":"URL"}`, strings.Replace(own, "http://", "http://me:pw@", 1)), Token: credentialed(fetch.Call{}).Token,
+		Params: params(t, `{"url":"URL"}`, strings.Replace(own, "http://", "http://me:pw@", 1)), Token: withCredentials(fetch.Call{}).Token,
 	})
 	require.NoError(t, err)
 	require.Equal(t, "Basic bWU6cHc=", ownGot().Get("Authorization"), "that of the address")
@@ -165,8 +165,8 @@ func TestARedirectMustNotLeaveTLS(t *testing.T) {
 	requireRaised(t, err, automation.FetchForbidden, "", nil)
 }
 
-// grants is an OAuth 2 server that counts its tokens.
-func grants(t *testing.T, expires string) (at string, count *atomic.Int32) {
+// startOAuthServer is an OAuth 2 server that counts its tokens.
+func startOAuthServer(t *testing.T, expires string) (at string, count *atomic.Int32) {
 	t.Helper()
 	count = &atomic.Int32{}
 	at = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ func grants(t *testing.T, expires string) (at string, count *atomic.Int32) {
 func TestATokenOfAnOAuthServerIsKeptUntilItExpires(t *testing.T) {
 	t.Parallel()
 	at, got := listener(t)
-	server, count := grants(t, `,"expires_in":3600`)
+	server, count := startOAuthServer(t, `,"expires_in":3600`)
 	now := time.Now()
 	c := newClient(t, fetch.Options{Now: func() time.Time { return now }})
 	text := `{"url":"URL","auth":{"oauth2":{"tokenUrl":"` + server + `","clientId":"me","clientSecret":"hunter2","scope":"a b"}}}`
@@ -208,7 +208,7 @@ func TestATokenOfAnOAuthServerIsKeptUntilItExpires(t *testing.T) {
 func TestATokenThatIsRefusedIsNotSent(t *testing.T) {
 	t.Parallel()
 	far := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
-	server, _ := grants(t, `,"expires_in":3600`)
+	server, _ := startOAuthServer(t, `,"expires_in":3600`)
 	text := `{"url":"URL","auth":{"oauth2":{"tokenUrl":"` + server + `","clientId":"me","clientSecret":"hunter2"}}}`
 	full := automation.Invalid("full")
 	_, err := newClient(t, fetch.Options{}).Do(t.Context(), fetch.Call{Params: params(t, text, far), WorkspaceID: "w1", Granted: func(string) error { return full }})
@@ -217,7 +217,7 @@ func TestATokenThatIsRefusedIsNotSent(t *testing.T) {
 
 func TestATokenThatIsNotAcceptedIsForgotten(t *testing.T) {
 	t.Parallel()
-	server, count := grants(t, `,"expires_in":3600`)
+	server, count := startOAuthServer(t, `,"expires_in":3600`)
 	at := answers(t, http.StatusUnauthorized, "", "")
 	c := newClient(t, fetch.Options{})
 	for range 2 {
@@ -225,7 +225,7 @@ func TestATokenThatIsNotAcceptedIsForgotten(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 2, int(count.Load()))
-	ageless, count := grants(t, ``)
+	ageless, count := startOAuthServer(t, ``)
 	for range 2 {
 		_, err := fetched(t, c, `{"url":"URL","auth":{"oauth2":{"tokenUrl":"`+ageless+`","clientId":"me","clientSecret":"hunter2"}}}`, answers(t, http.StatusOK, "", ""))
 		require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestATokenThatIsNotAcceptedIsForgotten(t *testing.T) {
 func TestBadOAuthServers(t *testing.T) {
 	t.Parallel()
 	at := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing may be sent without a token") })
-	server, _ := grants(t, ``)
+	server, _ := startOAuthServer(t, ``)
 	for tokenURL, reason := range map[string]string{
 		server: "oauth2", answers(t, http.StatusOK, "application/json", "{}"): "oauth2", answers(t, http.StatusOK, "application/json", "nope"): "oauth2",
 		"http://127.0.0.1:1": "connect", "http://nowhere.invalid/": "dns",

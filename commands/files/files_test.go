@@ -465,7 +465,7 @@ func TestFilesOfAWorkspaceHaveALimit(t *testing.T) {
 	expiring.ExpiresAfter = 1
 	made, err := l.Upload(t.Context(), "w2", []files.Upload{expiring}, anyone)
 	require.NoError(t, err)
-	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("y", "y"))))
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.uploadRefused(upload("y", "y"))))
 	l.now = l.now.Add(time.Minute)
 	_, err = l.Expire(t.Context(), finder{refs: []files.Ref{{WorkspaceID: "w2", ID: made[0].ID}}}, l.now)
 	require.NoError(t, err)
@@ -478,8 +478,8 @@ func TestFilesOfAWorkspaceHaveALimit(t *testing.T) {
 	require.NoError(t, err, "0 is no limit")
 }
 
-// fails uploads a file to w2 and returns the refusal.
-func (l *library) fails(u files.Upload) error {
+// uploadRefused uploads a file to w2 and returns the refusal.
+func (l *library) uploadRefused(u files.Upload) error {
 	l.t.Helper()
 	_, err := l.Upload(l.t.Context(), "w2", []files.Upload{u}, anyone)
 	require.Error(l.t, err)
@@ -494,10 +494,10 @@ func TestFilesOfBeforeTheLimitCount(t *testing.T) {
 		o.Before = func(context.Context, string) (int64, error) { asked++; return 8, nil }
 	})
 	l.settings.MaxTotal = 10
-	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("a", "xyz"))))
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.uploadRefused(upload("a", "xyz"))))
 	_, err := l.Upload(t.Context(), "w2", []files.Upload{upload("a", "xy")}, anyone)
 	require.NoError(t, err)
 	before := asked
-	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("a", "x"))))
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.uploadRefused(upload("a", "x"))))
 	require.Equal(t, before, asked)
 }

@@ -442,13 +442,13 @@ func TestAnInstanceThatWouldBeCutIsRefused(t *testing.T) {
 	}
 }
 
-// renamed is a shelf whose instances keep what they had under other slugs, by app.
-type renamed struct {
+// renamedContents are contents whose instances had other slugs before, by app.
+type renamedContents struct {
 	testContents
 	kept map[string]map[string]string
 }
 
-func (r renamed) Workspace(id string) (programs.Workspace, bool, error) {
+func (r renamedContents) Workspace(id string) (programs.Workspace, bool, error) {
 	w, ok, err := r.testContents.Workspace(id)
 	w.CollectionSlugs = r.kept
 	return w, ok, err
@@ -456,7 +456,7 @@ func (r renamed) Workspace(id string) (programs.Workspace, bool, error) {
 
 func TestAProgramOfARenamedInstanceHasItsNameInThePlaceOfNow(t *testing.T) {
 	t.Parallel()
-	was, is := testContents{}, renamed{testContents{}, map[string]map[string]string{"app": {"c": "b", "b": "b 2"}}}
+	was, is := testContents{}, renamedContents{testContents{}, map[string]map[string]string{"app": {"c": "b", "b": "b 2"}}}
 	was.installs("w", "app", "b")
 	is.installs("w", "app", "c", "b") // another b
 	for _, s := range []testContents{was, is.testContents} {

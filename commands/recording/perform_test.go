@@ -25,12 +25,12 @@ var (
 
 // scriptedTree is a tree with the programs and the answers it has.
 type scriptedTree struct {
-	programs map[string]*machine.Program
-	input    *value.Object
-	answers  *value.Object // by kind of request, in order
-	chances  bool          // it may be stopped, and interrupted
-	most     int           // answers after which it is stopped; 0: any number
-	kept     int           // bytes that a replay keeps; 0: as many as it does
+	programs    map[string]*machine.Program
+	input       *value.Object
+	answers     *value.Object // by kind of request, in order
+	chances     bool          // it may be stopped, and interrupted
+	most        int           // answers after which it is stopped; 0: any number
+	replayBytes int           // bytes that a replay keeps; 0: as many as it does
 }
 
 func program(t testing.TB, slug string, v any) *machine.Program {
@@ -47,7 +47,7 @@ func (p *scriptedTree) find(ref string) (*machine.Program, error) {
 	return nil, automation.NotFound(ref, nil)
 }
 
-func (p *scriptedTree) finds(_ context.Context, ref string) (*machine.Program, error) {
+func (p *scriptedTree) findProgram(_ context.Context, ref string) (*machine.Program, error) {
 	return p.find(ref)
 }
 
@@ -175,12 +175,12 @@ func (p *scriptedTree) replay(t testing.TB, body []byte, current *scriptedTree) 
 	require.NoError(t, err)
 	o := recording.Options{
 		Document: recording.Recorded,
-		Find:     p.finds,
-		MaxBytes: p.kept,
+		Find:     p.findProgram,
+		MaxBytes: p.replayBytes,
 	}
 	if current != nil {
 		o.Document = recording.Current
-		o.Current = current.finds
+		o.Current = current.findProgram
 	}
 	return recording.Replay(t.Context(), r, o)
 }

@@ -138,7 +138,7 @@ func TestADifferenceTellsWhatWasAndWhatIs(t *testing.T) {
 	r, err := recording.Parse(body)
 	require.NoError(t, err)
 	report := recording.Replay(t.Context(), r, recording.Options{
-		Document: recording.Current, Find: was.finds, Current: now.finds, Redact: redact.New("hidden"),
+		Document: recording.Current, Find: was.findProgram, Current: now.findProgram, Redact: redact.New("hidden"),
 	})
 	require.Len(t, report.Differences, 1)
 	require.JSONEq(t, `{"kind":"emit","request":{"event":"e","payload":{"k":"REDACTED","n":1}}}`, string(report.Differences[0].Expected))
@@ -179,7 +179,7 @@ func TestAReplayThatCannotGoOnFails(t *testing.T) {
 func looped(t *testing.T, turns int, do string) *scriptedTree {
 	t.Helper()
 	p := written(t, `{}`, fmt.Sprintf(`[{repeat: {until: %d, do: [%s]}}]`, turns, do))
-	p.input, p.kept = value.NewObject("a", strings.Repeat("x", 30_000)), 1_000_000
+	p.input, p.replayBytes = value.NewObject("a", strings.Repeat("x", 30_000)), 1_000_000
 	return p
 }
 

@@ -70,8 +70,8 @@ func TestRecordsAreKeptUntilTheyExpire(t *testing.T) {
 	require.Equal(t, []string{"x2"}, found(t, s, "w1", ""))
 	now = noon.Add(2 * time.Hour)
 	require.Empty(t, found(t, s, "w1", ""))
-	require.True(t, holds(t, dir, []byte("recordings")), "the search below works")
-	require.False(t, holds(t, dir, []byte("confidential")), "records are sealed")
+	require.True(t, containsText(t, dir, []byte("recordings")), "the search below works")
+	require.False(t, containsText(t, dir, []byte("confidential")), "records are sealed")
 	for _, step := range []struct {
 		workspaceID string
 		dry         bool
@@ -106,8 +106,8 @@ func TestRecordsAreErasedOneByOne(t *testing.T) {
 	}
 }
 
-// holds reports whether any file below dir holds the text.
-func holds(t *testing.T, dir string, text []byte) (found bool) {
+// containsText reports whether any file below dir holds the text.
+func containsText(t *testing.T, dir string, text []byte) (found bool) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

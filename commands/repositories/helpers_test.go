@@ -86,8 +86,8 @@ func (h *repositoryFixture) written(state workspace.State) string {
 	return string(body)
 }
 
-// refuses returns the field of the first fault.
-func (h *repositoryFixture) refuses(code domain.Code, text string) domain.FieldError {
+// firstFault returns the field of the first fault.
+func (h *repositoryFixture) firstFault(code domain.Code, text string) domain.FieldError {
 	h.t.Helper()
 	_, err := h.Update(h.t.Context(), h.id, patch(h.t, text), "")
 	require.Equal(h.t, code, domain.CodeOf(err), "%s: %v", text, err)

@@ -49,7 +49,7 @@ func TestCredentials(t *testing.T) {
 
 	t.Run("a mask does not follow to another server", func(t *testing.T) {
 		for _, url := range []string{"https://evil.example.com/r.git", "https://example.com:8443/r.git", "{{secret.URL}}"} {
-			fault := h.refuses(domain.CodeValidation, fmt.Sprintf(anywhere, url, `"user":"you","password":"********"`))
+			fault := h.firstFault(domain.CodeValidation, fmt.Sprintf(anywhere, url, `"user":"you","password":"********"`))
 			require.Equal(t, "repositories.origin.config.auth.password", fault.Field)
 			require.Contains(t, fault.Message, "another server")
 		}
@@ -59,7 +59,7 @@ func TestCredentials(t *testing.T) {
 			`{"other":{"name":"O","config":{"url":"https://example.com/r.git","auth":{"password":"********"}}}}`,
 			fmt.Sprintf(anywhere, "ssh://example.com/r.git", `"sshkey":"********"`), fmt.Sprintf(anywhere, "https://example.com/r.git", `"user":"********"`),
 		} {
-			require.Contains(t, h.refuses(domain.CodeValidation, text).Message, "none is kept")
+			require.Contains(t, h.firstFault(domain.CodeValidation, text).Message, "none is kept")
 		}
 	})
 	t.Run("those of the address move", func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCredentials(t *testing.T) {
 		require.Contains(t, save("https://{{secret.USER}}:{{secret.TOKEN}}@example.com/r.git", ``), `"auth":{"user":"{{secret.USER}}","password":"{{secret.TOKEN}}"}`)
 		require.Contains(t, save("https://me:S3CRET-6@{{secret.HOST}}/r.git", ``), `"url":"https://{{secret.HOST}}/r.git"`)
 		require.Contains(t, save("ssh://git@example.com/r.git", ``), `"url":"ssh://git@example.com/r.git"`, "a user of SSH is none")
-		require.Equal(t, "repositories.origin.config.auth.password", h.refuses(domain.CodeValidation, fmt.Sprintf(anywhere, "ssh://git:S3CRET@example.com/r.git", ``)).Field)
+		require.Equal(t, "repositories.origin.config.auth.password", h.firstFault(domain.CodeValidation, fmt.Sprintf(anywhere, "ssh://git:S3CRET@example.com/r.git", ``)).Field)
 	})
 	t.Run("a user alone may be a token", func(t *testing.T) {
 		require.Contains(t, save("https://S3CRET-7@example.com/r.git", ``), `"auth":{"user":"********"}`)
@@ -83,7 +83,7 @@ func TestCredentials(t *testing.T) {
 	t.Run("what is gone is forgotten", func(t *testing.T) {
 		save("https://example.com/r.git", ``)
 		require.Empty(t, h.state().Settings.Credentials)
-		h.refuses(domain.CodeValidation, fmt.Sprintf(anywhere, "https://example.com/r.git", `"password":"********"`))
+		h.firstFault(domain.CodeValidation, fmt.Sprintf(anywhere, "https://example.com/r.git", `"password":"********"`))
 	})
 	t.Run("half a reference is sealed", func(t *testing.T) {
 		h.setSecret("TAIL", "-tail")
@@ -115,14 +115,14 @@ func TestKeys(t *testing.T) {
 		`"sshkey":"S3CRET"`, fmt.Sprintf(`"sshkey":"%s"`, escaped(ssh.LockedKey())),
 		fmt.Sprintf(`"sshkey":"%s","passphrase":"S3CRET"`, escaped(ssh.LockedKey())),
 	} {
-		require.Equal(t, "repositories.origin.config.auth.sshkey", h.refuses(domain.CodeValidation, keyed("git@example.com:r.git", auth)).Field)
+		require.Equal(t, "repositories.origin.config.auth.sshkey", h.firstFault(domain.CodeValidation, keyed("git@example.com:r.git", auth)).Field)
 	}
 	for _, key := range []string{"********", "{{secret.KEY}}", escaped(ssh.Key)} {
-		fault := h.refuses(domain.CodeValidation, keyed("https://example.com/r.git", fmt.Sprintf(`"sshkey":"%s"`, key)))
+		fault := h.firstFault(domain.CodeValidation, keyed("https://example.com/r.git", fmt.Sprintf(`"sshkey":"%s"`, key)))
 		require.Equal(t, domain.FieldError{Field: "repositories.origin.config.auth.sshkey", Message: "needs an SSH URL"}, fault)
 	}
 	for _, password := range []string{"S3CRET", "{{secret.TOKEN}}"} {
-		fault := h.refuses(domain.CodeValidation, keyed("git@example.com:r.git", fmt.Sprintf(`"password":"%s"`, password)))
+		fault := h.firstFault(domain.CodeValidation, keyed("git@example.com:r.git", fmt.Sprintf(`"password":"%s"`, password)))
 		require.Equal(t, domain.FieldError{Field: "repositories.origin.config.auth.password", Message: "needs an https URL"}, fault)
 	}
 }
@@ -141,11 +141,11 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		`"url":"{{secret.URL}}","branch":"-f"`:                    "branch",
 		`"url":"https://example.com/r","branch":"b-{{secret.B}}"`: "branch", `"url":"https://example.com/r","dirpath":"d/{{secret.D}}"`: "dirpath",
 	} {
-		fault := h.refuses(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
+		fault := h.firstFault(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
 		require.Equal(t, "repositories.origin.config."+field, fault.Field, config)
 	}
-	require.Equal(t, "repositories.origin.config.url", h.refuses(domain.CodeMissingParameter, `{"origin":{"name":"O"}}`).Field)
-	require.Equal(t, "repositories.a.config", h.refuses(domain.CodeValidation, `{"a":{"name":"A","type":"archive","config":{"url":"https://example.com/r"}}}`).Field)
+	require.Equal(t, "repositories.origin.config.url", h.firstFault(domain.CodeMissingParameter, `{"origin":{"name":"O"}}`).Field)
+	require.Equal(t, "repositories.a.config", h.firstFault(domain.CodeValidation, `{"a":{"name":"A","type":"archive","config":{"url":"https://example.com/r"}}}`).Field)
 	_, err := h.Update(t.Context(), h.id, patch(t, `{"o":{"name":"O","config":{"url":"https://example.com/r","auth":{"password":"`+strings.Repeat("S3CRET", 4000)+`"}}}}`), "")
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
 	require.Nil(t, h.state().Settings.Repositories)
@@ -160,7 +160,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		`"url":"http://example.com/r.git","auth":{"password":"{{secret.TOKEN}}"}`: "auth.password", `"url":"HTTP://S3CRET@example.com/r.git"`: "auth.user",
 		`"url":"http://example.com/r.git","auth":{"user":"{{secret.TOKEN}}"}`: "auth.user",
 	} {
-		fault := h.refuses(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
+		fault := h.firstFault(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
 		require.Equal(t, "repositories.origin.config."+field, fault.Field, config)
 		require.Contains(t, fault.Message, "https", config)
 		require.NotContains(t, fault.Message, "S3CRET")

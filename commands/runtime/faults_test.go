@@ -25,8 +25,8 @@ import (
 	"svc/eventstore"
 )
 
-// broken lets what automations know of other workspaces panic.
-func broken(_ *testRuntime, o *runtime.Options) {
+// withPanickingRegistry makes the registry of workspaces panic.
+func withPanickingRegistry(_ *testRuntime, o *runtime.Options) {
 	o.Registry = noSecrets{known: func() { panic("a fault of ours") }}
 }
 
@@ -34,7 +34,7 @@ const falls = `[{"set":{"name":"global.x","value":1}},{"set":{"name":"y","value"
 
 func TestATreeThatFallsOverIsRecordedAndEndsNothingElse(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": falls}, broken)
+	h := open(t, documents{"a": falls}, withPanickingRegistry)
 	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	require.Equal(t, automation.InternalFault, out.Err.Name)
@@ -53,7 +53,7 @@ func TestATreeThatFallsOverIsRecordedAndEndsNothingElse(t *testing.T) {
 
 func TestATreeThatFallsOverAfterAWaitStandsNowhere(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"wait":{"timeout":0.01}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`}, broken)
+	h := open(t, documents{"a": `[{"wait":{"timeout":0.01}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`}, withPanickingRegistry)
 	out, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.NoError(t, err)
 	_, stands, err := h.parked.Get(t.Context(), "w1", out.ExecutionID)
@@ -63,7 +63,7 @@ func TestATreeThatFallsOverAfterAWaitStandsNowhere(t *testing.T) {
 
 func TestATreeWhoseFallCannotBeRecordedBreaksOff(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": falls}, broken)
+	h := open(t, documents{"a": falls}, withPanickingRegistry)
 	h.store.refuse(func(c []eventstore.Commit) bool { return containsEvent(c, activity.Executed{}.EventType()) })
 	_, err := h.waitEnd(h.Launch(h.eventStart()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable, "who started it counts that as an attempt")

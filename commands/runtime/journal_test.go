@@ -197,8 +197,8 @@ func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
 	}
 }
 
-// gave is what is kept apart of the execution of an automation.
-func (h *testRuntime) gave(slug string) string {
+// storedPayload returns the stored payload of the execution of an automation.
+func (h *testRuntime) storedPayload(slug string) string {
 	h.t.Helper()
 	for i, name := range h.types() {
 		if name == "runtime.automations.executed "+slug {
@@ -218,7 +218,7 @@ func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
 	h.store.payloads.Store(0)
 	_, err := h.waitEnd(h.again(treeID, 2))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"payload":{"x":1},"output":{"y":2}}`, h.gave("c"))
+	require.JSONEq(t, `{"payload":{"x":1},"output":{"y":2}}`, h.storedPayload("c"))
 }
 
 func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 // confided makes p a secret of an automation.
 const confided = `,"arguments":{"p":{"type":"string","secret":true}}`
 
-// hiding counts how often secrets of runs are kept.
-func (h *testRuntime) hiding() *atomic.Int64 {
+// countSecretWrites counts how often secrets of runs are stored.
+func (h *testRuntime) countSecretWrites() *atomic.Int64 {
 	var times atomic.Int64
 	h.memory.write = func(changes []contexts.Change) {
 		if changes[0].Key.Kind == "hidden" {
@@ -31,8 +31,8 @@ func (h *testRuntime) hiding() *atomic.Int64 {
 	return &times
 }
 
-// given is a tree of the automation a that is called with p.
-func (h *testRuntime) given(p string) runtime.Start {
+// startWith returns a start of the automation a with the argument p.
+func (h *testRuntime) startWith(p string) runtime.Start {
 	s := h.start()
 	s.Input.Set("p", p)
 	return s
@@ -55,7 +55,7 @@ func TestSecretsOfARunAreKeptOnceSomebodyElseMayMeetThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, documents{"a": test.do + confided, "c": `[]` + confided, "d": `[]`})
-			kept, s := h.hiding(), h.start()
+			kept, s := h.countSecretWrites(), h.start()
 			if test.evented {
 				s = h.eventStart()
 			}
@@ -69,14 +69,14 @@ func TestSecretsOfARunAreKeptOnceSomebodyElseMayMeetThem(t *testing.T) {
 func TestASecretThatIsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"emit":{"event":"e"}}]` + confided})
-	kept := h.hiding()
+	kept := h.countSecretWrites()
 	long := strings.Repeat("x", 64<<10+1)
-	out, err := h.waitEnd(h.Launch(h.given(long)))
+	out, err := h.waitEnd(h.Launch(h.startWith(long)))
 	require.NoError(t, err)
 	require.Equal(t, automation.InvalidArguments, out.Err.Name)
 	require.Equal(t, []string{"error"}, h.types())
 	require.Zero(t, kept.Load())
-	h.mustRun(h.given(long[1:]))
+	h.mustRun(h.startWith(long[1:]))
 }
 
 // Who cannot hide a secret any more does not get it: what it got so far stays hidden.
@@ -100,7 +100,7 @@ func TestTheSecretsOfATreeAreOfABoundedLengthTogether(t *testing.T) {
 		"a": `[{"repeat":{"until":20,"do":[{"c":{"p":"{{p}}{{$index}}"}}]}}]`,
 		"c": `[]` + confided,
 	})
-	out, err := h.waitEnd(h.Launch(h.given(strings.Repeat("x", 60_000))))
+	out, err := h.waitEnd(h.Launch(h.startWith(strings.Repeat("x", 60_000))))
 	require.NoError(t, err)
 	require.NotNil(t, out.Err)
 	require.InDelta(t, 1<<20, out.Err.Details.At("bytes"), 0)
@@ -144,7 +144,7 @@ func TestSecretsOfATreeThatDoesNotBeginAreHidden(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"hunter22", strings.Repeat("hunter22", 9000)} {
 		h := open(t, documents{"a": `[]` + confided}, func(h *testRuntime, _ *runtime.Options) { h.settings.MaxExecuted = 1_000_000 })
-		s, kept := h.eventStart(), h.hiding()
+		s, kept := h.eventStart(), h.countSecretWrites()
 		s.Input, s.Attempt, s.Interrupted = value.NewObject("p", p), 4, true
 		out, err := h.waitEnd(h.Launch(s))
 		require.NoError(t, err)

@@ -91,8 +91,8 @@ func TestFaultKillsOfBulkRuns(t *testing.T) {
 		require.Nil(t, e.do(t, 200, "GET", platformPath, "").json(t)["writeLock"])
 	}
 	for _, p := range all {
-		require.Equal(t, "charged by "+p.slug, p.emits("charge"))
-		require.False(t, p.dirty())
+		require.Equal(t, "charged by "+p.slug, p.emittedEvent("charge"))
+		require.False(t, p.isDirty())
 		require.Nil(t, p.workspace()["writeLock"])
 	}
 	nodetest.Report(t, "bulk-kills", map[string]any{"seed": seed, "kills": kills, "runs": rounds, "workspaces": count, "seconds": int(time.Since(start).Seconds())})
@@ -103,7 +103,7 @@ func TestFaultABulkRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	e := newPlatformFixture(t)
 	e.many(3)
-	g := hooked(e.asWorkspace(), "pre-receive")
+	g := holdHook(e.asWorkspace(), "pre-receive")
 	id := e.bulk(202, "/versions?timeout=0", `{"groups":["base"],"name":"v1","repository":"main"}`)["operationId"].(string)
 	g.reached()
 	held := e.bulk(423, "/versions", `{"groups":["base"]}`)
@@ -226,7 +226,7 @@ func TestFaultThreeNodesImportAtStart(t *testing.T) {
 	created, skipped := 0.0, 0.0
 	require.Eventually(t, func() bool {
 		created, skipped = 0, 0
-		for _, op := range e.imports() {
+		for _, op := range e.listImports() {
 			if op["endedAt"] == nil {
 				return false
 			}
@@ -236,7 +236,7 @@ func TestFaultThreeNodesImportAtStart(t *testing.T) {
 		return created > 0
 	}, 60*time.Second, 100*time.Millisecond)
 	require.Equal(t, 10.0, created, "one node imports; who comes later finds everything there")
-	ran := len(e.imports())
+	ran := len(e.listImports())
 	nodes[1].kill()
 	require.NoError(t, nodes[1].start())
 	list := e.imported(ran + 1)

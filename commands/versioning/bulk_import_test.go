@@ -65,8 +65,8 @@ func TestAnImportOfManyGoesByDependencies(t *testing.T) {
 	require.Equal(t, "mailer", got["workspaces"].([]any)[1].(map[string]any)["app"])
 	require.Equal(t, "mailer", e.do(t, 200, "GET", "/v2/apps/mailer", "").json(t)["slug"])
 	billing := e.found("billing")
-	require.Equal(t, "charged by billing", billing.emits("charge"))
-	require.False(t, billing.dirty())
+	require.Equal(t, "charged by billing", billing.emittedEvent("charge"))
+	require.False(t, billing.isDirty())
 }
 
 // found is the workspace that has a slug.
@@ -98,16 +98,16 @@ func TestAnImportOfManySkipsWhatIsThere(t *testing.T) {
 	differs := e.importAll(200, `{"repository":"main"}`)
 	require.Equal(t, map[string]string{"billing": "skipped"}, statuses(differs))
 	require.Equal(t, []string{"content_differs"}, codes(differs["warnings"]))
-	require.Equal(t, "edited here", made.emits("charge"))
+	require.Equal(t, "edited here", made.emittedEvent("charge"))
 
 	plan := e.importAll(200, `{"repository":"main","forceReimport":true,"dryRun":true}`)
 	would := plan["workspaces"].([]any)[0].(map[string]any)
 	require.Equal(t, []any{"updated", true, []any{"automations/charge"}, []any{}}, []any{would["wouldImport"], would["localChangesLost"], would["files"], would["deleted"]})
-	require.Equal(t, "edited here", made.emits("charge"), "nothing was changed")
+	require.Equal(t, "edited here", made.emittedEvent("charge"), "nothing was changed")
 	forced := e.importAll(200, `{"repository":"main","forceReimport":true}`)
 	require.Equal(t, map[string]string{"billing": "imported"}, statuses(forced))
 	require.Equal(t, []string{"checksum_mismatch"}, codes(forced["warnings"]), "forced, that is a warning")
-	require.Equal(t, "theirs", made.emits("charge"))
+	require.Equal(t, "theirs", made.emittedEvent("charge"))
 }
 
 // Rows 62, 63 and 64 of the conformance list.
@@ -128,11 +128,11 @@ func TestAnImportOfManyGoesOnAfterAnError(t *testing.T) {
 	require.ElementsMatch(t, []string{"invalid_index", "missing_index", "checksum_mismatch"}, codes(got["errors"]))
 	forged := e.found("forged")
 	require.Nil(t, forged.workspace()["lastPull"], "the next run tries again")
-	require.Empty(t, forged.emits("charge"))
+	require.Empty(t, forged.emittedEvent("charge"))
 
 	again := e.importAll(200, `{"repository":"disk","groups":["x"],"forceReimport":true}`)
 	require.Equal(t, "imported", statuses(again)["forged"])
-	require.Equal(t, "charged by forged", forged.emits("charge"))
+	require.Equal(t, "charged by forged", forged.emittedEvent("charge"))
 	all := e.importAll(200, allOfDisk)
 	require.Equal(t, map[string]string{"good": "skipped", "forged": "skipped", "other": "imported", "none": "imported", "empty": "error", "bad": "error", "broken": "error"}, statuses(all))
 	none := e.importAll(200, `{"repository":"disk","groups":["nosuch"]}`)
@@ -156,7 +156,7 @@ func TestAnImportOfManyKeepsIDs(t *testing.T) {
 	require.Equal(t, made.id, there.id)
 	require.NotEqual(t, made.id, far.found("taken").id, "an id is given once")
 	require.Equal(t, []any{"v1", "disk"}, []any{there.workspace()["lastPull"].(map[string]any)["version"], there.workspace()["lastPull"].(map[string]any)["repositoryId"]})
-	require.False(t, there.dirty())
+	require.False(t, there.isDirty())
 	require.Equal(t, []string{"workspaces.created", "workspaces.imported"}, there.history("workspaces.created,workspaces.imported"))
 	there.automation("charge", "edited there")
 	far.do(t, 200, "POST", there.path+"/writeLock", `{}`)
@@ -174,7 +174,7 @@ func TestThePlatformIsImportedToo(t *testing.T) {
 	e.writeFiles("platform/index.yml", "name: The platform\nslug: platform\n", "platform/automations/watch.yml", file("watch", "watched"))
 	require.Equal(t, map[string]string{"billing": "imported", "platform": "imported"}, statuses(e.importAll(200, allOfDisk)))
 	platform := &gitWorkspace{fixture: e.fixture, t: t, id: "platform", slug: "platform", repo: e.main, path: platformPath}
-	require.Equal(t, "watched", platform.emits("watch"))
+	require.Equal(t, "watched", platform.emittedEvent("watch"))
 	require.Nil(t, platform.workspace()["writeLock"])
 	platform.ok(200, "PATCH", "", `{"labels":["core"]}`)
 	require.Equal(t, map[string]string{"platform": "pushed"}, statuses(e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"main"}`)))

@@ -68,7 +68,7 @@ func TestAPushOfManySortsWorkspaces(t *testing.T) {
 	require.Equal(t, map[string]string{"clean": "alreadyPushed", "dirty": "pushed", "locked": "inProgress", "torn": "mergeConflict"}, statuses(got))
 	require.Equal(t, []any{1.0, 1.0, 1.0, 1.0, 0.0}, []any{got["pushed"], got["alreadyPushed"], got["inProgress"], got["mergeConflicts"], got["errorsCount"]})
 	require.Equal(t, []any{dirty.id}, got["pushedWorkspaceIds"])
-	require.False(t, dirty.dirty())
+	require.False(t, dirty.isDirty())
 	require.NotEmpty(t, e.main.ID("refs/tags/envs/dirty/v1"))
 
 	forced := e.pushAll(200, `{"groups":["base"],"name":"v2","force":true,"repository":{"id":"main"}}`)
@@ -87,13 +87,13 @@ func TestAPushOfManyGoesByItsOwnRepository(t *testing.T) {
 	for _, p := range []*gitWorkspace{elsewhere, both, pulled} {
 		p.automation("charge", "charged")
 		p.pushTo("disk", "v0")
-		require.False(t, p.dirty())
+		require.False(t, p.isDirty())
 	}
 	both.pushTo("main", "v1")
 	pulled.pushTo("main", "v1")
 	pulled.automation("charge", "changed")
 	pulled.ok(200, "POST", "/pull", `{"repository":"main","discardLocalChanges":true}`)
-	require.False(t, pulled.dirty())
+	require.False(t, pulled.isDirty())
 
 	plan := e.pushAll(200, `{"groups":["base"],"dryRun":true,"repository":"main"}`)
 	require.Equal(t, map[string]string{"elsewhere": "candidate", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(plan))
@@ -119,7 +119,7 @@ func conflict(p *gitWorkspace) {
 	clone.Commit("theirs")
 	clone.Push("main")
 	p.automation("charge", "ours")
-	p.refused(409, "merge_conflict", "POST", "/pull", `{"repository":"main"}`)
+	p.requireRefusal(409, "merge_conflict", "POST", "/pull", `{"repository":"main"}`)
 }
 
 // Rows 67, 71 and 72 of the conformance list.

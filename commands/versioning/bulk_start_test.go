@@ -13,8 +13,8 @@ import (
 // groupOf is the import file of a workspace in a group.
 func groupOf(name string) string { return "version:\n  name: v1\ngroups:\n  - " + name + "\n" }
 
-// imports returns the imports of many that there were, the newest first.
-func (e *platformFixture) imports() []map[string]any {
+// listImports returns the imports of many that there were, the newest first.
+func (e *platformFixture) listImports() []map[string]any {
 	e.t.Helper()
 	return e.do(e.t, 200, "GET", platformPath+"/operations?kind=bulkImport", "").list(e.t)
 }
@@ -23,7 +23,7 @@ func (e *platformFixture) imports() []map[string]any {
 func (e *platformFixture) imported(count int) (list []map[string]any) {
 	e.t.Helper()
 	require.Eventually(e.t, func() bool {
-		list = e.imports()
+		list = e.listImports()
 		return len(list) == count && list[0]["endedAt"] != nil
 	}, time.Minute, 50*time.Millisecond)
 	return list
@@ -41,7 +41,7 @@ func TestGroupsAreImportedAtStart(t *testing.T) {
 	require.Equal(t, []any{"two"}, list[0]["result"].(map[string]any)["groups"])
 	require.Equal(t, 1.0, list[1]["result"].(map[string]any)["created"])
 	require.Empty(t, list[0]["createdBy"], "the platform did it")
-	require.Equal(t, "charged by second", e.found("second").emits("charge"))
+	require.Equal(t, "charged by second", e.found("second").emittedEvent("charge"))
 	require.Empty(t, e.do(t, 200, "GET", "/v2/workspaces?slug=never", "").list(t))
 
 	e.kill()
@@ -58,7 +58,7 @@ func TestAGroupWithErrorsAtStartEndsTheImport(t *testing.T) {
 	e.fixture = newFixture(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
 	require.Equal(t, 1.0, e.imported(1)[0]["result"].(map[string]any)["errorsCount"])
 	e.awaitLogged(t, "the groups after it were left out")
-	require.Len(t, e.imports(), 1)
+	require.Len(t, e.listImports(), 1)
 }
 
 // A repository that cannot be reached does not keep the service from starting.

@@ -42,7 +42,7 @@ func newDoubleConflict(t *testing.T) (*gitWorkspace, *gittest.Clone) {
 	p.automation("charge", "ours")
 	p.automation("refund", "ours too")
 	p.automation("extra", "only here")
-	details := p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
+	details := p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
 	require.Equal(t, []any{charge, refund}, details["files"])
 	return p, clone
 }
@@ -59,17 +59,17 @@ func TestConflict35AllAsTheyHaveIt(t *testing.T) {
 	require.Equal(t, []any{"automations/charge"}, got["imported"])
 	require.Equal(t, []any{"automations/refund"}, got["deleted"])
 	require.Empty(t, got["errors"])
-	require.Equal(t, "theirs", p.emits("charge"))
-	require.Empty(t, p.emits("refund"))
-	require.Equal(t, "only here", p.emits("extra"))
+	require.Equal(t, "theirs", p.emittedEvent("charge"))
+	require.Empty(t, p.emittedEvent("refund"))
+	require.Equal(t, "only here", p.emittedEvent("extra"))
 	require.Equal(t, []string{saved, head}, p.parents(p.onOwn()))
 	require.NotContains(t, p.repo.Git("ls-tree", "-r", "--name-only", p.onOwn()), refund)
 	require.Equal(t, head, p.onMain())
 	require.Empty(t, p.locked())
-	require.True(t, p.dirty(), "extra is not on the target branch")
+	require.True(t, p.isDirty(), "extra is not on the target branch")
 	require.Equal(t, "resolve", p.last()["kind"])
 	require.Equal(t, "succeeded", p.last()["status"])
-	p.refused(409, "no_conflict", "POST", "/conflicts/resolve", resolution(charge, useOurs))
+	p.requireRefusal(409, "no_conflict", "POST", "/conflicts/resolve", resolution(charge, useOurs))
 	p.push("v2")
 	require.Equal(t, p.onOwn(), p.onMain())
 }
@@ -78,7 +78,7 @@ func TestConflict35AllAsTheyHaveItIsClean(t *testing.T) {
 	t.Parallel()
 	p, _ := newConflict(t, shared(t))
 	p.ok(200, "POST", "/conflicts/resolve", resolution(charge, useTheirs))
-	require.False(t, p.dirty(), "nothing is here that is not there")
+	require.False(t, p.isDirty(), "nothing is here that is not there")
 	require.Empty(t, p.locked())
 }
 
@@ -88,16 +88,16 @@ func TestConflictResolvedByContentAndByDeletion(t *testing.T) {
 	got := p.ok(200, "POST", "/conflicts/resolve", resolution(charge, fmt.Sprintf(`{"content":%q}`, file("charge", "decided")), refund, `{"content":null}`))
 	require.Equal(t, []any{"automations/charge"}, got["imported"])
 	require.Equal(t, []any{"automations/refund"}, got["deleted"])
-	require.Equal(t, "decided", p.emits("charge"))
+	require.Equal(t, "decided", p.emittedEvent("charge"))
 	require.Equal(t, file("charge", "decided"), p.repo.Git("show", p.onOwn()+":"+charge)+"\n")
 
 	p, _ = newDoubleConflict(t)
 	got = p.ok(200, "POST", "/conflicts/resolve", resolution(charge, useOurs, refund, useOurs))
 	require.Equal(t, []any{}, got["imported"])
-	require.Equal(t, "ours", p.emits("charge"))
-	require.Equal(t, "ours too", p.emits("refund"))
+	require.Equal(t, "ours", p.emittedEvent("charge"))
+	require.Equal(t, "ours too", p.emittedEvent("refund"))
 	require.Contains(t, p.repo.Git("show", p.onOwn()+":"+refund), "ours too")
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 }
 
 func TestConflict36AResolutionDecidesExactlyTheFiles(t *testing.T) {
@@ -143,23 +143,23 @@ func TestConflict37OnARepositoryThatIsOnlyRead(t *testing.T) {
 	head := pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
 	p.repo.Hook("update", `test "$1" = refs/heads/main`)
-	p.refused(403, "repository_read_only", "POST", "/push", toOrigin)
+	p.requireRefusal(403, "repository_read_only", "POST", "/push", toOrigin)
 
-	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, false, details["resolved"])
 	require.Empty(t, p.onOwn())
 	got := p.ok(200, "POST", "/conflicts/resolve", resolution(charge, fmt.Sprintf(`{"content":%q}`, file("charge", "decided"))))
 	require.Equal(t, []any{"automations/charge"}, got["imported"])
-	require.Equal(t, "decided", p.emits("charge"))
+	require.Equal(t, "decided", p.emittedEvent("charge"))
 	require.Empty(t, p.locked())
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	require.Empty(t, p.onOwn())
 	require.Equal(t, head, p.onMain())
 
 	pushFromOther(clone, "other", "more")
 	require.Equal(t, []any{"automations/other"}, p.pull()["imported"], "and it goes on from there")
-	require.Equal(t, "decided", p.emits("charge"))
+	require.Equal(t, "decided", p.emittedEvent("charge"))
 	require.Empty(t, p.onOwn())
 }
 
@@ -176,15 +176,15 @@ func TestConflictResolvedWhileTheTargetMoves(t *testing.T) {
 	p, clone = newConflict(t, shared(t))
 	saved = p.onOwn()
 	pushFromOther(clone, "charge", "theirs again")
-	details := p.fails(409, "merge_conflict", "merge", "/conflicts/resolve", resolution(charge, fmt.Sprintf(`{"content":%q}`, file("charge", "decided"))))
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/conflicts/resolve", resolution(charge, fmt.Sprintf(`{"content":%q}`, file("charge", "decided"))))
 	require.Equal(t, []any{charge}, details["files"])
 	one := p.ok(200, "GET", "/conflicts", "")["files"].([]any)[0].(map[string]any)
 	require.Contains(t, one["ours"].(map[string]any)["content"], "decided", "what was decided is not lost")
 	require.Contains(t, one["theirs"].(map[string]any)["content"], "theirs again")
 	require.Equal(t, saved, p.onOwn())
-	p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	p.ok(200, "POST", "/conflicts/resolve", resolution(charge, useOurs))
-	require.Equal(t, "decided", p.emits("charge"))
+	require.Equal(t, "decided", p.emittedEvent("charge"))
 	require.Empty(t, p.locked())
 }
 
@@ -198,7 +198,7 @@ func TestConflict32EverybodyForgot(t *testing.T) {
 	p.pull() // saved: the next is built on it
 	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours twice")
-	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
+	p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
 	saved := p.onOwn()
 	require.Len(t, p.parents(p.parents(saved)[0]), 1, "a save on a save on the base")
 	forget := func() {
@@ -208,16 +208,16 @@ func TestConflict32EverybodyForgot(t *testing.T) {
 		require.NoError(t, os.RemoveAll(filepath.Join(h.dir, "data", "git")))
 	}
 	forget()
-	p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	again := p.onOwn()
 	require.NotEqual(t, saved, again, "its parent is gone")
 	require.Contains(t, p.repo.Git("show", again+":"+charge), "ours twice")
 	require.Equal(t, again, p.ok(200, "GET", "/conflicts", "")["ours"])
-	p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 
 	forget()
 	p.ok(200, "POST", "/conflicts/resolve", resolution(charge, useOurs))
-	require.Equal(t, "ours twice", p.emits("charge"))
+	require.Equal(t, "ours twice", p.emittedEvent("charge"))
 	require.Len(t, p.parents(p.onOwn()), 2)
 	require.Empty(t, p.locked())
 }
@@ -228,7 +228,7 @@ func TestConflictResolutionRefusedByTheHost(t *testing.T) {
 	p, _ := newConflict(t, shared(t))
 	own := p.onOwn()
 	p.repo.Hook("update", `echo "no robots here" >&2; exit 1`)
-	details := p.fails(403, "remote_refused", "merge", "/conflicts/resolve", resolution(charge, useTheirs))
+	details := p.requirePullFailure(403, "remote_refused", "merge", "/conflicts/resolve", resolution(charge, useTheirs))
 	require.Contains(t, details["remote"], "no robots here")
 	require.Equal(t, "merge_conflict", p.locked())
 	require.Equal(t, own, p.onOwn())

@@ -14,7 +14,7 @@ func TestConflict25TheSameKeyOnBothSides(t *testing.T) {
 	p.automation("charge", "ours")
 	content := p.content()
 
-	details := p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
+	details := p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
 	require.Equal(t, []any{"automations/charge.yml"}, details["files"])
 	require.Equal(t, p.own(), details["branch"])
 	require.Equal(t, "main", details["targetBranch"])
@@ -24,7 +24,7 @@ func TestConflict25TheSameKeyOnBothSides(t *testing.T) {
 	lock := p.workspace()["writeLock"].(map[string]any)
 	require.Equal(t, "merge_conflict", lock["reason"])
 	require.Nil(t, lock["expiresAt"])
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	saved := p.onOwn()
 	require.Equal(t, []string{base}, p.parents(saved))
 	require.Contains(t, p.repo.Git("show", saved+":automations/charge.yml"), "event: ours")
@@ -47,16 +47,16 @@ func TestConflict26NothingElseGoesOn(t *testing.T) {
 	p, _ := newConflict(t, shared(t))
 	own, main := p.onOwn(), p.onMain()
 	for _, path := range []string{"/push", "/versions"} {
-		details := p.refused(423, "merge_conflict", "POST", path, toOrigin)
+		details := p.requireRefusal(423, "merge_conflict", "POST", path, toOrigin)
 		require.NotContains(t, details, "expiresAt")
 	}
-	p.refused(423, "merge_conflict", "PUT", "/automations/charge", `{"slug":"charge","name":"charge","do":[]}`)
-	p.refused(423, "merge_conflict", "POST", "/versions/v1/pull", toOrigin)
+	p.requireRefusal(423, "merge_conflict", "PUT", "/automations/charge", `{"slug":"charge","name":"charge","do":[]}`)
+	p.requireRefusal(423, "merge_conflict", "POST", "/versions/v1/pull", toOrigin)
 	require.Equal(t, []string{own, main}, []string{p.onOwn(), p.onMain()})
-	require.Equal(t, "ours", p.emits("charge"))
+	require.Equal(t, "ours", p.emittedEvent("charge"))
 
 	p.ok(200, "PATCH", "", `{"repositories":{"other":{"name":"Other","config":{"url":"https://127.0.0.1:1/x.git"}}}}`)
-	p.refused(423, "merge_conflict", "POST", "/pull", `{"repository":"other"}`)
+	p.requireRefusal(423, "merge_conflict", "POST", "/pull", `{"repository":"other"}`)
 	require.Equal(t, "merge_conflict", p.locked())
 }
 
@@ -64,11 +64,11 @@ func TestConflict27NothingWasDone(t *testing.T) {
 	t.Parallel()
 	p, _ := newConflict(t, shared(t))
 	own := p.onOwn()
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, false, details["resolved"])
 	require.NotEmpty(t, details["hint"])
 	require.Equal(t, []any{"automations/charge.yml"}, details["files"])
-	p.fails(409, "merge_conflict", "merge", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
+	p.requirePullFailure(409, "merge_conflict", "merge", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
 	require.Equal(t, own, p.onOwn())
 	require.Len(t, p.ok(200, "GET", "/conflicts", "")["files"], 1)
 }
@@ -84,14 +84,14 @@ func TestConflict28ResolvedInGit(t *testing.T) {
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/charge"}, got["imported"])
-	require.Equal(t, "resolved", p.emits("charge"))
+	require.Equal(t, "resolved", p.emittedEvent("charge"))
 	require.Equal(t, resolution, p.onOwn(), "nothing is saved before")
 	require.Empty(t, p.locked())
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	require.Empty(t, p.ok(200, "GET", "/conflicts", "")["files"])
 	p.push("v2")
 	require.Equal(t, resolution, p.onMain())
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestConflict29MergedIntoTheTarget(t *testing.T) {
@@ -104,9 +104,9 @@ func TestConflict29MergedIntoTheTarget(t *testing.T) {
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
-	require.Equal(t, "ours", p.emits("charge"))
-	require.Equal(t, "refunded", p.emits("refund"))
-	require.False(t, p.dirty())
+	require.Equal(t, "ours", p.emittedEvent("charge"))
+	require.Equal(t, "refunded", p.emittedEvent("refund"))
+	require.False(t, p.isDirty())
 	require.Empty(t, p.locked())
 }
 
@@ -129,10 +129,10 @@ func TestConflict30TheTargetMovedOn(t *testing.T) {
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
-	require.Equal(t, "ours", p.emits("charge"))
+	require.Equal(t, "ours", p.emittedEvent("charge"))
 	require.Equal(t, []string{resolution, head}, p.parents(p.onOwn()))
 	require.Empty(t, p.locked())
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	p.push("v2")
 	require.Equal(t, p.onOwn(), p.onMain())
 }
@@ -143,18 +143,18 @@ func TestConflict30TheTargetMovedOnAndClashes(t *testing.T) {
 	t.Parallel()
 	p, resolution, head := moveTargetOn(t, "charge", "theirs again")
 
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.NotContains(t, details, "resolved")
 	found := p.ok(200, "GET", "/conflicts", "")
 	require.Equal(t, []any{resolution, head}, []any{found["ours"], found["theirs"]})
 	one := found["files"].([]any)[0].(map[string]any)
 	require.Contains(t, one["base"].(map[string]any)["content"], "event: theirs\n")
 	require.Contains(t, one["theirs"].(map[string]any)["content"], "theirs again")
-	p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, resolution, p.onOwn())
 
 	p.ok(200, "POST", "/conflicts/resolve", `{"files":{"automations/charge.yml":{"use":"theirs"}}}`)
-	require.Equal(t, "theirs again", p.emits("charge"))
+	require.Equal(t, "theirs again", p.emittedEvent("charge"))
 	require.Equal(t, []string{resolution, head}, p.parents(p.onOwn()))
 	require.Empty(t, p.locked())
 }
@@ -167,10 +167,10 @@ func TestConflict31MarkersAreLeft(t *testing.T) {
 	clone.Write("automations/charge.yml", "slug: charge\n<<<<<<< HEAD\nname: a\n=======\nname: b\n>>>>>>> main\ndo: []\n")
 	clone.Commit("oops")
 	clone.Push(p.own())
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, false, details["resolved"])
 	require.Contains(t, p.last()["error"].(map[string]any)["message"], "automations/charge.yml still has conflict markers")
-	require.Equal(t, "ours", p.emits("charge"))
+	require.Equal(t, "ours", p.emittedEvent("charge"))
 }
 
 func TestConflict32TheBranchIsPutBack(t *testing.T) {
@@ -180,7 +180,7 @@ func TestConflict32TheBranchIsPutBack(t *testing.T) {
 	p.repo.Git("update-ref", "-d", "refs/heads/"+p.own())
 	p.repo.Git("reflog", "expire", "--expire=now", "--all")
 	p.repo.Git("gc", "-q", "--prune=now")
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, false, details["resolved"])
 	require.Equal(t, saved, p.onOwn())
 }
@@ -189,10 +189,10 @@ func TestConflict33TheBranchBecameTheTarget(t *testing.T) {
 	t.Parallel()
 	p, _ := newConflict(t, shared(t))
 	p.repo.Git("update-ref", "refs/heads/"+p.own(), p.onMain())
-	details := p.fails(409, "merge_conflict", "merge", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "merge_conflict", "merge", "/pull", toOrigin)
 	require.Equal(t, false, details["resolved"])
-	require.Equal(t, "ours", p.emits("charge"))
-	p.refused(409, "intermediate_moved", "POST", "/conflicts/resolve", `{"files":{"automations/charge.yml":{"use":"ours"}}}`)
+	require.Equal(t, "ours", p.emittedEvent("charge"))
+	p.requireRefusal(409, "intermediate_moved", "POST", "/conflicts/resolve", `{"files":{"automations/charge.yml":{"use":"ours"}}}`)
 	p.failedIn("pull", "intermediate_moved")
 	require.Equal(t, "merge_conflict", p.locked())
 }
@@ -204,14 +204,14 @@ func TestConflict34TheLockIsClearedAndTheRemoteTaken(t *testing.T) {
 	p.ok(200, "DELETE", "/writeLock", "")
 	require.Empty(t, p.locked())
 	require.Empty(t, p.ok(200, "GET", "/conflicts", "")["files"])
-	require.Equal(t, "ours", p.emits("charge"), "content stays")
+	require.Equal(t, "ours", p.emittedEvent("charge"), "content stays")
 
-	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
+	p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
 	require.Equal(t, own, p.onOwn(), "an ordinary pull: what is saved already is not saved twice")
 	p.ok(200, "DELETE", "/writeLock", "")
 	p.ok(200, "POST", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
-	require.Equal(t, "theirs", p.emits("charge"))
+	require.Equal(t, "theirs", p.emittedEvent("charge"))
 	require.Equal(t, own, p.onOwn())
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Empty(t, p.locked())
 }

@@ -74,8 +74,8 @@ func (l *line) restore() bool {
 	return cuts > 0
 }
 
-// tried asserts what holds after a push or a pull, cut or not.
-func (l *line) tried(status int) {
+// requireConsistent asserts what must hold after a push or a pull, cut off or not.
+func (l *line) requireConsistent(status int) {
 	l.t.Helper()
 	require.Nil(l.t, l.workspace()["writeLock"], "the lock was not released")
 	require.Contains(l.t, []int{200, 201, 202, 503}, status)
@@ -92,12 +92,12 @@ func (l *line) pushCut(of traffic, outage bool) (failed bool) {
 	l.cut(of, outage)
 	status := l.attempt("/versions", toVersion(fmt.Sprintf("cut-%d", l.rounds)))
 	failed = l.restore()
-	l.tried(status)
+	l.requireConsistent(status)
 	if status == 201 {
-		require.False(l.t, l.dirty())
+		require.False(l.t, l.isDirty())
 	}
 	l.push(fmt.Sprintf("later-%d", l.rounds))
-	require.False(l.t, l.dirty())
+	require.False(l.t, l.isDirty())
 	l.consistent(l.event)
 	return failed
 }
@@ -108,18 +108,18 @@ func (l *line) pullCut(of traffic, outage bool) (failed bool) {
 	l.change()
 	theirs := fmt.Sprintf("refunded-%d", l.rounds)
 	other(l.clone, theirs)
-	before := l.emits("refund")
+	before := l.emittedEvent("refund")
 	l.cut(of, outage)
 	status := l.attempt("/pull", toOrigin)
 	failed = l.restore()
-	l.tried(status)
-	if now := l.emits("refund"); status == 200 {
+	l.requireConsistent(status)
+	if now := l.emittedEvent("refund"); status == 200 {
 		require.Equal(l.t, theirs, now)
 	} else if status == 503 {
 		require.Equal(l.t, before, now, "a pull that failed changed something")
 	}
 	l.pull()
-	require.Equal(l.t, theirs, l.emits("refund"))
+	require.Equal(l.t, theirs, l.emittedEvent("refund"))
 	l.consistent(l.event)
 	return failed
 }

@@ -59,10 +59,10 @@ func other(c *gittest.Clone, event string) {
 // commits there.
 func (p *gitWorkspace) consistent(event string) {
 	p.t.Helper()
-	if !p.dirty() {
+	if !p.isDirty() {
 		require.True(p.t, p.onTarget(event), "dirty is false and %s is not on main", event)
 	}
-	require.Equal(p.t, event, p.emits("charge"), "what was edited is lost")
+	require.Equal(p.t, event, p.emittedEvent("charge"), "what was edited is lost")
 	p.oneCommitEach()
 }
 

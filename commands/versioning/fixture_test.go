@@ -233,8 +233,8 @@ func (p *gitWorkspace) ok(status int, method, path, body string) map[string]any 
 	return p.do(p.t, status, method, p.path+path, body).json(p.t)
 }
 
-// refused asks and wants a refusal with a reason.
-func (p *gitWorkspace) refused(status int, reason, method, path, body string) map[string]any {
+// requireRefusal sends a request that is refused with a reason, and returns the details.
+func (p *gitWorkspace) requireRefusal(status int, reason, method, path, body string) map[string]any {
 	p.t.Helper()
 	got := p.ok(status, method, path, body)
 	details, _ := got["details"].(map[string]any)
@@ -269,8 +269,8 @@ func (p *gitWorkspace) automation(slug, event string) {
 	require.Equal(p.t, 200, got.StatusCode, "%s", got.body)
 }
 
-// emits returns the event that an automation emits; "" when there is none.
-func (p *gitWorkspace) emits(slug string) string {
+// emittedEvent returns the event that an automation emits; "" when there is none.
+func (p *gitWorkspace) emittedEvent(slug string) string {
 	p.t.Helper()
 	got, err := p.ask("GET", p.path+"/automations/"+slug, "")
 	require.NoError(p.t, err)
@@ -286,7 +286,7 @@ func (p *gitWorkspace) workspace() map[string]any {
 	return p.ok(200, "GET", "", "")
 }
 
-func (p *gitWorkspace) dirty() bool {
+func (p *gitWorkspace) isDirty() bool {
 	p.t.Helper()
 	return p.workspace()["dirty"].(bool)
 }

@@ -22,8 +22,8 @@ type gate struct {
 	once sync.Once
 }
 
-// hooked holds whoever a hook of the repository is called for.
-func hooked(p *gitWorkspace, hook string) *gate {
+// holdHook holds the requests that call a hook of the repository.
+func holdHook(p *gitWorkspace, hook string) *gate {
 	p.t.Helper()
 	g := &gate{gitWorkspace: p, dir: p.t.TempDir()}
 	g.put("hold")

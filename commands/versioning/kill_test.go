@@ -54,12 +54,12 @@ func ready(t *testing.T, h *fixture, pulled bool) *gitWorkspace {
 func catch(t *testing.T, h *fixture) []*caught {
 	t.Helper()
 	return []*caught{
-		{gate: hooked(ready(t, h, false), "post-receive"), name: "accepted", path: "/versions", done: true},
-		{gate: hooked(ready(t, h, false), "pre-receive"), name: "accepted later", path: "/versions", done: true},
-		{gate: hooked(ready(t, h, false), "pre-receive"), name: "refused later", path: "/versions", refuse: true, done: true},
+		{gate: holdHook(ready(t, h, false), "post-receive"), name: "accepted", path: "/versions", done: true},
+		{gate: holdHook(ready(t, h, false), "pre-receive"), name: "accepted later", path: "/versions", done: true},
+		{gate: holdHook(ready(t, h, false), "pre-receive"), name: "refused later", path: "/versions", refuse: true, done: true},
 		{gate: fetching(ready(t, h, false)), name: "not sent", path: "/versions"},
 		{gate: fetching(ready(t, h, true)), name: "not pulled", path: "/pull"},
-		{gate: hooked(ready(t, h, true), "pre-receive"), name: "saved, not merged", path: "/pull"},
+		{gate: holdHook(ready(t, h, true), "pre-receive"), name: "saved, not merged", path: "/pull"},
 	}
 }
 
@@ -84,19 +84,19 @@ func (c *caught) verifyOutcome(t *testing.T) {
 	c.t = t
 	last := c.latest()
 	require.Nil(t, c.emitted("refund"), "a pull that was broken off changed something")
-	require.Equal(t, "charged again", c.emits("charge"))
+	require.Equal(t, "charged again", c.emittedEvent("charge"))
 	c.oneCommitEach()
 	if c.done {
 		require.Equal(t, "succeeded", last.Status, "%v", last.Error)
 		require.Equal(t, 2, c.requireVersionsPushed())
-		require.False(t, c.dirty())
+		require.False(t, c.isDirty())
 		require.True(t, c.onTarget("charged again"))
 		require.Equal(t, "v2", c.workspace()["lastPush"].(map[string]any)["version"])
 	} else {
 		require.Equal(t, "failed", last.Status)
 		require.Equal(t, "interrupted", last.reason())
 		require.Equal(t, 1, c.requireVersionsPushed())
-		require.True(t, c.dirty())
+		require.True(t, c.isDirty())
 		require.False(t, c.onTarget("charged again"))
 	}
 	c.again()
@@ -107,17 +107,17 @@ func (c *caught) again() {
 	c.t.Helper()
 	if c.path == "/pull" {
 		c.pull()
-		require.Equal(c.t, "refunded", c.emits("refund"))
+		require.Equal(c.t, "refunded", c.emittedEvent("refund"))
 	}
 	c.push("v3")
-	require.False(c.t, c.dirty())
+	require.False(c.t, c.isDirty())
 	require.True(c.t, c.onTarget("charged again"))
 	c.oneCommitEach()
 }
 
 // emitted is emits, nil when there is no such automation.
 func (p *gitWorkspace) emitted(slug string) any {
-	if event := p.emits(slug); event != "" {
+	if event := p.emittedEvent(slug); event != "" {
 		return event
 	}
 	return nil
@@ -210,15 +210,15 @@ func (c *caught) outcome() string {
 	last, versions := c.latest(), c.requireVersionsPushed()
 	switch {
 	case last.Kind == "push" && versions == 2:
-		require.False(c.t, c.dirty())
+		require.False(c.t, c.isDirty())
 		return "pushed"
 	case last.Kind == "pull" && last.Status == "succeeded":
-		require.Equal(c.t, "refunded", c.emits("refund"))
+		require.Equal(c.t, "refunded", c.emittedEvent("refund"))
 		return "pulled"
 	case last.Status == "failed":
 		require.Equal(c.t, "interrupted", last.reason())
 	}
-	require.True(c.t, c.dirty())
+	require.True(c.t, c.isDirty())
 	require.Equal(c.t, 1, versions)
 	require.Nil(c.t, c.emitted("refund"))
 	return "broken off"

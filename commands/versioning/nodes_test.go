@@ -66,7 +66,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 	t.Parallel()
 	one, two := startTwoServices(t)
 	p, start := newGitWorkspace(t, one), time.Now()
-	g := hooked(p, "pre-receive")
+	g := holdHook(p, "pre-receive")
 	g.remove("hold")
 	rounds, winners := nodetest.Cycles(10, 100), map[string]int{}
 	for i := range rounds {
@@ -98,7 +98,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(g.dir, "at")))
 		require.NoError(t, os.Remove(filepath.Join(g.dir, "left")))
 		for _, h := range nodes {
-			require.Eventually(t, func() bool { return !p.on(h).dirty() }, time.Minute, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return !p.on(h).isDirty() }, time.Minute, 20*time.Millisecond)
 			require.Nil(t, p.on(h).workspace()["writeLock"])
 		}
 		p.consistent(event)
@@ -113,8 +113,8 @@ func TestFaultAnotherNodeTakesOver(t *testing.T) {
 	t.Parallel()
 	one, two := startTwoServices(t)
 	held := []*caught{
-		{gate: hooked(ready(t, one, false), "post-receive"), name: "accepted", path: "/versions", done: true},
-		{gate: hooked(ready(t, one, false), "pre-receive"), name: "accepted later", path: "/versions", done: true},
+		{gate: holdHook(ready(t, one, false), "post-receive"), name: "accepted", path: "/versions", done: true},
+		{gate: holdHook(ready(t, one, false), "pre-receive"), name: "accepted later", path: "/versions", done: true},
 		{gate: fetching(ready(t, one, false)), name: "not sent", path: "/versions"},
 	}
 	for _, c := range held {

@@ -42,7 +42,7 @@ func TestAPushToAPlatformRepositoryTellsWhatItIs(t *testing.T) {
 	require.Len(t, file.Checksums, 4)
 	file.Checksums = nil
 	require.Equal(t, archive.ImportFile{WorkspaceID: p.id, Version: "v1", Groups: []string{"base", "extra"}, DependsOn: []string{"app/Mailer"}}, file)
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, "main", p.workspace()["lastPush"].(map[string]any)["repositoryId"])
 
 	version := p.pushTo("main", "v2")
@@ -73,10 +73,10 @@ func TestTheImportFileNeverConflicts(t *testing.T) {
 	clone.Write("envs/billing/automations/refund.yml", file("refund", "refunded"), "envs/billing/.import.yml", "version:\n  name: by-hand\n")
 	clone.Commit("refunds")
 	clone.Push("main")
-	p.refused(409, "not_up_to_date", "POST", "/push", `{"repository":"main"}`)
+	p.requireRefusal(409, "not_up_to_date", "POST", "/push", `{"repository":"main"}`)
 	p.automation("charge", "charged twice")
 	p.ok(200, "POST", "/pull", `{"repository":"main"}`)
-	require.Equal(t, []any{"refunded", "charged twice"}, []any{p.emits("refund"), p.emits("charge")})
+	require.Equal(t, []any{"refunded", "charged twice"}, []any{p.emittedEvent("refund"), p.emittedEvent("charge")})
 	require.Equal(t, "by-hand", p.workspace()["lastPull"].(map[string]any)["version"])
 	p.pushTo("main", "v2")
 	require.Equal(t, "v2", parseImportFile(t, e.readFileOnMain("envs/billing/.import.yml"), func(name string) string { return e.readFileOnMain("envs/billing/" + name) }).Version)
@@ -98,8 +98,8 @@ func TestRepositoryOfAPush(t *testing.T) {
 	p := e.workspace("billing")
 	details := p.ok(404, "POST", "/push", `{"repository":"nowhere"}`)["details"].(map[string]any)
 	require.Equal(t, []any{"archive", "disk", "main"}, details["availableRepositories"])
-	p.refused(403, "repository_read_only", "POST", "/push", `{"repository":"archive"}`)
-	p.refused(404, "remote_empty", "POST", "/pull", `{"repository":"archive"}`)
+	p.requireRefusal(403, "repository_read_only", "POST", "/push", `{"repository":"archive"}`)
+	p.requireRefusal(404, "remote_empty", "POST", "/pull", `{"repository":"archive"}`)
 
 	shown := p.workspace()["platformRepositories"].(map[string]any)
 	groups := []any{"base", "extra"}
@@ -119,11 +119,11 @@ func TestRepositoryOfAPush(t *testing.T) {
 	require.NotContains(t, p.workspace()["platformRepositories"], "main", "it is hidden")
 	p.ok(200, "PATCH", "", `{"platformRepositories":{"x":{"name":"ignored"}}}`)
 	require.NotContains(t, p.workspace()["platformRepositories"], "x")
-	p.refused(422, "remote_address_forbidden", "POST", "/push?timeout=10", `{"repository":{"id":"main"}}`)
+	p.requireRefusal(422, "remote_address_forbidden", "POST", "/push?timeout=10", `{"repository":{"id":"main"}}`)
 
 	deep := e.workspace("a/b")
-	deep.refused(422, "slug_not_a_directory", "POST", "/push", `{"repository":"main"}`)
-	deep.refused(422, "slug_not_a_directory", "POST", "/pull", `{"repository":"disk"}`)
+	deep.requireRefusal(422, "slug_not_a_directory", "POST", "/push", `{"repository":"main"}`)
+	deep.requireRefusal(422, "slug_not_a_directory", "POST", "/pull", `{"repository":"disk"}`)
 	require.Empty(t, deep.ok(200, "GET", "/status", "")["repositories"])
 }
 
@@ -146,7 +146,7 @@ func TestARenamedWorkspaceTakesItsDirectoryAlong(t *testing.T) {
 	require.Equal(t, 1, strings.Count(e.main.Git("log", "--format=%s", "main"), "main-2"), "in one commit")
 	p.pushTo("disk", "disk-2")
 	require.Equal(t, []string{"payments"}, e.inDisk())
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 
 	e.put("payments/automations/charge.yml", file("charge", "by hand"))
 	clone.Git("pull", "-q", "origin", "main")
@@ -155,7 +155,7 @@ func TestARenamedWorkspaceTakesItsDirectoryAlong(t *testing.T) {
 	clone.Push("main")
 	p.rename("money")
 	for repository, root := range map[string]string{"main": "envs/payments", "disk": "payments"} {
-		details := p.refused(409, "not_up_to_date", "POST", "/push", `{"repository":"`+repository+`"}`)
+		details := p.requireRefusal(409, "not_up_to_date", "POST", "/push", `{"repository":"`+repository+`"}`)
 		require.Equal(t, root, details["path"])
 		require.EqualValues(t, 1, details["behind"])
 	}

@@ -17,14 +17,14 @@ func TestPull40SomebodyElseWorksOnTheBranch(t *testing.T) {
 	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 
-	details := p.fails(409, "intermediate_branch_in_use", "write", "/pull", toOrigin)
+	details := p.requirePullFailure(409, "intermediate_branch_in_use", "write", "/pull", toOrigin)
 	require.Equal(t, []any{p.own(), foreign, "Other"}, []any{details["branch"], details["head"], details["author"]})
 	require.NotEmpty(t, details["date"])
 	require.Equal(t, foreign, p.onOwn())
 
 	p.repo.Git("update-ref", "-d", "refs/heads/"+p.own())
 	require.Equal(t, []any{"automations/refund"}, p.pull()["imported"])
-	require.Equal(t, "charged twice", p.emits("charge"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
 }
 
 func TestPull41AnotherEnvironmentLeftTheBranchAhead(t *testing.T) {
@@ -44,9 +44,9 @@ func TestPull41AnotherEnvironmentLeftTheBranchAhead(t *testing.T) {
 
 			got := p.pull()
 			require.Equal(t, []any{"automations/charge", "automations/refund"}, got["imported"])
-			require.Equal(t, "charged elsewhere", p.emits("charge"), "merged, not taken for undone")
-			require.Equal(t, "refunded", p.emits("refund"))
-			require.Equal(t, "only here", p.emits("extra"))
+			require.Equal(t, "charged elsewhere", p.emittedEvent("charge"), "merged, not taken for undone")
+			require.Equal(t, "refunded", p.emittedEvent("refund"))
+			require.Equal(t, "only here", p.emittedEvent("extra"))
 			merge := p.onOwn()
 			require.Equal(t, head, p.parents(merge)[1])
 			require.Equal(t, []string{base}, p.parents(p.parents(merge)[0]))
@@ -62,7 +62,7 @@ func TestPull42AForcePushDroppedACommit(t *testing.T) {
 	pushFromOther(clone, "dropped", "soon gone")
 	pushFromOther(clone, "kept", "stays")
 	p.pull()
-	require.Equal(t, "soon gone", p.emits("dropped"))
+	require.Equal(t, "soon gone", p.emittedEvent("dropped"))
 	clone.Git("rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
 	clone.Push("main", "-f")
 	head := clone.Head()
@@ -70,14 +70,14 @@ func TestPull42AForcePushDroppedACommit(t *testing.T) {
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/dropped"}, got["deleted"])
-	require.Empty(t, p.emits("dropped"))
-	require.Equal(t, "stays", p.emits("kept"))
-	require.Equal(t, "charged here", p.emits("charge"))
-	require.True(t, p.dirty())
+	require.Empty(t, p.emittedEvent("dropped"))
+	require.Equal(t, "stays", p.emittedEvent("kept"))
+	require.Equal(t, "charged here", p.emittedEvent("charge"))
+	require.True(t, p.isDirty())
 	require.Equal(t, []string{head}, p.parents(p.onOwn()), "what was dropped does not come back by the history")
 	p.push("v2")
 	require.NotContains(t, p.repo.Git("log", "--format=%s", "main"), "dropped soon gone")
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 // A force-push is followed when nothing was changed here.
@@ -89,8 +89,8 @@ func TestPull42AForcePushWithoutLocalChanges(t *testing.T) {
 	clone.Commit("anew")
 	clone.Push("main", "-f")
 	require.Equal(t, []any{"automations/charge"}, p.pull()["imported"])
-	require.Equal(t, "from the beginning", p.emits("charge"))
-	require.False(t, p.dirty())
+	require.Equal(t, "from the beginning", p.emittedEvent("charge"))
+	require.False(t, p.isDirty())
 }
 
 func TestPull48AnExcludedPageNeverConflicts(t *testing.T) {
@@ -128,14 +128,14 @@ func TestPullRefusedByAHook(t *testing.T) {
 	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	p.repo.Hook("update", `case "$1" in refs/heads/svc/*) echo "no robots here" >&2; exit 1;; esac`)
-	details := p.fails(403, "remote_refused", "write", "/pull", toOrigin)
+	details := p.requirePullFailure(403, "remote_refused", "write", "/pull", toOrigin)
 	require.Contains(t, details["remote"], "no robots here")
 	require.Contains(t, p.last()["error"].(map[string]any)["message"], "read-only")
 	require.Equal(t, own, p.onOwn())
 
 	p.configure(`,"mode":"read-only"`)
 	require.Equal(t, []any{"automations/refund"}, p.pull()["imported"], "the hint helps")
-	require.Equal(t, "charged twice", p.emits("charge"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
 }
 
 func TestPullFromARepositoryThatIsOnlyWritten(t *testing.T) {
@@ -144,8 +144,8 @@ func TestPullFromARepositoryThatIsOnlyWritten(t *testing.T) {
 	pushFromOther(clone, "refund", "refunded")
 	p.configure(`,"mode":"write-only"`)
 	operations := len(p.operations())
-	p.refused(403, "repository_write_only", "POST", "/pull", toOrigin)
-	p.refused(403, "repository_write_only", "POST", "/pull?dryRun=true", toOrigin)
+	p.requireRefusal(403, "repository_write_only", "POST", "/pull", toOrigin)
+	p.requireRefusal(403, "repository_write_only", "POST", "/pull?dryRun=true", toOrigin)
 	details := p.ok(404, "POST", "/pull", `{"repository":{"id":"nowhere"}}`)["details"].(map[string]any)
 	require.Equal(t, "nowhere", details["repositoryId"])
 	require.Equal(t, []any{"origin"}, details["availableRepositories"])

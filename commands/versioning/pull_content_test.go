@@ -80,7 +80,7 @@ func TestPull46TwoNodesExportTheSame(t *testing.T) {
 	other.configure("")
 	other.pull()
 	require.Equal(t, p.content(), other.content())
-	require.False(t, other.dirty())
+	require.False(t, other.isDirty())
 }
 
 func TestPull47AnArchiveDeletesOnlyWhenAsked(t *testing.T) {

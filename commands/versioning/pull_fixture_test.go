@@ -84,13 +84,13 @@ func (p *gitWorkspace) operations() (list []any) {
 	return list
 }
 
-// fails asks for a pull or a resolution that fails in a step. The workspace and
+// requirePullFailure asks for a pull or a resolution that fails in a step. The workspace and
 // what it knows of the repository stay as they were, the lock is free or that of
 // the conflict it was before, the failure is told, and no secret with it.
-func (p *gitWorkspace) fails(status int, reason, step, path, body string) map[string]any {
+func (p *gitWorkspace) requirePullFailure(status int, reason, step, path, body string) map[string]any {
 	p.t.Helper()
 	content, lock, before := p.content(), p.locked(), p.workspace()
-	details := p.refused(status, reason, "POST", path, body)
+	details := p.requireRefusal(status, reason, "POST", path, body)
 	p.failedIn(step, reason)
 	require.Equal(p.t, content, p.content())
 	require.Equal(p.t, lock, p.locked())
@@ -143,7 +143,7 @@ func newConflict(t *testing.T, h *fixture) (*gitWorkspace, *gittest.Clone) {
 	p, clone := newPushed(t, h)
 	pushFromOther(clone, "charge", "theirs")
 	p.automation("charge", "ours")
-	p.refused(409, "merge_conflict", "POST", "/pull", toOrigin)
+	p.requireRefusal(409, "merge_conflict", "POST", "/pull", toOrigin)
 	clone.Git("fetch", "-q", "origin")
 	return p, clone
 }

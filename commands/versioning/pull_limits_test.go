@@ -64,18 +64,18 @@ func TestPull76UnsafeTreesAreRefused(t *testing.T) {
 		"all are named":  {[]node{{regular, good, "ok.yml"}, {link, good, "x.yml"}, {link, good, "y.yml"}}, []any{"automations/x.yml", "automations/y.yml"}},
 	} {
 		p.replaceTree(node{folder, p.tree(tt.nodes...), "automations"})
-		details := p.fails(422, "unsafe_tree", "pull", "/pull", toOrigin)
+		details := p.requirePullFailure(422, "unsafe_tree", "pull", "/pull", toOrigin)
 		require.Equal(t, tt.paths, details["paths"], name)
-		require.Equal(t, "charged", p.emits("charge"), name)
+		require.Equal(t, "charged", p.emittedEvent("charge"), name)
 	}
-	require.Empty(t, p.emits("ok"))
-	p.fails(422, "unsafe_tree", "pull", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
+	require.Empty(t, p.emittedEvent("ok"))
+	p.requirePullFailure(422, "unsafe_tree", "pull", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
 	unsafe := p.onMain()
 
 	p.replaceTree(node{link, good, "elsewhere"}, node{module, commit, "vendor"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "safe"))), "charge.yml"}), "automations"})
 	require.Equal(t, []any{"automations/charge"}, p.pull()["imported"], "elsewhere they do no harm")
 	p.repo.Git("update-ref", "refs/tags/unsafe", unsafe)
-	p.fails(422, "unsafe_tree", "pull", "/versions/unsafe/pull", toOrigin)
+	p.requirePullFailure(422, "unsafe_tree", "pull", "/versions/unsafe/pull", toOrigin)
 }
 
 func TestPull81TooMuchIsRefused(t *testing.T) {
@@ -87,12 +87,12 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 		many = append(many, node{regular, blob, fmt.Sprintf("f%04d.yml", i)})
 	}
 	p.replaceTree(node{folder, p.tree(many...), "automations"}) // and the index
-	details := p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)
+	details := p.requirePullFailure(422, "limit_exceeded", "pull", "/pull", toOrigin)
 	require.Equal(t, []any{"files", 5000.0}, []any{details["limit"], details["value"]})
 
 	huge := p.object("blob", []byte("slug: x\nname: "+strings.Repeat("x", 1_100_000)+"\ndo: []\n"))
 	p.replaceTree(node{folder, p.tree(node{regular, huge, "x.yml"}), "automations"})
-	details = p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)
+	details = p.requirePullFailure(422, "limit_exceeded", "pull", "/pull", toOrigin)
 	require.Equal(t, []any{"fileBytes", "automations/x.yml"}, []any{details["limit"], details["path"]})
 
 	deep := p.tree(node{regular, blob, "x.yml"})
@@ -100,7 +100,7 @@ func TestPull81TooMuchIsRefused(t *testing.T) {
 		deep = p.tree(node{folder, deep, "d"})
 	}
 	p.replaceTree(node{folder, deep, "pages"})
-	require.Equal(t, "segments", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
+	require.Equal(t, "segments", p.requirePullFailure(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 }
 
 // A repository that is larger than may be fetched is not, and leaves nothing; one
@@ -114,7 +114,7 @@ func TestPull81AHugeBlob(t *testing.T) {
 		noise[i] = byte(rand.Uint32())
 	}
 	p.replaceTree(node{regular, p.object("blob", noise), "big.bin"})
-	require.Equal(t, "fetchBytes", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
+	require.Equal(t, "fetchBytes", p.requirePullFailure(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 	left, err := filepath.Glob(filepath.Join(h.dir, "data", "git", "*", "*", "objects", "pack", "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -123,5 +123,5 @@ func TestPull81AHugeBlob(t *testing.T) {
 	p.replaceTree(node{regular, zeros, "big.bin"}, node{folder, p.tree(node{regular, p.object("blob", []byte(file("charge", "charged"))), "charge.yml"}), "automations"})
 	require.Contains(t, p.pull()["imported"], "automations/charge")
 	p.replaceTree(node{folder, p.tree(node{regular, zeros, "x.yml"}), "automations"})
-	require.Equal(t, "fileBytes", p.fails(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
+	require.Equal(t, "fileBytes", p.requirePullFailure(422, "limit_exceeded", "pull", "/pull", toOrigin)["limit"])
 }

@@ -17,12 +17,12 @@ func TestPull53LocksRunOutButConflicts(t *testing.T) {
 	asConflict.ok(200, "POST", "/writeLock", `{"reason":"merge_conflict"}`)
 	lock := byHand.ok(200, "POST", "/writeLock", `{"reason":"audit"}`)["writeLock"].(map[string]any)
 	require.NotEmpty(t, lock["expiresAt"])
-	byHand.refused(423, "audit", "POST", "/pull", toOrigin)
+	byHand.requireRefusal(423, "audit", "POST", "/pull", toOrigin)
 	require.Eventually(t, func() bool { return byHand.locked() == "" }, time.Minute, 100*time.Millisecond)
-	byHand.refused(404, "remote_empty", "POST", "/pull", toOrigin)
+	byHand.requireRefusal(404, "remote_empty", "POST", "/pull", toOrigin)
 	for _, p := range []*gitWorkspace{conflicted, asConflict} {
 		require.Equal(t, "merge_conflict", p.locked())
-		p.refused(423, "merge_conflict", "POST", "/push", toOrigin)
+		p.requireRefusal(423, "merge_conflict", "POST", "/push", toOrigin)
 	}
 	conflicted.ok(200, "POST", "/conflicts/resolve", resolution(charge, useOurs))
 	require.Empty(t, conflicted.locked())
@@ -47,7 +47,7 @@ func TestPull54KilledInTheMiddle(t *testing.T) {
 	require.NoError(t, h.start())
 	require.Eventually(t, func() bool { return p.locked() == "" }, time.Minute, 100*time.Millisecond)
 	require.Equal(t, content, p.content())
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	op := p.last()
 	require.Equal(t, "failed", op["status"])
 	require.Equal(t, "interrupted", op["error"].(map[string]any)["details"].(map[string]any)["reason"])
@@ -57,7 +57,7 @@ func TestPull54KilledInTheMiddle(t *testing.T) {
 
 	p.repo.Hook("pre-receive", "exit 0")
 	require.Equal(t, []any{"automations/refund"}, p.pull()["imported"], "it is safe to repeat")
-	require.Equal(t, "charged twice", p.emits("charge"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
 	p.push("v2")
 	require.Equal(t, p.onOwn(), p.onMain())
 }

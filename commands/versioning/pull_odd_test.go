@@ -27,7 +27,7 @@ func TestPullCorrectsWhatItReads(t *testing.T) {
 	require.ElementsMatch(t, []string{"address_dropped", "address_dropped", "old_block_form", "not_a_page", "not_a_page", "not_imported"}, codes(got["warnings"]))
 	require.Contains(t, p.exported("pages/home.yml"), "  - slug: Header\n    title: T\n")
 	require.Empty(t, p.exported("pages/cities.yml"))
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, p.slug, p.workspace()["slug"])
 
 	status := p.ok(200, "GET", "/status?refresh=true", "")
@@ -79,10 +79,10 @@ func TestPullSaysThatItKeepsRolledBackContent(t *testing.T) {
 		p.ok(200, "PATCH", "", `{"description":"A shop"}`)
 		p.push("v2")
 		roll(p)
-		require.Equal(t, "first", p.emits("charge"), name)
+		require.Equal(t, "first", p.emittedEvent("charge"), name)
 		plan := p.ok(200, "POST", "/pull?dryRun=true", toOrigin)
 		got := p.pull()
-		require.Equal(t, "first", p.emits("charge"), name)
+		require.Equal(t, "first", p.emittedEvent("charge"), name)
 		require.Equal(t, []any{}, got["imported"], name)
 		require.Equal(t, []string{"rolled_back_content_kept"}, codes(got["warnings"]), "%s: %v", name, got)
 		require.Equal(t, codes(got["warnings"]), codes(plan["warnings"]), name)
@@ -92,7 +92,7 @@ func TestPullSaysThatItKeepsRolledBackContent(t *testing.T) {
 		require.Equal(t, got["warnings"], p.lastImport()["warnings"], "the event says so too")
 
 		p.ok(200, "POST", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
-		require.Equal(t, "second", p.emits("charge"), name)
+		require.Equal(t, "second", p.emittedEvent("charge"), name)
 		p.automation("charge", "third")
 		require.Equal(t, []any{}, p.pull()["warnings"], "%s: what was edited by hand is nothing to warn of", name)
 	}

@@ -9,15 +9,15 @@ import (
 func TestPull21ANewWorkspaceTakesWhatTheRepositoryHas(t *testing.T) {
 	t.Parallel()
 	p := newGitWorkspace(t, shared(t))
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	p.fill("automations/charge.yml", file("charge", "charged"), "README.md", "hello\n")
 
 	got := p.pull()
 	require.Contains(t, got["imported"], "automations/charge")
 	require.Empty(t, got["errors"])
 	require.Equal(t, []any{}, got["deleted"])
-	require.Equal(t, "charged", p.emits("charge"))
-	require.False(t, p.dirty())
+	require.Equal(t, "charged", p.emittedEvent("charge"))
+	require.False(t, p.isDirty())
 	require.Empty(t, p.locked())
 	require.Empty(t, p.onOwn())
 	pulled := p.workspace()["lastPull"].(map[string]any)
@@ -40,14 +40,14 @@ func TestPull22WhatTheRemoteHasMoreIsBrought(t *testing.T) {
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
 	require.Equal(t, []any{"automations/charge"}, got["deleted"])
 	require.Equal(t, own, p.onOwn(), "nothing is written to the intermediate branch")
-	require.False(t, p.dirty())
-	require.Empty(t, p.emits("charge"))
+	require.False(t, p.isDirty())
+	require.Empty(t, p.emittedEvent("charge"))
 
 	revision := p.pull()["contentRevision"]
 	got = p.pull()
 	require.Equal(t, []any{}, got["imported"], "nothing new")
 	require.Equal(t, revision, got["contentRevision"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPull23And24EditsOnBothSidesAreMergedAndPushed(t *testing.T) {
@@ -59,9 +59,9 @@ func TestPull23And24EditsOnBothSidesAreMergedAndPushed(t *testing.T) {
 
 	got := p.pull()
 	require.Equal(t, []any{"automations/refund"}, got["imported"])
-	require.Equal(t, "refunded", p.emits("refund"))
-	require.Equal(t, "charged twice", p.emits("charge"))
-	require.True(t, p.dirty())
+	require.Equal(t, "refunded", p.emittedEvent("refund"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
+	require.True(t, p.isDirty())
 	require.Empty(t, p.locked())
 	merge := p.onOwn()
 	require.Len(t, p.parents(merge), 2)
@@ -83,7 +83,7 @@ func TestPull23And24EditsOnBothSidesAreMergedAndPushed(t *testing.T) {
 	require.Equal(t, merge, version["commit"])
 	require.Equal(t, merge, p.onMain(), "no commit besides the merge")
 	require.Equal(t, merge, p.onOwn())
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 // A pull of local changes when the remote has none saves them, and imports nothing.
@@ -94,8 +94,8 @@ func TestNothingIsMergedWhenTheRemoteHasNothingNew(t *testing.T) {
 	p.automation("charge", "charged twice")
 	got := p.pull()
 	require.Equal(t, []any{}, got["imported"])
-	require.Equal(t, "charged twice", p.emits("charge"))
-	require.True(t, p.dirty())
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
+	require.True(t, p.isDirty())
 	require.Equal(t, []string{main}, p.parents(p.onOwn()))
 	saved := p.onOwn()
 	p.pull()
@@ -115,28 +115,28 @@ func TestPull38LocalChangesAreDiscarded(t *testing.T) {
 	got := p.ok(200, "POST", "/pull", `{"repository":{"id":"origin"},"discardLocalChanges":true}`)
 	require.Equal(t, []any{"automations/charge"}, got["imported"])
 	require.Equal(t, []any{"automations/extra"}, got["deleted"])
-	require.Equal(t, "theirs", p.emits("charge"))
+	require.Equal(t, "theirs", p.emittedEvent("charge"))
 	require.Equal(t, own, p.onOwn())
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPull39WhatIsNotThereCannotBePulled(t *testing.T) {
 	t.Parallel()
 	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
-	p.fails(404, "remote_empty", "checkout", "/pull", toOrigin)
+	p.requirePullFailure(404, "remote_empty", "checkout", "/pull", toOrigin)
 
 	clone := p.repo.Clone()
 	clone.Write("README.md", "hello\n")
 	clone.Commit("readme")
 	clone.Push("trunk")
-	details := p.fails(404, "branch_not_found", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(404, "branch_not_found", "checkout", "/pull", toOrigin)
 	require.Equal(t, "main", details["branch"])
 	require.Equal(t, []any{"trunk"}, details["availableBranches"])
 
 	clone.Push("main")
-	p.fails(422, "missing_index", "pull", "/pull", toOrigin)
-	p.fails(422, "missing_index", "pull", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
+	p.requirePullFailure(422, "missing_index", "pull", "/pull", toOrigin)
+	p.requirePullFailure(422, "missing_index", "pull", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
 }
 
 // A branch that was deleted is told with those that are there.
@@ -144,7 +144,7 @@ func TestADeletedBranchIsNotFound(t *testing.T) {
 	t.Parallel()
 	p, _ := newPushed(t, shared(t))
 	p.repo.Git("update-ref", "-d", "refs/heads/main")
-	details := p.fails(404, "branch_not_found", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(404, "branch_not_found", "checkout", "/pull", toOrigin)
 	require.Equal(t, []any{p.own()}, details["availableBranches"])
 }
 

@@ -25,23 +25,23 @@ func TestPullOfAVersionGoesBack(t *testing.T) {
 		require.Equal(t, []any{"automations/charge"}, got["imported"], name)
 		require.Equal(t, []any{"automations/refund"}, got["deleted"], name)
 		require.Equal(t, version, got["version"].(map[string]any)["name"])
-		require.Equal(t, "charged", p.emits("charge"))
-		require.True(t, p.dirty(), "it is not what the target branch has")
+		require.Equal(t, "charged", p.emittedEvent("charge"))
+		require.True(t, p.isDirty(), "it is not what the target branch has")
 		require.Equal(t, version, p.workspace()["lastPull"].(map[string]any)["version"])
 		require.Equal(t, own, p.onOwn())
 		require.Equal(t, base, p.ok(200, "GET", "/status?refresh=true", "")["repositories"].([]any)[0].(map[string]any)["base"], "the base stays")
 
 		got = p.ok(200, "POST", "/pull", `{"version":"v2","repository":"origin"}`)
 		require.Equal(t, []any{"automations/charge", "automations/refund"}, got["imported"])
-		require.False(t, p.dirty(), "it equals the base")
+		require.False(t, p.isDirty(), "it equals the base")
 	}
 	p.ok(200, "POST", "/versions/"+second[:7]+"/pull", toOrigin)
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 
 	p.ok(200, "POST", "/versions/v1/pull", toOrigin)
 	p.push("v3")
 	require.Equal(t, []string{second}, p.parents(p.onMain()), "a rollback is pushed like any change")
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPullOfAVersionThatIsNot(t *testing.T) {
@@ -77,10 +77,10 @@ func TestPullOfTheNativeRepository(t *testing.T) {
 	p.automation("charge", "charged thrice")
 	got := p.ok(200, "POST", "/pull", `{}`)
 	require.Equal(t, "two", got["version"].(map[string]any)["name"])
-	require.Equal(t, "charged twice", p.emits("charge"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
 	p.ok(200, "POST", "/versions/one/pull", `{}`)
-	require.Equal(t, "charged", p.emits("charge"))
-	require.True(t, p.dirty())
+	require.Equal(t, "charged", p.emittedEvent("charge"))
+	require.True(t, p.isDirty())
 	steps, _ := p.steps()
 	require.Equal(t, []string{"import started", "import done"}, steps)
 }
@@ -129,7 +129,7 @@ func TestPullDryRun(t *testing.T) {
 
 	p.repo.Git("update-ref", "-d", "refs/heads/main")
 	events := p.recorded()
-	p.refused(404, "remote_empty", "POST", "/pull?dryRun=true", toOrigin)
+	p.requireRefusal(404, "remote_empty", "POST", "/pull?dryRun=true", toOrigin)
 	require.Equal(t, events, p.recorded(), "a dry run that is refused is none of the workspace's business")
 	require.Empty(t, p.onOwn())
 }

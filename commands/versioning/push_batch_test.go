@@ -29,14 +29,14 @@ func TestPushesToOneBranchGoTogether(t *testing.T) {
 	got := e.pushAll(200, `{"groups":["base"],"name":"v1","repository":"main"}`)
 	require.Equal(t, []any{float64(count), 1.0}, []any{got["pushed"], got["errorsCount"]}, "%v", got["errors"])
 	require.Equal(t, []string{"resource_already_exists"}, codes(got["errors"]))
-	require.True(t, taken.dirty())
+	require.True(t, taken.isDirty())
 	for i := range count {
 		slug := fmt.Sprintf("w-%02d", i)
 		require.Contains(t, e.readFileOnMain("envs/"+slug+"/automations/charge.yml"), "charged by "+slug)
 		require.NotEmpty(t, e.main.ID("refs/tags/envs/"+slug+"/v1"))
 		require.Equal(t, "1", e.main.Git("rev-list", "--count", "main", "--", "envs/"+slug))
 		p := e.found(slug)
-		require.False(t, p.dirty())
+		require.False(t, p.isDirty())
 		require.Equal(t, wholePush, p.progress(p.lastOperation()["id"].(string)))
 	}
 	require.Equal(t, fmt.Sprint(count+1), e.main.Git("rev-list", "--count", "--first-parent", "main"))
@@ -70,7 +70,7 @@ func TestARefusedBatchIsSentOneByOne(t *testing.T) {
 		require.Equal(t, http.StatusCreated, got.StatusCode, "%s %s", got.Status, got.body)
 		require.Equal(t, i == 3, strings.Contains(string(got.body), "tag_not_written"), "%s", got.body)
 		require.Contains(t, e.readFileOnMain("envs/"+all[i].slug+"/automations/charge.yml"), "charged")
-		require.False(t, all[i].dirty())
+		require.False(t, all[i].isDirty())
 	}
 	require.Equal(t, "6", e.main.Git("rev-list", "--count", "main"))
 }

@@ -34,7 +34,7 @@ func TestPush01EmptyRemote(t *testing.T) {
 	p := newGitWorkspace(t, shared(t))
 	p.automation("charge", "charged")
 	received := receipts(p.repo)
-	require.True(t, p.dirty(), "a new workspace is dirty")
+	require.True(t, p.isDirty(), "a new workspace is dirty")
 
 	got := p.do(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
 	version := got.json(t)
@@ -92,7 +92,7 @@ func TestPush02ReadmeOnly(t *testing.T) {
 	for _, path := range []string{"README.md", ".github/ci.yml"} {
 		require.Equal(t, p.repo.Git("rev-parse", old+":"+path), p.repo.Git("rev-parse", "main:"+path), path)
 	}
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPush03BranchMissing(t *testing.T) {
@@ -138,7 +138,7 @@ func TestPush09NothingChanged(t *testing.T) {
 	changes := version["changes"].(map[string]any)
 	require.Empty(t, changes["files"])
 	require.Equal(t, map[string]any{"changes": 0.0, "insertions": 0.0, "deletions": 0.0}, changes["summary"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, "v2", p.workspace()["lastPush"].(map[string]any)["version"])
 
 	p.automation("charge", "charged twice")
@@ -160,8 +160,8 @@ func TestPush10TagTaken(t *testing.T) {
 	got := p.ok(409, "POST", "/versions", versionTo("v1", "origin"))
 	require.Equal(t, "resource_already_exists", got["error"])
 	require.Equal(t, before, p.repo.Git("for-each-ref"), "nothing was sent")
-	require.True(t, p.dirty())
-	p.failed("", "checkout")
+	require.True(t, p.isDirty())
+	p.requirePushFailure("", "checkout")
 	p.push("v2")
 }
 
@@ -192,5 +192,5 @@ func TestPushAfterTheBranchWasDeleted(t *testing.T) {
 	require.Equal(t, version["commit"], p.repo.ID("refs/heads/main"))
 	require.Equal(t, first["commit"], p.repo.Git("rev-parse", "main^"), "the own branch has what is left of it")
 	require.Equal(t, "hello", p.repo.Git("show", "main:README.md"))
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }

@@ -25,7 +25,7 @@ func TestPush43BrokenFileAtTheRemote(t *testing.T) {
 	require.Equal(t, p.id, item["workspaceId"])
 	require.NotEmpty(t, item["msg"])
 	require.NotEmpty(t, item["err"])
-	require.Equal(t, "charged", p.emits("charge"), "the old one stays")
+	require.Equal(t, "charged", p.emittedEvent("charge"), "the old one stays")
 	require.Nil(t, p.workspace()["lastPull"], "not all of it could be brought")
 
 	p.automation("refund", "refunded twice")
@@ -33,7 +33,7 @@ func TestPush43BrokenFileAtTheRemote(t *testing.T) {
 	require.Equal(t, []any{"automations/refund.yml"}, version["changes"].(map[string]any)["files"])
 	require.Equal(t, broken, p.repo.Git("show", "main:automations/charge.yml")+"\n", "nobody reverts a broken file in silence")
 	require.Equal(t, "}", p.repo.Git("show", "main:automations/new.yml"))
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	p.push("v3")
 	require.Equal(t, broken, p.repo.Git("show", "main:automations/charge.yml")+"\n", "nor later")
 
@@ -57,7 +57,7 @@ func TestPush44Comments(t *testing.T) {
 	clone.Commit("comments")
 	clone.Push("main")
 	p.pull()
-	require.Equal(t, "commented", p.emits("charge"))
+	require.Equal(t, "commented", p.emittedEvent("charge"))
 
 	p.automation("ship", "shipped")
 	version := p.push("v2")
@@ -87,7 +87,7 @@ func TestPush50SlugInUse(t *testing.T) {
 	require.Equal(t, p.slug, p.workspace()["slug"], "the own slug stays")
 	warning := got["warnings"].([]any)[0].(map[string]any)
 	require.Equal(t, "slug_in_use", warning["err"], "%v", got)
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, "clean", p.ok(200, "GET", "/status?refresh=true", "")["state"])
 
 	p.automation("refund", "refunded")

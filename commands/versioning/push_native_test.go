@@ -33,7 +33,7 @@ func TestPush20Native(t *testing.T) {
 	require.Equal(t, p.workspace()["contentRevision"], version["contentRevision"])
 	op := p.succeeded(got.Header.Get("X-Svc-Operation-Id"))
 	require.Equal(t, []string{"write started", "write done"}, p.progress(op["id"].(string)))
-	require.True(t, p.dirty(), "it says nothing about the outside")
+	require.True(t, p.isDirty(), "it says nothing about the outside")
 	require.Nil(t, p.workspace()["lastPush"])
 	require.Empty(t, p.repo.Git("for-each-ref"))
 	var list []map[string]any
@@ -56,7 +56,7 @@ func TestPush20Native(t *testing.T) {
 	empty := p.ok(201, "POST", "/versions", `{"name":"v3"}`)["changes"].(map[string]any)
 	require.Equal(t, []any{}, empty["files"])
 	p.push("g2")
-	require.False(t, p.dirty(), "nor does it change what is known")
+	require.False(t, p.isDirty(), "nor does it change what is known")
 	require.Equal(t, "g2", p.workspace()["lastPush"].(map[string]any)["version"])
 }
 
@@ -123,17 +123,17 @@ func TestPush20NativeVersionsAreKept(t *testing.T) {
 	require.Equal(t, []any{"automations/charge"}, got.json(t)["imported"])
 	require.Equal(t, []any{"automations/refund"}, got.json(t)["deleted"])
 	require.Equal(t, []any{}, got.json(t)["errors"])
-	require.Equal(t, "first", p.emits("charge"))
+	require.Equal(t, "first", p.emittedEvent("charge"))
 	require.Equal(t, "v1", p.workspace()["lastPull"].(map[string]any)["version"])
 	op := p.succeeded(got.Header.Get("X-Svc-Operation-Id"))
 	require.Equal(t, []string{"import started", "import done"}, p.progress(op["id"].(string)))
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 
 	p.ok(200, "POST", "/pull", `{}`)
-	require.Equal(t, "second", p.emits("charge"), "latest is the newest native version")
-	require.Equal(t, "refunded", p.emits("refund"))
+	require.Equal(t, "second", p.emittedEvent("charge"), "latest is the newest native version")
+	require.Equal(t, "refunded", p.emittedEvent("refund"))
 	p.ok(200, "POST", "/restore", `{"version":"v1"}`)
-	require.Equal(t, "first", p.emits("charge"))
+	require.Equal(t, "first", p.emittedEvent("charge"))
 	require.Equal(t, "invalid_parameter", p.ok(400, "POST", "/versions/current/pull", `{}`)["error"])
 	p.ok(404, "POST", "/versions/v9/pull", `{}`)
 

@@ -39,7 +39,7 @@ func TestPush13KilledAfterTheRemoteAccepted(t *testing.T) {
 	p.push("v1")
 	p.automation("charge", "charged")
 	accepted := make(chan struct{})
-	d.once(sends, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) {
+	d.once(isReceivePack, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) {
 		pass.ServeHTTP(discarded{http.Header{}}, r)
 		close(accepted)
 		<-r.Context().Done() // the answer never leaves
@@ -56,7 +56,7 @@ func TestPush13KilledAfterTheRemoteAccepted(t *testing.T) {
 	op := p.succeeded(id)
 	require.EqualValues(t, 1, op["resumed"])
 	require.Equal(t, "v2", op["result"].(map[string]any)["name"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, "2", count(p.repo, "main"), "one commit each")
 	require.Len(t, p.history("workspaces.versions.published"), 2)
 	require.Equal(t, "v2", p.workspace()["lastPush"].(map[string]any)["version"])

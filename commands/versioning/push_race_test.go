@@ -9,7 +9,7 @@ import (
 
 func TestPush11MovedElsewhere(t *testing.T) {
 	t.Parallel()
-	for name, when := range map[string]func(*http.Request) bool{"before the refs are listed to send": listsToSend, "while it is sent": sends} {
+	for name, when := range map[string]func(*http.Request) bool{"before the refs are listed to send": listsToSend, "while it is sent": isReceivePack} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newGitWorkspace(t, shared(t))
@@ -28,7 +28,7 @@ func TestPush11MovedElsewhere(t *testing.T) {
 			require.Equal(t, theirs, p.repo.Git("rev-parse", "main^"))
 			require.Equal(t, got.json(t)["commit"], commitOf(p.repo, "refs/tags/shop/v2"))
 			require.Equal(t, got.json(t)["commit"], p.repo.ID("refs/heads/"+p.own()))
-			require.False(t, p.dirty())
+			require.False(t, p.isDirty())
 			op := p.succeeded(got.Header.Get("X-Svc-Operation-Id"))
 			require.Equal(t, append(append([]string{}, wholePush...), wholePush...), p.progress(op["id"].(string)), "it began anew")
 			require.Len(t, p.history("workspaces.versions.published"), 2)
@@ -44,17 +44,17 @@ func TestPush12MovedHere(t *testing.T) {
 	clone := p.repo.Clone()
 	clone.Write("automations/refund.yml", file("refund", "refunded"))
 	theirs := clone.Commit("ours")
-	d.once(sends, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	d.once(isReceivePack, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		clone.Push("main")
 		pass.ServeHTTP(w, r)
 	})
 	p.automation("charge", "charged")
-	details := p.refused(409, "not_up_to_date", "POST", "/versions", versionTo("v2", "origin"))
+	details := p.requireRefusal(409, "not_up_to_date", "POST", "/versions", versionTo("v2", "origin"))
 	require.EqualValues(t, 1, details["behind"])
 	require.Equal(t, theirs, p.repo.ID("refs/heads/main"))
 	require.Empty(t, p.repo.ID("refs/tags/v2"))
-	require.True(t, p.dirty())
-	p.failed("not_up_to_date", "pull")
+	require.True(t, p.isDirty())
+	p.requirePushFailure("not_up_to_date", "pull")
 }
 
 func TestPush12NeverEnds(t *testing.T) {
@@ -71,8 +71,8 @@ func TestPush12NeverEnds(t *testing.T) {
 		pass.ServeHTTP(w, r)
 	})
 	p.automation("charge", "charged")
-	p.refused(409, "remote_busy", "POST", "/versions", versionTo("v2", "origin"))
-	require.True(t, p.dirty())
+	p.requireRefusal(409, "remote_busy", "POST", "/versions", versionTo("v2", "origin"))
+	require.True(t, p.isDirty())
 	require.Nil(t, p.workspace()["writeLock"])
 }
 
@@ -84,7 +84,7 @@ func TestPushOfATagThatSomebodyTakesMeanwhile(t *testing.T) {
 			p := newGitWorkspace(t, shared(t))
 			d := p.useProxy()
 			p.push("v1")
-			d.once(sends, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+			d.once(isReceivePack, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 				p.repo.Git("tag", "v2", "main")
 				pass.ServeHTTP(w, r)
 			})
@@ -95,15 +95,15 @@ func TestPushOfATagThatSomebodyTakesMeanwhile(t *testing.T) {
 			got := p.ok(409, "POST", "/versions", versionTo("v2", "origin"))
 			require.Equal(t, "resource_already_exists", got["error"], "%v", got)
 			require.Equal(t, head, p.repo.ID("refs/heads/main"))
-			require.Equal(t, change, p.dirty())
-			p.failed("", "checkout")
+			require.Equal(t, change, p.isDirty())
+			p.requirePushFailure("", "checkout")
 		})
 	}
 }
 
 func TestPush14CutBeforeItArrived(t *testing.T) {
 	t.Parallel()
-	for name, when := range map[string]func(*http.Request) bool{"while the refs are listed": listsToSend, "while it is sent": sends} {
+	for name, when := range map[string]func(*http.Request) bool{"while the refs are listed": listsToSend, "while it is sent": isReceivePack} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newGitWorkspace(t, shared(t))
@@ -113,7 +113,7 @@ func TestPush14CutBeforeItArrived(t *testing.T) {
 			got := p.do(t, 201, "POST", p.path+"/versions", versionTo("v1", "origin"))
 			require.Equal(t, got.json(t)["commit"], p.repo.ID("refs/heads/main"))
 			require.Equal(t, "1", count(p.repo, "main"))
-			require.False(t, p.dirty())
+			require.False(t, p.isDirty())
 			op := p.succeeded(got.Header.Get("X-Svc-Operation-Id"))
 			require.Equal(t, wholePush, p.progress(op["id"].(string)), "the same commit was sent again")
 		})
@@ -126,15 +126,15 @@ func TestPush14AnswerLost(t *testing.T) {
 	d := p.useProxy()
 	p.push("v1")
 	p.automation("charge", "charged")
-	d.once(sends, loseAnswer)
+	d.once(isReceivePack, loseAnswer)
 	version := p.push("v2")
 	require.Equal(t, version["commit"], p.repo.ID("refs/heads/main"))
 	require.Equal(t, "2", count(p.repo, "main"))
 	require.Equal(t, []any{"automations/charge.yml"}, version["changes"].(map[string]any)["files"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Len(t, p.history("workspaces.versions.published"), 2)
 
-	d.once(sends, loseAnswer)
+	d.once(isReceivePack, loseAnswer)
 	version = p.push("v3")
 	require.Equal(t, p.repo.ID("refs/heads/main"), version["commit"], "a tag alone")
 	require.NotEmpty(t, p.repo.ID("refs/tags/v3"))
@@ -146,17 +146,17 @@ func TestPush15Unreachable(t *testing.T) {
 	d := p.useProxy()
 	p.automation("charge", "charged")
 	d.set(func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if sends(r) {
+		if isReceivePack(r) {
 			d.set(dropRequest)
 			loseAnswer(w, r, pass)
 		}
 		pass.ServeHTTP(w, r)
 	})
-	details := p.refused(503, "outcome_unknown", "POST", "/versions?timeout=50", versionTo("v1", "origin"))
+	details := p.requireRefusal(503, "outcome_unknown", "POST", "/versions?timeout=50", versionTo("v1", "origin"))
 	require.Equal(t, "origin", details["repositoryId"])
-	require.True(t, p.dirty(), "nobody has seen it there")
+	require.True(t, p.isDirty(), "nobody has seen it there")
 	require.Nil(t, p.workspace()["lastPush"])
-	p.failed("outcome_unknown", "push")
+	p.requirePushFailure("outcome_unknown", "push")
 	head := p.repo.ID("refs/heads/main")
 	require.NotEmpty(t, head)
 
@@ -164,13 +164,13 @@ func TestPush15Unreachable(t *testing.T) {
 	one := status["repositories"].([]any)[0].(map[string]any)
 	require.Equal(t, true, one["stale"])
 	require.NotNil(t, one["error"])
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 
 	d.set(nil)
 	status = p.ok(200, "GET", "/status?refresh=true", "")
 	require.Equal(t, "clean", status["state"])
 	require.Equal(t, "v1", status["version"].(map[string]any)["name"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, "v1", p.workspace()["lastPush"].(map[string]any)["version"])
 	require.Len(t, p.history("workspaces.versions.published"), 1)
 	require.Equal(t, head, p.repo.ID("refs/heads/main"))

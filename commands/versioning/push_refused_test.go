@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refuses is a hook that refuses to move the refs that match a shell pattern.
-func refuses(pattern string) string {
+// refusingHook is a hook that refuses to move the refs that match a shell pattern.
+func refusingHook(pattern string) string {
 	return `case "$1" in ` + pattern + `) echo "keep out of $1" >&2; exit 1;; esac`
 }
 
@@ -22,15 +22,15 @@ func TestPush16Protected(t *testing.T) {
 			p.repo.Git("config", "receive.advertiseAtomic", atomic)
 			p.push("v1")
 			head := p.repo.ID("refs/heads/main")
-			p.repo.Hook("update", refuses("refs/heads/main"))
+			p.repo.Hook("update", refusingHook("refs/heads/main"))
 			p.automation("charge", "charged")
-			details := p.refused(403, "remote_refused", "POST", "/versions", versionTo("v2", "origin"))
+			details := p.requireRefusal(403, "remote_refused", "POST", "/versions", versionTo("v2", "origin"))
 			require.Contains(t, details["remote"], "keep out of refs/heads/main")
 			require.Equal(t, "main", details["branch"])
 			require.Equal(t, head, p.repo.ID("refs/heads/main"))
-			require.True(t, p.dirty())
+			require.True(t, p.isDirty())
 			require.Equal(t, "v1", p.workspace()["lastPush"].(map[string]any)["version"])
-			p.failed("remote_refused", "push")
+			p.requirePushFailure("remote_refused", "push")
 
 			p.repo.Hook("update", "exit 0")
 			p.automation("charge", "charged twice")
@@ -46,14 +46,14 @@ func TestPush16RefusalsBesideTheTarget(t *testing.T) {
 		t.Run(warning, func(t *testing.T) {
 			t.Parallel()
 			p := newGitWorkspace(t, shared(t))
-			p.repo.Hook("update", refuses(pattern))
+			p.repo.Hook("update", refusingHook(pattern))
 			version := p.push("v1")
 			warnings := version["warnings"].([]any)
 			require.Len(t, warnings, 1)
 			require.Equal(t, warning, warnings[0].(map[string]any)["err"])
 			require.Equal(t, version["commit"], p.repo.ID("refs/heads/main"))
 			require.Equal(t, warning == "tag_not_written", p.repo.ID("refs/heads/"+p.own()) != "")
-			require.False(t, p.dirty())
+			require.False(t, p.isDirty())
 		})
 	}
 }
@@ -79,7 +79,7 @@ func TestPush17EditMeanwhile(t *testing.T) {
 	d := p.useProxy()
 	p.automation("charge", "charged")
 	h := newHold(t)
-	d.once(sends, h.watch)
+	d.once(isReceivePack, h.watch)
 	id := p.started("v1")
 	h.wait(t)
 	p.automation("charge", "charged twice")
@@ -87,24 +87,24 @@ func TestPush17EditMeanwhile(t *testing.T) {
 	require.Equal(t, "push_in_progress", lock["reason"])
 	h.free()
 	op := p.succeeded(id)
-	require.True(t, p.dirty(), "the edit is not there yet")
+	require.True(t, p.isDirty(), "the edit is not there yet")
 	require.Contains(t, p.repo.Git("show", "main:automations/charge.yml"), "event: charged")
 	require.NotContains(t, p.repo.Git("show", "main:automations/charge.yml"), "twice")
 	require.Less(t, op["result"].(map[string]any)["contentRevision"], p.workspace()["contentRevision"])
 
 	p.push("v2")
 	require.Contains(t, p.repo.Git("show", "main:automations/charge.yml"), "twice")
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPush18Modes(t *testing.T) {
 	t.Parallel()
 	p := newGitWorkspace(t, shared(t))
 	p.configure(`,"mode":"read-only"`)
-	p.refused(403, "repository_read_only", "POST", "/push", toOrigin)
+	p.requireRefusal(403, "repository_read_only", "POST", "/push", toOrigin)
 	require.Empty(t, p.repo.Git("for-each-ref"))
 	p.configure(`,"mode":"write-only"`)
-	p.refused(403, "repository_write_only", "POST", "/pull", toOrigin)
+	p.requireRefusal(403, "repository_write_only", "POST", "/pull", toOrigin)
 	p.push("v1")
 	require.Nil(t, p.workspace()["writeLock"])
 	got := p.do(t, 200, "GET", p.path+"/operations", "")
@@ -129,7 +129,7 @@ func TestPush55TwoAtOnce(t *testing.T) {
 		require.NotEmpty(t, details["expiresAt"])
 		require.Equal(t, map[string]any{"id": id, "kind": "push"}, details["operation"])
 	}
-	p.refused(423, "push_in_progress", "POST", "/pull", toOrigin)
+	p.requireRefusal(423, "push_in_progress", "POST", "/pull", toOrigin)
 	h.free()
 	p.succeeded(id)
 	require.Len(t, p.history("workspaces.versions.published"), 1)
@@ -142,7 +142,7 @@ func TestPush56LongerThanTheCallerWaits(t *testing.T) {
 	p := newGitWorkspace(t, shared(t))
 	d := p.useProxy()
 	h := newHold(t)
-	d.once(sends, h.watch)
+	d.once(isReceivePack, h.watch)
 	id := p.started("v1")
 	h.wait(t)
 	running := p.ok(200, "GET", "/operations/"+id, "")
@@ -189,18 +189,18 @@ func TestPush57Cancel(t *testing.T) {
 		op := p.ended(id)
 		require.Equal(t, "cancelled", op["status"])
 		require.Empty(t, p.repo.Git("for-each-ref"))
-		require.True(t, p.dirty())
-		p.failed("cancelled", "checkout")
-		p.refused(409, "already_ended", "POST", "/operations/"+id+"/cancel", "")
+		require.True(t, p.isDirty())
+		p.requirePushFailure("cancelled", "checkout")
+		p.requireRefusal(409, "already_ended", "POST", "/operations/"+id+"/cancel", "")
 		h.free()
 		p.push("v1")
 	})
 	t.Run("after sending", func(t *testing.T) {
 		t.Parallel()
-		p, h, id := cancelAt(t, sends)
+		p, h, id := cancelAt(t, isReceivePack)
 		h.free()
 		op := p.succeeded(id)
 		require.Equal(t, op["result"].(map[string]any)["commit"], p.repo.ID("refs/heads/main"))
-		require.False(t, p.dirty())
+		require.False(t, p.isDirty())
 	})
 }

@@ -91,9 +91,9 @@ func (d *gitProxy) once(matches func(*http.Request) bool, do watcher) {
 }
 
 // The requests of a push: the refs are listed, then moved.
-func listsToSend(r *http.Request) bool { return r.URL.Query().Get("service") == "git-receive-pack" }
-func sends(r *http.Request) bool       { return strings.HasSuffix(r.URL.Path, "/git-receive-pack") }
-func fetches(r *http.Request) bool     { return strings.HasSuffix(r.URL.Path, "/git-upload-pack") }
+func listsToSend(r *http.Request) bool   { return r.URL.Query().Get("service") == "git-receive-pack" }
+func isReceivePack(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/git-receive-pack") }
+func fetches(r *http.Request) bool       { return strings.HasSuffix(r.URL.Path, "/git-upload-pack") }
 func listsToFetch(r *http.Request) bool {
 	return r.URL.Query().Get("service") == "git-upload-pack"
 }
@@ -272,9 +272,9 @@ func (p *gitWorkspace) succeeded(id string) map[string]any {
 	return op
 }
 
-// failed checks what is left of a push that failed in a step: the last events, the
+// requirePushFailure checks what is left of a push that failed in a step: the last events, the
 // record, and no lock.
-func (p *gitWorkspace) failed(reason, step string) map[string]any {
+func (p *gitWorkspace) requirePushFailure(reason, step string) map[string]any {
 	p.t.Helper()
 	op := p.ended(p.lastOperation()["id"].(string))
 	failure, _ := op["error"].(map[string]any)

@@ -34,14 +34,14 @@ func TestPush05RemoteHasMore(t *testing.T) {
 		"reason": "not_up_to_date", "ahead": 1.0, "behind": 2.0, "rewritten": false, "repositoryId": "origin", "targetBranch": "main",
 	}, got["details"])
 	require.Equal(t, before, p.repo.Git("for-each-ref"), "the remote is as it was")
-	require.True(t, p.dirty())
+	require.True(t, p.isDirty())
 	require.Equal(t, "v1", p.workspace()["lastPush"].(map[string]any)["version"])
-	p.failed("not_up_to_date", "pull")
+	p.requirePushFailure("not_up_to_date", "pull")
 	require.Equal(t, []string{"workspaces.versions.published"}, p.history("workspaces.versions.published"))
 
 	p.pull()
 	p.push("v2")
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPush05ReadmeOfTheOwnDirectoryIsAChangeToo(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPush05ReadmeOfTheOwnDirectoryIsAChangeToo(t *testing.T) {
 	clone.Write("README.md", "hello\n")
 	clone.Commit("readme")
 	clone.Push("main")
-	details := p.refused(409, "not_up_to_date", "POST", "/push", toOrigin)
+	details := p.requireRefusal(409, "not_up_to_date", "POST", "/push", toOrigin)
 	require.EqualValues(t, 1, details["behind"])
 	require.EqualValues(t, 0, details["ahead"])
 	p.pull()
@@ -72,7 +72,7 @@ func TestPush05BothMadeTheSameChange(t *testing.T) {
 	version := p.push("v2")
 	require.Equal(t, theirs, version["commit"], "there was nothing to commit")
 	require.Contains(t, p.repo.Git("show", "main:automations/charge.yml"), "# by hand")
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPush06OtherDirectory(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPush06OtherDirectory(t *testing.T) {
 	require.Equal(t, version["commit"], p.repo.ID("refs/heads/main"))
 	require.Equal(t, theirs, p.repo.Git("rev-parse", "main^"), "that commit was kept")
 	require.Equal(t, "name: Other", p.repo.Git("show", "main:other/index.yml"))
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 }
 
 func TestPush07RewrittenElsewhere(t *testing.T) {
@@ -125,7 +125,7 @@ func TestPush07RewrittenElsewhere(t *testing.T) {
 			require.Equal(t, version["commit"], p.repo.ID("refs/heads/main"))
 			require.Equal(t, version["commit"], p.repo.ID("refs/heads/"+p.own()))
 			require.NotContains(t, p.repo.Git("rev-list", "main"), removed, "what was removed does not come back")
-			require.False(t, p.dirty())
+			require.False(t, p.isDirty())
 		})
 	}
 }
@@ -142,12 +142,12 @@ func TestPush08RewrittenHere(t *testing.T) {
 	clone.Push("main", "-f")
 	p.automation("refund", "refunded")
 	before := p.repo.Git("for-each-ref")
-	details := p.refused(409, "not_up_to_date", "POST", "/versions", versionTo("v3", "origin"))
+	details := p.requireRefusal(409, "not_up_to_date", "POST", "/versions", versionTo("v3", "origin"))
 	require.Equal(t, true, details["rewritten"])
 	require.EqualValues(t, 1, details["behind"])
 	require.Equal(t, before, p.repo.Git("for-each-ref"))
-	require.True(t, p.dirty())
-	p.failed("not_up_to_date", "pull")
+	require.True(t, p.isDirty())
+	p.requirePushFailure("not_up_to_date", "pull")
 }
 
 func TestPushWhileSomebodyElseIsOnTheBranch(t *testing.T) {
@@ -159,12 +159,12 @@ func TestPushWhileSomebodyElseIsOnTheBranch(t *testing.T) {
 	theirs := clone.Commit("unmerged")
 	clone.Push(p.own())
 	p.automation("charge", "charged")
-	details := p.refused(409, "intermediate_branch_in_use", "POST", "/versions", versionTo("v2", "origin"))
+	details := p.requireRefusal(409, "intermediate_branch_in_use", "POST", "/versions", versionTo("v2", "origin"))
 	require.Equal(t, p.own(), details["branch"])
 	require.Equal(t, theirs, details["head"])
 	require.Equal(t, "Other", details["author"])
 	require.NotEmpty(t, details["date"])
-	p.failed("intermediate_branch_in_use", "pull")
+	p.requirePushFailure("intermediate_branch_in_use", "pull")
 	require.Equal(t, theirs, p.repo.ID("refs/heads/"+p.own()))
 }
 
@@ -242,7 +242,7 @@ func TestPush58AheadCountsCommitsAndWhatIsInNone(t *testing.T) {
 	clone.Write("automations/refund.yml", file("refund", "refunded twice"))
 	clone.Commit("twice")
 	clone.Push("main")
-	details := p.refused(409, "not_up_to_date", "POST", "/push", toOrigin)
+	details := p.requireRefusal(409, "not_up_to_date", "POST", "/push", toOrigin)
 	require.EqualValues(t, 3, details["ahead"])
 	require.EqualValues(t, 1, details["behind"])
 }

@@ -25,7 +25,7 @@ func TestRemotes77ACertificateOfTheirOwn(t *testing.T) {
 	p := newGitWorkspace(t, shared(t))
 	p.fill("automations/charge.yml", file("charge", "charged"))
 	p.at(`"url":%q,"auth":{"user":%q,"password":%q}`, p.repo.URL, gittest.User, gittest.Password)
-	details := p.fails(422, "remote_certificate_untrusted", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(422, "remote_certificate_untrusted", "checkout", "/pull", toOrigin)
 	require.NotEmpty(t, details["subject"])
 	require.NotEmpty(t, details["issuer"])
 	require.NotEmpty(t, details["sha256"])
@@ -40,7 +40,7 @@ func TestRemotes78TheHostKey(t *testing.T) {
 	clone := p.fill("automations/charge.yml", file("charge", "charged"))
 	server := gittest.NewSSH(t, strings.TrimSuffix(p.repo.Path, "/shop.git"))
 	p.at(`"url":%q,"auth":{"sshkey":%q}`, server.URL(p.repo), server.Key)
-	details := p.fails(422, "remote_host_key_unknown", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(422, "remote_host_key_unknown", "checkout", "/pull", toOrigin)
 	require.Equal(t, server.Fingerprint(), details["fingerprint"])
 	require.Equal(t, server.KnownHosts(), details["line"])
 
@@ -53,7 +53,7 @@ func TestRemotes78TheHostKey(t *testing.T) {
 	require.Equal(t, p.onOwn(), p.onMain())
 
 	server.NewHostKey()
-	details = p.fails(422, "remote_host_key_mismatch", "checkout", "/pull", toOrigin)
+	details = p.requirePullFailure(422, "remote_host_key_mismatch", "checkout", "/pull", toOrigin)
 	require.NotContains(t, details, "line", "a changed key is not trusted in passing")
 	steps, _ := p.steps()
 	require.NotContains(t, fmt.Sprint(steps, p.last()), "PRIVATE KEY")
@@ -90,13 +90,13 @@ func TestRemotes79ARedirectToAForeignHost(t *testing.T) {
 	}
 	to = foreign.URL
 	at("")
-	details := p.fails(422, "remote_redirected", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(422, "remote_redirected", "checkout", "/pull", toOrigin)
 	require.Equal(t, strings.TrimPrefix(foreign.URL, "https://"), details["host"])
 	for _, credential := range visitors() {
 		require.Empty(t, credential)
 	}
 	to = "http://" + strings.TrimPrefix(p.repo.URL, "https://")
-	p.fails(422, "remote_redirected", "checkout", "/pull", toOrigin)
+	p.requirePullFailure(422, "remote_redirected", "checkout", "/pull", toOrigin)
 
 	to = strings.TrimSuffix(p.repo.URL, "/shop.git")
 	at(fmt.Sprintf(`,"redirectHosts":[%q]`, strings.TrimPrefix(to, "https://")))
@@ -107,14 +107,14 @@ func TestRemotesWrongCredentials(t *testing.T) {
 	t.Parallel()
 	p, _ := newPushed(t, shared(t))
 	p.at(`"url":%q,"caBundle":%q,"auth":{"user":"alice","password":"hunter2-swordfish-not"}`, p.repo.URL, p.ca)
-	details := p.fails(403, "remote_auth_failed", "checkout", "/pull", toOrigin)
+	details := p.requirePullFailure(403, "remote_auth_failed", "checkout", "/pull", toOrigin)
 	require.NotContains(t, fmt.Sprint(details, p.last()), "swordfish")
 	p.at(`"url":%q,"caBundle":%q,"auth":{"user":%q,"password":%q}`, strings.Replace(p.repo.URL, "shop", "none", 1), p.ca, gittest.User, gittest.Password)
-	p.fails(404, "remote_not_found", "checkout", "/pull", toOrigin)
+	p.requirePullFailure(404, "remote_not_found", "checkout", "/pull", toOrigin)
 	p.at(`"url":"https://127.0.0.1:1/shop.git"`)
-	p.fails(503, "remote_unreachable", "checkout", "/pull", toOrigin)
+	p.requirePullFailure(503, "remote_unreachable", "checkout", "/pull", toOrigin)
 	p.at(`"url":%q,"auth":{"user":"a","password":"{{secret.nowhere}}"}`, p.repo.URL)
-	require.Contains(t, fmt.Sprint(p.refused(422, "secret_missing", "POST", "/pull", toOrigin)), "nowhere")
+	require.Contains(t, fmt.Sprint(p.requireRefusal(422, "secret_missing", "POST", "/pull", toOrigin)), "nowhere")
 	require.Empty(t, p.locked())
 }
 
@@ -128,7 +128,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 		fmt.Sprintf(`"url":"https://%s/shop.git"`, silent), fmt.Sprintf(`"url":"ssh://git@%s/shop.git","auth":{"sshkey":%q}`, silent, gittest.NewSSH(t, t.TempDir()).Key),
 	} {
 		p.at("%s", config)
-		p.fails(504, "remote_timeout", "checkout", "/pull", toOrigin)
+		p.requirePullFailure(504, "remote_timeout", "checkout", "/pull", toOrigin)
 	}
 
 	p.configure("")
@@ -141,8 +141,8 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, got.StatusCode, 500, "%s", got.body)
 	require.Empty(t, p.locked())
-	require.Equal(t, "charged twice", p.emits("charge"))
-	require.Empty(t, p.emits("refund"))
+	require.Equal(t, "charged twice", p.emittedEvent("charge"))
+	require.Empty(t, p.emittedEvent("refund"))
 	_, last := p.steps()
 	require.Equal(t, "write", last["failedStep"])
 	h.kill()
@@ -155,14 +155,14 @@ func TestRemotesInsideAreNotReached(t *testing.T) {
 	h := newFixture(t, "EGRESS_ALLOW_PRIVATE=no")
 	p := newGitWorkspace(t, h)
 	p.fill("automations/charge.yml", file("charge", "charged"))
-	p.fails(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)
+	p.requirePullFailure(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)
 	server := gittest.NewSSH(t, t.TempDir())
 	for _, config := range []string{
 		fmt.Sprintf(`"url":%q,"auth":{"sshkey":%q}`, server.URL(p.repo), server.Key), `"url":"https://169.254.169.254/x.git"`, `"url":"https://[::1]/x.git"`,
 		`"url":"https://localhost/x.git"`, `"url":"https://10.0.0.1/x.git"`,
 	} {
 		p.at("%s", config)
-		p.fails(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)
+		p.requirePullFailure(422, "remote_address_forbidden", "checkout", "/pull", toOrigin)
 	}
-	p.refused(422, "remote_address_forbidden", "POST", "/pull?dryRun=true", toOrigin)
+	p.requireRefusal(422, "remote_address_forbidden", "POST", "/pull?dryRun=true", toOrigin)
 }

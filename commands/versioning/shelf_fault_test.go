@@ -30,7 +30,7 @@ func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // who writes waits here
 	p.ok(202, "POST", "/versions?timeout=0", versionTo("v2", "disk"))
-	require.Eventually(t, func() bool { return e.waits(lock.Name()) }, 20*time.Second, 20*time.Millisecond, "it is not about to write")
+	require.Eventually(t, func() bool { return e.hasFileOpen(lock.Name()) }, 20*time.Second, 20*time.Millisecond, "it is not about to write")
 	e.kill()
 	require.NoError(t, lock.Close())
 	require.NoError(t, e.start())
@@ -38,12 +38,12 @@ func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 	require.Equal(t, "succeeded", p.runs()[0].Status)
 	require.Contains(t, e.onDisk("billing/automations/charge.yml"), "charged twice")
 	require.Equal(t, "v2", p.workspace()["lastPush"].(map[string]any)["version"])
-	require.False(t, p.dirty())
+	require.False(t, p.isDirty())
 	require.Equal(t, []string{"billing"}, e.inDisk())
 }
 
-// waits reports whether the service has a file open.
-func (h *fixture) waits(name string) bool {
+// hasFileOpen reports whether the service has a file open.
+func (h *fixture) hasFileOpen(name string) bool {
 	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", h.cmd.Process.Pid))
 	return slices.ContainsFunc(open, func(fd string) bool {
 		target, err := os.Readlink(fd)
@@ -79,14 +79,14 @@ func TestFaultKillsWhileWritingADirectory(t *testing.T) {
 		require.NoError(t, e.start())
 		p.awaitIdle(recovery)
 		version, event := "v2", "second"
-		if p.dirty() {
+		if p.isDirty() {
 			version, event = "v1", "first"
 		}
 		outcomes[version]++
 		require.Contains(t, e.onDisk(p.slug+"/automations/a-3.yml"), event)
 		require.Equal(t, version, parseImportFile(t, e.onDisk(p.slug+"/.import.yml"), func(name string) string { return e.onDisk(p.slug + "/" + name) }).Version)
 		p.pushTo("disk", "v3")
-		require.False(t, p.dirty())
+		require.False(t, p.isDirty())
 		for _, name := range e.inDisk() {
 			require.NotContains(t, name, ".svc-", "nothing is left behind")
 		}

@@ -65,8 +65,8 @@ func workspace(t require.TestingT, doc access.Security, shares ...access.Share) 
 	return &access.Workspace{Policy: p, Shares: shares}
 }
 
-// ruled is a workspace of the family with these rules.
-func ruled(t require.TestingT, rules string) *access.Workspace {
+// sharedWorkspace is a workspace with these rules and sampleShares.
+func sharedWorkspace(t require.TestingT, rules string) *access.Workspace {
 	return workspace(t, parse(t, rules), sampleShares()...)
 }
 

@@ -151,7 +151,7 @@ func TestBuiltInRights(t *testing.T) {
 	to := func(field, value string) access.Fields {
 		return event("x", map[string]any{"target": map[string]any{field: value}, "source": map[string]any{}})
 	}
-	empty := ruled(t, `[]`)
+	empty := sharedWorkspace(t, `[]`)
 	platform, err := access.Compile(domain.Platform, access.Default(domain.Platform))
 	require.NoError(t, err)
 	onPlatform := &access.Workspace{Policy: platform}
@@ -204,7 +204,7 @@ func TestBuiltInRights(t *testing.T) {
 		"nobody reads contexts, owners included":            {empty, ann, "read", "events", contexts, false},
 		"nobody reads contexts, super admins included":      {empty, root, "read", "events", contexts, false},
 		"only super admins see the platform":                {onPlatform, sam, "read", "workspaces", nil, false},
-		"a role-less rule binds everyone":                   {ruled(t, `[{"action":"read","subject":"files"}]`), nobody, "read", "files", plain("files"), true},
+		"a role-less rule binds everyone":                   {sharedWorkspace(t, `[{"action":"read","subject":"files"}]`), nobody, "read", "files", plain("files"), true},
 		"a workspace changes nothing of itself":             {empty, access.Principal{Workspace: here}, "update", "secrets", own, false},
 		"a workspace does not read itself":                  {empty, access.Principal{Workspace: here}, "read", "workspaces", nil, false},
 		"a workspace executes its automations":              {empty, access.Principal{Workspace: here}, "execute", "automations", access.Fields{"runningWorkspaceId": here, "authorizations": map[string]any{"action": "sell"}}, true},

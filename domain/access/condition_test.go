@@ -201,7 +201,7 @@ func TestPlaceholders(t *testing.T) {
 }
 
 func TestARuleWithAnUnresolvedPlaceholderIsIgnored(t *testing.T) {
-	w := ruled(t, `[
+	w := sharedWorkspace(t, `[
 		{"action":"read","subject":"files"},
 		{"action":"read","subject":"files","inverted":true,"conditions":{"createdBy":{"$ne":"{{user.id}}"}}},
 		{"action":"read","subject":"files","inverted":true,"conditions":{"name":"{{user.shoeSize}}"}},
@@ -369,23 +369,23 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 		"somebody without a role":        {fresh, rob, none},
 		"a visitor":                      {fresh, visitor, none},
 		"nobody":                         {fresh, nobody, none},
-		"of one's session":               {ruled(t, `[{"action":"read","subject":"events","conditions":{"source.sessionId":"{{session.id}}"}}]`), rob, some},
-		"of an automation":               {ruled(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, some},
-		"of all but one":                 {ruled(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":{"$ne":"pay"}}}]`), rob, some},
-		"of the type":                    {ruled(t, `[{"action":"read","subject":"events","conditions":{"type":{"$regex":"^runtime\\."}}}]`), rob, all},
-		"of another type":                {ruled(t, `[{"action":"read","subject":"events","conditions":{"type":"order.paid"}}]`), rob, none},
-		"of all other types":             {ruled(t, `[{"action":"read","subject":"events","conditions":{"type":{"$not":{"$regex":"^runtime\\."}}}}]`), rob, none},
-		"one of two conditions":          {ruled(t, `[{"action":"read","subject":"events","conditions":{"$or":[{"payload.slug":"pay"},{"type":{"$exists":true}}]}}]`), rob, all},
-		"two conditions":                 {ruled(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":"pay","type":"order.paid"}}]`), rob, none},
-		"for somebody":                   {ruled(t, `[{"action":"read","subject":"events","conditions":{"target":{"$exists":true}}}]`), rob, none},
-		"from a whole source":            {ruled(t, `[{"action":"read","subject":"events","conditions":{"source":{"workspaceId":"x"}}}]`), rob, some},
-		"denied":                         {ruled(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true}]`), rob, none},
-		"denied for the type":            {ruled(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"type":{"$regex":"executed"}}}]`), rob, none},
-		"denied for another":             {ruled(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"type":"x"}}]`), rob, all},
-		"denied for some":                {ruled(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"payload.slug":"pay"}}]`), rob, some},
-		"denied but for some":            {ruled(t, `[{"action":"read","subject":"events","inverted":true},{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, some},
-		"allowed, and some once more":    {ruled(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, all},
-		"what is denied does not matter": {ruled(t, `[{"action":"read","subject":"events","inverted":true,"conditions":{"payload.slug":"pay"}},{"action":"read","subject":"events"}]`), rob, all},
+		"of one's session":               {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"source.sessionId":"{{session.id}}"}}]`), rob, some},
+		"of an automation":               {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, some},
+		"of all but one":                 {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":{"$ne":"pay"}}}]`), rob, some},
+		"of the type":                    {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"type":{"$regex":"^runtime\\."}}}]`), rob, all},
+		"of another type":                {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"type":"order.paid"}}]`), rob, none},
+		"of all other types":             {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"type":{"$not":{"$regex":"^runtime\\."}}}}]`), rob, none},
+		"one of two conditions":          {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"$or":[{"payload.slug":"pay"},{"type":{"$exists":true}}]}}]`), rob, all},
+		"two conditions":                 {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"payload.slug":"pay","type":"order.paid"}}]`), rob, none},
+		"for somebody":                   {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"target":{"$exists":true}}}]`), rob, none},
+		"from a whole source":            {sharedWorkspace(t, `[{"action":"read","subject":"events","conditions":{"source":{"workspaceId":"x"}}}]`), rob, some},
+		"denied":                         {sharedWorkspace(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true}]`), rob, none},
+		"denied for the type":            {sharedWorkspace(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"type":{"$regex":"executed"}}}]`), rob, none},
+		"denied for another":             {sharedWorkspace(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"type":"x"}}]`), rob, all},
+		"denied for some":                {sharedWorkspace(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","inverted":true,"conditions":{"payload.slug":"pay"}}]`), rob, some},
+		"denied but for some":            {sharedWorkspace(t, `[{"action":"read","subject":"events","inverted":true},{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, some},
+		"allowed, and some once more":    {sharedWorkspace(t, `[{"action":"read","subject":"events"},{"action":"read","subject":"events","conditions":{"payload.slug":"pay"}}]`), rob, all},
+		"what is denied does not matter": {sharedWorkspace(t, `[{"action":"read","subject":"events","inverted":true,"conditions":{"payload.slug":"pay"}},{"action":"read","subject":"events"}]`), rob, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			allowed, sure := tt.w.For(tt.who).DecideForAll("read", "events", executed())
@@ -426,9 +426,9 @@ func TestWhatIsForeseenIsAllowed(t *testing.T) {
 	})
 }
 
-// costly is a condition that takes about all the steps of a decision on a text
+// expensiveCondition is a condition that takes about all the steps of a decision on a text
 // of some thousand characters which does not match.
-func costly(field string) map[string]any {
+func expensiveCondition(field string) map[string]any {
 	return map[string]any{field: map[string]any{"$regex": "(x+x+)+y"}}
 }
 
@@ -457,7 +457,7 @@ func hostile(inverted bool, roles ...string) access.Security {
 			field = "name"
 		}
 		r := access.Rule{
-			Action: access.Word("manage"), Subject: access.List(repeated("all", 100)...), Conditions: costly(field),
+			Action: access.Word("manage"), Subject: access.List(repeated("all", 100)...), Conditions: expensiveCondition(field),
 			Role: access.List(roles...),
 		}
 		if len(roles) == 0 {
@@ -510,7 +510,7 @@ func hundred() access.Security {
 	doc := hostile(false, names...)
 	for _, name := range names {
 		doc.Authorizations.Roles[name] = access.Role{Auth: map[string]access.RoleAuth{
-			"corp": {Conditions: costly("authData.name")}, "lab": {},
+			"corp": {Conditions: expensiveCondition("authData.name")}, "lab": {},
 		}}
 	}
 	return doc
@@ -594,7 +594,7 @@ func TestARoleThatCannotBeJudgedCountsAgainstTheCaller(t *testing.T) {
 		{"action":"read","subject":"files","role":"clerk","inverted":true},
 		{"action":"update","subject":"files","role":"clerk"}
 	]`)
-	doc.Authorizations.Roles["clerk"] = access.Role{Auth: map[string]access.RoleAuth{"corp": {Conditions: costly("authData.name")}}}
+	doc.Authorizations.Roles["clerk"] = access.Role{Auth: map[string]access.RoleAuth{"corp": {Conditions: expensiveCondition("authData.name")}}}
 	w := workspace(t, doc)
 	for name, want := range map[string]map[string]bool{
 		"y":                       {"read": true, "update": false, "delete": true},
@@ -613,7 +613,7 @@ func TestReasonsAreThoseOfTheDecision(t *testing.T) {
 	doc := access.Security{}
 	doc.Authorizations.Rules = []access.Rule{
 		{Action: access.Word("update"), Subject: access.Word("files")},
-		{Action: access.Word("update"), Subject: access.Word("files"), Inverted: new(true), Conditions: costly("text")},
+		{Action: access.Word("update"), Subject: access.Word("files"), Inverted: new(true), Conditions: expensiveCondition("text")},
 	}
 	r := workspace(t, doc).For(sam)
 	for length := 1000; length < 12000; length += 500 {

@@ -44,7 +44,7 @@ func TestTheLastMatchingRuleWins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := with("files", here, map[string]any{"name": "a.txt"})
-			r := ruled(t, tt.rules).For(rob)
+			r := sharedWorkspace(t, tt.rules).For(rob)
 			require.Equal(t, tt.want, r.Allows("read", "files", file))
 			d := r.May("read", "files", file)
 			require.Equal(t, tt.want, d.Allowed)
@@ -55,7 +55,7 @@ func TestTheLastMatchingRuleWins(t *testing.T) {
 }
 
 func TestNoDocumentRuleBindsOwnersOrSuperAdmins(t *testing.T) {
-	w := ruled(t, `[{"action":"manage","subject":"all","inverted":true,"priority":999}]`)
+	w := sharedWorkspace(t, `[{"action":"manage","subject":"all","inverted":true,"priority":999}]`)
 	for _, subject := range access.Subjects() {
 		for _, action := range access.Actions(subject) {
 			require.True(t, w.For(ann).Allows(action, subject, plain(subject)), "owner %s %s", action, subject)
@@ -66,7 +66,7 @@ func TestNoDocumentRuleBindsOwnersOrSuperAdmins(t *testing.T) {
 }
 
 func TestScopesOfEvents(t *testing.T) {
-	w := ruled(t, `[{"action":["read","create"],"subject":"events","role":"agent"}]`)
+	w := sharedWorkspace(t, `[{"action":["read","create"],"subject":"events","role":"agent"}]`)
 	emitted := event("x", nil)
 	native := event("workspaces.updated", map[string]any{"source": map[string]any{"serviceTopic": "workspaces.updated"}})
 	require.True(t, w.For(rob).Allows("create", "events", emitted))
@@ -76,7 +76,7 @@ func TestScopesOfEvents(t *testing.T) {
 }
 
 func TestScopeOfAutomationsIsWhereTheyRun(t *testing.T) {
-	w := ruled(t, `[{"action":"execute","subject":"automations","role":"agent","conditions":{"authorizations.action":{"$in":["sell"]}}}]`)
+	w := sharedWorkspace(t, `[{"action":"execute","subject":"automations","role":"agent","conditions":{"authorizations.action":{"$in":["sell"]}}}]`)
 	sell := map[string]any{"authorizations": map[string]any{"action": "sell"}, "workspaceId": there}
 	require.True(t, w.For(rob).Allows("execute", "automations", with("automations", here, sell)))
 	require.False(t, w.For(rob).Allows("execute", "automations", with("automations", there, sell)))
@@ -84,13 +84,13 @@ func TestScopeOfAutomationsIsWhereTheyRun(t *testing.T) {
 }
 
 func TestReservedSecretsAreBeyondDocuments(t *testing.T) {
-	w := ruled(t, `[{"action":"manage","subject":"secrets"},{"action":"read","subject":"secrets","priority":999,"conditions":{"name":"svc_git"}}]`)
+	w := sharedWorkspace(t, `[{"action":"manage","subject":"secrets"},{"action":"read","subject":"secrets","priority":999,"conditions":{"name":"svc_git"}}]`)
 	require.True(t, w.For(sam).Allows("read", "secrets", with("secrets", here, map[string]any{"name": "git"})))
 	require.False(t, w.For(sam).Allows("read", "secrets", with("secrets", here, map[string]any{"name": "svc_git"})))
 }
 
 func TestFieldsLimitAnUpdate(t *testing.T) {
-	w := ruled(t, `[
+	w := sharedWorkspace(t, `[
 		{"action":["read","update"],"subject":"files","role":"agent","fields":["name","metadata"]},
 		{"action":"update","subject":"files","role":"agent","fields":["metadata"],"inverted":true,"conditions":{"public":true}}
 	]`)
@@ -197,10 +197,10 @@ func TestWhoIsInAWorkspace(t *testing.T) {
 		want bool
 	}{
 		"a super admin":                         {bare(`[]`), root, true},
-		"an owner":                              {ruled(t, `[]`), ann, true},
-		"an editor":                             {ruled(t, `[]`), eve, true},
-		"a member of a role without rules":      {ruled(t, `[]`), rob, true},
-		"a stranger":                            {ruled(t, `[]`), sam, false},
+		"an owner":                              {sharedWorkspace(t, `[]`), ann, true},
+		"an editor":                             {sharedWorkspace(t, `[]`), eve, true},
+		"a member of a role without rules":      {sharedWorkspace(t, `[]`), rob, true},
+		"a stranger":                            {sharedWorkspace(t, `[]`), sam, false},
 		"a stranger in a new workspace":         {workspace(t, access.Default(here)), sam, false},
 		"a visitor in a new workspace":          {workspace(t, access.Default(here)), visitor, false},
 		"rights of everyone do not count":       {bare(everyonesFiles), sam, false},
@@ -212,8 +212,8 @@ func TestWhoIsInAWorkspace(t *testing.T) {
 		"a policy that is false grants nothing": {bare(`[]`, access.Share{Target: access.Target{ID: "sam"}, Permissions: access.Permissions{Policies: map[string]bool{"read": false}}}), sam, false},
 		"a key of the workspace":                {bare(`[]`), byKey("create", "files"), true},
 		"a key of another":                      {bare(`[]`), access.Principal{Key: key(t, there, grant("read", "workspaces"))}, false},
-		"a role that is denied everything":      {ruled(t, `[{"action":"manage","subject":"all","inverted":true}]`), rob, false},
-		"a role that keeps one right":           {ruled(t, `[{"action":"manage","subject":"all","inverted":true},{"action":"read","subject":"files","role":"agent"}]`), rob, true},
+		"a role that is denied everything":      {sharedWorkspace(t, `[{"action":"manage","subject":"all","inverted":true}]`), rob, false},
+		"a role that keeps one right":           {sharedWorkspace(t, `[{"action":"manage","subject":"all","inverted":true},{"action":"read","subject":"files","role":"agent"}]`), rob, true},
 		"a key that is denied everything":       {bare(`[{"action":"manage","subject":"all","inverted":true}]`), byKey("read", "files"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestOutside(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	w := ruled(t, `[]`)
+	w := sharedWorkspace(t, `[]`)
 	owning := root
 	owning.UserID = "ann"
 	for _, tt := range []struct {
@@ -263,10 +263,10 @@ func TestRoles(t *testing.T) {
 }
 
 func TestCanListsWhatCouldBeDone(t *testing.T) {
-	w := ruled(t, `[{"action":["read","delete"],"subject":"files","role":"agent","conditions":{"name":"x"}},{"action":"delete","subject":"files","inverted":true}]`)
+	w := sharedWorkspace(t, `[{"action":["read","delete"],"subject":"files","role":"agent","conditions":{"name":"x"}},{"action":"delete","subject":"files","inverted":true}]`)
 	require.Equal(t, []string{"read"}, w.For(rob).Can("files"))
 	require.Equal(t, access.Actions("files"), w.For(ann).Can("files"))
-	part := ruled(t, `[{"action":"update","subject":"files"},{"action":"update","subject":"files","inverted":true,"fields":["name"]}]`)
+	part := sharedWorkspace(t, `[{"action":"update","subject":"files"},{"action":"update","subject":"files","inverted":true,"fields":["name"]}]`)
 	require.Equal(t, []string{"update"}, part.For(sam).Can("files"), "all but the name")
 	require.Equal(t, []string{"read"}, w.For(rob).Can("pages"))
 	require.Empty(t, w.For(rob).Can("planes"))
@@ -307,13 +307,13 @@ func TestWhatIsAllowedWhateverAnObjectSays(t *testing.T) {
 		"one of a list of actions and of many": {`[{"action":["read","update"],"subject":["files","pages"]}]`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, ruled(t, tt.rules).For(rob).Always("update", "pages"))
+			require.Equal(t, tt.want, sharedWorkspace(t, tt.rules).For(rob).Always("update", "pages"))
 		})
 	}
 }
 
 func TestWhoMayAlways(t *testing.T) {
-	w := ruled(t, `[{"action":"manage","subject":"all","inverted":true,"priority":999}]`)
+	w := sharedWorkspace(t, `[{"action":"manage","subject":"all","inverted":true,"priority":999}]`)
 	for _, subject := range []string{"automations", "pages"} {
 		for _, action := range []string{"create", "read", "update", "delete"} {
 			require.True(t, w.For(ann).Always(action, subject), "owner %s %s", action, subject)
@@ -331,15 +331,15 @@ func TestWhoMayAlways(t *testing.T) {
 
 	keyed := sam
 	keyed.Key = key(t, here, grant("update", "pages"))
-	require.True(t, ruled(t, `[]`).For(keyed).Always("update", "pages"))
+	require.True(t, sharedWorkspace(t, `[]`).For(keyed).Always("update", "pages"))
 	require.False(t, w.For(keyed).Always("update", "pages"), "a rule overrides a key")
 	keyed.Key = key(t, there, grant("update", "pages"))
-	require.False(t, ruled(t, `[]`).For(keyed).Always("update", "pages"), "of another workspace")
+	require.False(t, sharedWorkspace(t, `[]`).For(keyed).Always("update", "pages"), "of another workspace")
 }
 
 // A page gives who it is shared with a role, and that role's denials with it.
 func TestAlwaysCountsTheRolesThatAnObjectGives(t *testing.T) {
-	r := ruled(t, `[{"action":"update","subject":"pages"},{"action":"update","subject":"pages","inverted":true,"role":"clerk"}]`).For(sam)
+	r := sharedWorkspace(t, `[{"action":"update","subject":"pages"},{"action":"update","subject":"pages","inverted":true,"role":"clerk"}]`).For(sam)
 	require.True(t, r.Allows("update", "pages", plain("pages")))
 	require.False(t, r.Allows("update", "pages", access.Shared{Object: plain("pages"), Shares: []access.Share{role("sam", "clerk")}}))
 	require.False(t, r.Always("update", "pages"))
@@ -365,7 +365,7 @@ func TestAlwaysIsNeverMoreThanAllows(t *testing.T) {
 }
 
 func TestWhatEventsMustSayForAVisitorToReadThem(t *testing.T) {
-	needs, bounded := ruled(t, `[]`).For(visitor).Needs("read", "events")
+	needs, bounded := sharedWorkspace(t, `[]`).For(visitor).Needs("read", "events")
 	require.True(t, bounded)
 	var paths []string
 	for _, alternative := range needs {
@@ -386,7 +386,7 @@ func TestEventsThatAreReadWhateverTheySayHaveNoNeeds(t *testing.T) {
 		"a number":                `[{"action":"read","subject":"events","conditions":{"payload.n":1}}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			needs, bounded := ruled(t, rules).For(visitor).Needs("read", "events")
+			needs, bounded := sharedWorkspace(t, rules).For(visitor).Needs("read", "events")
 			require.True(t, !bounded || slices.ContainsFunc(needs, func(n []access.Need) bool {
 				return len(n) == 1 && n[0].Path == "source.workspaceId"
 			}), "%v", needs)

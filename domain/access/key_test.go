@@ -94,7 +94,7 @@ func TestAKeyHoldsItsRulesAndWhatEveryoneHas(t *testing.T) {
 	r := (&access.Workspace{Policy: elsewhere}).For(access.Principal{Key: k})
 	require.False(t, r.IsMember(), "its rights end at its workspace")
 
-	denied := ruled(t, `[{"action":"read","subject":"workspaces","inverted":true}]`).For(access.Principal{Key: k})
+	denied := sharedWorkspace(t, `[{"action":"read","subject":"workspaces","inverted":true}]`).For(access.Principal{Key: k})
 	require.False(t, denied.Allows("read", "workspaces", nil), "a rule for everyone binds the key")
 }
 
@@ -106,7 +106,7 @@ func TestStoredKeyRulesAreScopedAgain(t *testing.T) {
 		{Action: []string{"manage"}, Subject: "events"},
 	})
 	require.NoError(t, err)
-	r := ruled(t, `[]`).For(access.Principal{Key: k})
+	r := sharedWorkspace(t, `[]`).For(access.Principal{Key: k})
 	require.True(t, r.Allows("read", "files", plain("files")))
 	require.False(t, r.Allows("read", "files", with("files", there, nil)))
 	require.True(t, r.Allows("read", "pages", plain("pages")))
@@ -160,7 +160,7 @@ func TestNobodyGrantsThroughAKeyWhatTheyDoNotHold(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(tt.asked), &g))
 			rules2, err := access.ScopeKey(here, []access.KeyGrant{g})
 			require.NoError(t, err)
-			err = ruled(t, rules).For(tt.who).CheckGrant(rules2)
+			err = sharedWorkspace(t, rules).For(tt.who).CheckGrant(rules2)
 			if tt.want {
 				require.NoError(t, err)
 				return

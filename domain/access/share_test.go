@@ -79,7 +79,7 @@ func TestSharingAPage(t *testing.T) {
 		"others do not":                           {role("sam", "owner"), visitor, "read", "x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ruled(t, rules).For(tt.who)
+			r := sharedWorkspace(t, rules).For(tt.who)
 			page := with("pages", here, map[string]any{"slug": tt.slug})
 			shared := access.Shared{Object: page, Shares: []access.Share{tt.share}}
 			require.Equal(t, tt.want, r.Allows(tt.action, "pages", shared))

@@ -47,7 +47,7 @@ func (c *counterFixture) close(t *testing.T) {
 	require.NoError(t, c.Close(ctx))
 }
 
-func (c *counterFixture) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
+func (c *counterFixture) addTo(t *testing.T, key string, window time.Duration, n int64) int64 {
 	t.Helper()
 	total, err := c.Counters.AddDurable(t.Context(), key, window, n)
 	require.NoError(t, err)
@@ -69,24 +69,24 @@ func (c *counterFixture) storedHours(t *testing.T) (hours []string) {
 func TestKeptCountersOutliveTheBroker(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
-	require.EqualValues(t, 2, c.adds(t, "sent a.b *>", time.Hour, 2))
-	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 3))
+	require.EqualValues(t, 2, c.addTo(t, "sent a.b *>", time.Hour, 2))
+	require.EqualValues(t, 5, c.addTo(t, "sent a.b *>", time.Hour, 3))
 	require.GreaterOrEqual(t, c.conn.gate(streamLimits).durable.Load(), uint64(2), "what was counted is on disk")
-	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, -1))
-	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 7))
+	require.EqualValues(t, 4, c.addTo(t, "sent a.b *>", time.Hour, -1))
+	require.EqualValues(t, 7, c.addTo(t, "of the year", maxDurableWindow, 7))
 
 	c.close(t)
 	c.open(t)
-	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, 0))
+	require.EqualValues(t, 4, c.addTo(t, "sent a.b *>", time.Hour, 0))
 	c.close(t)
 	require.NoError(t, os.Remove(filepath.Join(c.dir, cleanMark))) // as if it had been killed
 	c.open(t)
-	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 1))
-	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 0))
+	require.EqualValues(t, 5, c.addTo(t, "sent a.b *>", time.Hour, 1))
+	require.EqualValues(t, 7, c.addTo(t, "of the year", maxDurableWindow, 0))
 
 	c.now = c.now.Add(30 * time.Minute)
-	require.EqualValues(t, 0, c.adds(t, "sent a.b *>", time.Hour, 0), "the next window is empty")
-	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 0))
+	require.EqualValues(t, 0, c.addTo(t, "sent a.b *>", time.Hour, 0), "the next window is empty")
+	require.EqualValues(t, 7, c.addTo(t, "of the year", maxDurableWindow, 0))
 }
 
 func TestACounterNeedsAWindow(t *testing.T) {
@@ -104,11 +104,11 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
 	begun := c.now
-	c.adds(t, "a", time.Minute, 1)
-	c.adds(t, "b", 30*time.Minute, 1) // until 13:00, which is the end of the same hour
-	c.adds(t, "c", time.Hour, 1)
-	c.adds(t, "d", 24*time.Hour, 1)
-	c.adds(t, "e", maxDurableWindow, 1)
+	c.addTo(t, "a", time.Minute, 1)
+	c.addTo(t, "b", 30*time.Minute, 1) // until 13:00, which is the end of the same hour
+	c.addTo(t, "c", time.Hour, 1)
+	c.addTo(t, "d", 24*time.Hour, 1)
+	c.addTo(t, "e", maxDurableWindow, 1)
 	all := c.storedHours(t)
 	require.Len(t, all, 5)
 	steps := []struct {
@@ -122,7 +122,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 		require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(step.at)))
 		require.Equal(t, step.want, c.storedHours(t), "after %s", step.at)
 	}
-	c.adds(t, "late", time.Minute, 1)
+	c.addTo(t, "late", time.Minute, 1)
 	require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(time.Hour)))
 	require.Empty(t, c.storedHours(t), "a clock that was set back begins anew")
 }
@@ -132,7 +132,7 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
 	for range 20 {
-		c.adds(t, "old", time.Minute, 1)
+		c.addTo(t, "old", time.Minute, 1)
 		c.now = c.now.Add(time.Hour)
 	}
 	var working sync.WaitGroup
@@ -152,7 +152,7 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 	}
 	working.Wait()
 	require.Len(t, c.storedHours(t), 1)
-	require.EqualValues(t, 150, c.adds(t, "new", time.Minute, 0))
+	require.EqualValues(t, 150, c.addTo(t, "new", time.Minute, 0))
 }
 
 // The broker refuses what would make sweeping needless.

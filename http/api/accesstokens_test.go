@@ -64,17 +64,17 @@ func TestTheLifeOfAnAccessToken(t *testing.T) {
 		return h.do("GET", "/v2/user/accessTokens", ada.bearer()).list(t)[0]["lastUsedAt"] != nil
 	}, patience, 10*time.Millisecond)
 	for _, request := range []string{"GET /v2/user/accessTokens", "POST /v2/user/accessTokens", "PATCH /v2/user", "GET /v2/user/sessions", "POST /v2/user/mfa", "DELETE /v2/user"} {
-		h.refused(403, "insufficient_scope", "session_required", request, as(token))
+		h.requireRefusal(403, "insufficient_scope", "session_required", request, as(token))
 	}
-	h.refused(403, "insufficient_scope", "", "POST /v2/user/password", as(token), body(`{"currentPassword":"x","password":"y"}`))
-	h.refused(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{}`))
+	h.requireRefusal(403, "insufficient_scope", "", "POST /v2/user/password", as(token), body(`{"currentPassword":"x","password":"y"}`))
+	h.requireRefusal(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{}`))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/logout", as(token)).body)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", as(token)).status, "it is no session that could end")
 	require.Empty(t, eventsOf[session.Ended](h, domain.State))
 
 	require.JSONEq(t, `{"id":"`+id+`"}`, h.do("DELETE", "/v2/user/accessTokens/"+id, ada.bearer()).body)
-	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+id, ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", as(token))
+	h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+id, ada.bearer())
 	require.JSONEq(t, `[]`, h.do("GET", "/v2/user/accessTokens", ada.bearer()).body)
 	deleted := eventsOf[accesstoken.Deleted](h, domain.State)
 	require.Len(t, deleted, 1)
@@ -94,13 +94,13 @@ func TestAnAccessTokenIsRevokedByItsValue(t *testing.T) {
 	h := openIdentity(t)
 	ada, bob := h.newAccount("ada@example.org"), h.newAccount("bob@example.org")
 	token := h.accessToken(ada)
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+token, bob.bearer())
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+tokenWithTypo(token), ada.bearer())
+	h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+token, bob.bearer())
+	h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+tokenWithTypo(token), ada.bearer())
 	got := h.do("DELETE", "/v2/user/accessTokens/"+token, ada.bearer())
 	require.Regexp(t, `^{"id":"tok_[0-9a-f]{24}"}$`, got.body)
-	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", as(token))
 	for _, odd := range []string{"tok_", "at:", "*", "..%2F..", strings.Repeat("x", 4000), "tok_" + strings.Repeat("f", 24)} {
-		h.refused(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+odd, ada.bearer())
+		h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/accessTokens/"+odd, ada.bearer())
 	}
 }
 
@@ -109,14 +109,14 @@ func TestAccessTokensEndWithTheirTimeAndTheirAccount(t *testing.T) {
 	ada, root := h.newAccount("ada@example.org"), h.root()
 	token := h.accessToken(ada)
 	h.do("PATCH", "/v2/users/"+ada.id, root.bearer(), body(`{"status":"deactivated"}`))
-	h.refused(401, "invalid_token", "", "GET /v2/me", as(token))
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", as(token))
 	h.do("PATCH", "/v2/users/"+ada.id, root.bearer(), body(`{"status":"validated"}`))
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", as(token)).status)
 	h.pass(time.Hour)
-	h.refused(401, "token_expired", "", "GET /v2/me", as(token))
+	h.requireRefusal(401, "token_expired", "", "GET /v2/me", as(token))
 	super := h.accessToken(h.root())
 	require.Equal(t, "superAdmin", h.do("GET", "/v2/me", as(super)).fields(t)["role"])
-	h.refused(403, "insufficient_scope", "", "DELETE /v2/users/"+ada.id, as(super))
+	h.requireRefusal(403, "insufficient_scope", "", "DELETE /v2/users/"+ada.id, as(super))
 }
 
 func TestAccessTokensThatAreRefused(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAVisitorMakesAnAccessToken(t *testing.T) {
 	visitor := h.visitor()
 	token := h.accessToken(visitor)
 	require.Equal(t, visitor.id, h.do("GET", "/v2/me", as(token)).fields(t)["id"])
-	h.refused(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{"email":"a@b.c"}`))
+	h.requireRefusal(403, "insufficient_scope", "", "POST /v2/contacts", as(token), body(`{"email":"a@b.c"}`))
 	require.Len(t, eventsOf[user.Created](h, domain.State), 2)
 }
 
@@ -178,23 +178,23 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	}, byID[other.session])
 	require.Equal(t, true, byID[ada.session]["current"])
 
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+bob.session, ada.bearer())
+	h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+bob.session, ada.bearer())
 	gone := h.do("DELETE", "/v2/user/sessions/"+other.session, ada.bearer())
 	require.JSONEq(t, `{"id":"`+other.session+`"}`, gone.body)
 	require.Empty(t, gone.header.Get("Set-Cookie"))
-	h.refused(401, "invalid_token", "", "GET /v2/me", other.bearer())
-	h.refused(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+other.session, ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", other.bearer())
+	h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+other.session, ada.bearer())
 	require.Len(t, h.do("GET", "/v2/user/sessions", ada.bearer()).list(t), 1)
 	for _, odd := range []string{"*", "%3E", "..%2F..", strings.Repeat("x", 4000), "at:tok_1"} {
-		h.refused(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+odd, ada.bearer())
+		h.requireRefusal(404, "resource_not_found", "", "DELETE /v2/user/sessions/"+odd, ada.bearer())
 	}
 	own := h.do("DELETE", "/v2/user/sessions/"+ada.session, ada.cookieWithCSRF())
 	require.Negative(t, cookieOf(t, own).MaxAge)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", bob.bearer()).status)
 	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 2)
 	require.Equal(t, "revoked", ended[0].Cause)
-	h.refused(401, "missing_token", "", "GET /v2/user/sessions")
-	h.refused(401, "missing_token", "", "DELETE /v2/user/sessions/"+ada.session)
+	h.requireRefusal(401, "missing_token", "", "GET /v2/user/sessions")
+	h.requireRefusal(401, "missing_token", "", "DELETE /v2/user/sessions/"+ada.session)
 }

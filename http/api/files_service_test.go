@@ -83,7 +83,7 @@ func openFiles(t *testing.T, changes ...func(*filesapi.Handlers)) *fileService {
 	routes := slices.DeleteFunc(api.Routes(api.Handlers{System: &system.Handlers{}, Files: handlers}), func(rt gateway.Route) bool { return !strings.Contains(rt.Path, "/files") })
 	g, err := gateway.New(gateway.Options{
 		Routes: routes, Authenticator: who, Authorizer: who, ReadModel: s.models, Known: s.log.Log.Known,
-		Idempotency: &answers{kept: map[string][]byte{}}, Now: s.clock, Host: domain.Host{Service: "api-gateway"},
+		Idempotency: &answers{records: map[string][]byte{}}, Now: s.clock, Host: domain.Host{Service: "api-gateway"},
 		Settings: func() gateway.Settings { return gateway.Settings{DisableRateLimit: true, UploadsMaxSize: maxUpload} },
 	})
 	require.NoError(t, err)
@@ -132,8 +132,8 @@ func (s *fileService) do(method, path string, options ...option) answer {
 	return got
 }
 
-// refused sends a request that must be.
-func (s *fileService) refused(status int, code, method, path string, options ...option) map[string]any {
+// requireRefusal sends a request that is refused, and returns the details.
+func (s *fileService) requireRefusal(status int, code, method, path string, options ...option) map[string]any {
 	s.t.Helper()
 	got := s.do(method, path, options...)
 	require.Equal(s.t, status, got.status, got.body)

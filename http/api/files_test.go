@@ -65,13 +65,13 @@ func TestFilesAreUploadedReadChangedAndDeleted(t *testing.T) {
 	}, "same id, same address")
 
 	require.Equal(t, map[string]any{"id": id}, s.do("DELETE", at(logo), as("alice")).fields(t))
-	details := s.refused(404, "resource_not_found", "GET", at(logo), as("alice"))
+	details := s.requireRefusal(404, "resource_not_found", "GET", at(logo), as("alice"))
 	require.Equal(t, map[string]any{"resource": "file", "id": id}, details)
-	s.refused(404, "resource_not_found", "DELETE", at(logo), as("alice"))
-	s.refused(404, "resource_not_found", "PATCH", at(logo), as("alice"), body(`{"public":true}`))
-	s.refused(404, "resource_not_found", "PUT", at(logo), as("alice"), form(t, field{name: "file", file: "a", content: "x"}))
-	s.refused(404, "resource_not_found", "POST", at(logo)+"/share", as("alice"))
-	s.refused(404, "resource_not_found", "GET", "/v2/workspaces/w1/files/"+strings.Repeat("x", 300), as("alice"))
+	s.requireRefusal(404, "resource_not_found", "DELETE", at(logo), as("alice"))
+	s.requireRefusal(404, "resource_not_found", "PATCH", at(logo), as("alice"), body(`{"public":true}`))
+	s.requireRefusal(404, "resource_not_found", "PUT", at(logo), as("alice"), form(t, field{name: "file", file: "a", content: "x"}))
+	s.requireRefusal(404, "resource_not_found", "POST", at(logo)+"/share", as("alice"))
+	s.requireRefusal(404, "resource_not_found", "GET", "/v2/workspaces/w1/files/"+strings.Repeat("x", 300), as("alice"))
 
 	const updated = "workspaces.files.updated"
 	require.Equal(t, []string{"workspaces.files.uploaded", "workspaces.files.uploaded", updated, updated, "workspaces.files.deleted"}, s.types())
@@ -130,20 +130,20 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 		"large metadata":      {422, "validation_failed", []field{good, {name: "metadata.a", content: strings.Repeat("x", 40<<10)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.refused(test.status, test.code, "POST", "/v2/workspaces/w1/files", as("alice"), form(t, test.fields...))
+			s.requireRefusal(test.status, test.code, "POST", "/v2/workspaces/w1/files", as("alice"), form(t, test.fields...))
 			require.Empty(t, s.recorded(), "all or none")
 			require.Empty(t, s.waiting())
 		})
 	}
-	details := s.refused(413, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, good, field{name: "f", file: "b", content: strings.Repeat("x", maxUpload+1)}))
+	details := s.requireRefusal(413, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, good, field{name: "f", file: "b", content: strings.Repeat("x", maxUpload+1)}))
 	require.Equal(t, []any{float64(maxUpload), float64(maxUpload + 1)}, []any{details["limit"], details["length"]})
-	s.refused(413, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, good, field{name: "metadata.a", content: strings.Repeat("x", 1<<20+1)}))
-	s.refused(415, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), body(`{}`))
+	s.requireRefusal(413, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, good, field{name: "metadata.a", content: strings.Repeat("x", 1<<20+1)}))
+	s.requireRefusal(415, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), body(`{}`))
 	cutOff := func(r *http.Request) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\nhalf")), -1
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	}
-	s.refused(400, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), cutOff)
+	s.requireRefusal(400, "invalid_request", "POST", "/v2/workspaces/w1/files", as("alice"), cutOff)
 	require.Empty(t, s.recorded())
 
 	made := s.put(good)
@@ -156,7 +156,7 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 		got := s.do("PUT", at(made), as("alice"), form(t, fields...))
 		require.Equal(t, 400, got.status, name)
 	}
-	s.refused(422, "validation_failed", "PUT", at(made), as("alice"), form(t, field{name: "file", file: "a", content: "%PDF-1.7"}))
+	s.requireRefusal(422, "validation_failed", "PUT", at(made), as("alice"), form(t, field{name: "file", file: "a", content: "%PDF-1.7"}))
 	require.Len(t, s.recorded(), 1)
 }
 
@@ -164,7 +164,7 @@ func TestPathsInNamesAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := openFiles(t)
 	require.Equal(t, "passwd", s.put(field{name: "f", file: "../../etc/passwd", content: "x"})["name"])
-	s.refused(422, "validation_failed", "PATCH", at(s.put(field{name: "f", file: "a", content: "x"})), as("alice"), body(`{"name":"../a"}`))
+	s.requireRefusal(422, "validation_failed", "PATCH", at(s.put(field{name: "f", file: "a", content: "x"})), as("alice"), body(`{"name":"../a"}`))
 }
 
 func TestChangesOfFilesAreChecked(t *testing.T) {
@@ -183,9 +183,9 @@ func TestChangesOfFilesAreChecked(t *testing.T) {
 	require.Len(t, s.recorded(), 2, "the same again is no event")
 	require.NotContains(t, s.do("PATCH", at(made), as("alice"), body(`{"shareToken":false}`)).fields(t), "shareToken")
 	for _, text := range []string{`{"expiresIn":0}`, `{"expiresIn":31536001}`, `{"expiresIn":null}`} {
-		s.refused(422, "validation_failed", "POST", at(made)+"/share", as("alice"), body(text))
+		s.requireRefusal(422, "validation_failed", "POST", at(made)+"/share", as("alice"), body(text))
 	}
-	s.refused(400, "invalid_request", "POST", at(made)+"/share", as("alice"), body(`{"expires":1}`))
+	s.requireRefusal(400, "invalid_request", "POST", at(made)+"/share", as("alice"), body(`{"expires":1}`))
 }
 
 func TestFilesAreForThoseWhoMay(t *testing.T) {
@@ -193,35 +193,35 @@ func TestFilesAreForThoseWhoMay(t *testing.T) {
 	s := openFiles(t)
 	secret := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "shareToken", content: "true"})
 	require.Contains(t, s.do("GET", at(secret), as("bob")).fields(t), "shareToken", "who may update sees it")
-	s.refused(403, "workspace_access_denied", "GET", at(secret), as("carol"))
-	s.refused(403, "workspace_access_denied", "GET", "/v2/workspaces/w9/files", as("carol"))
-	s.refused(401, "missing_token", "GET", at(secret))
-	s.refused(403, "insufficient_scope", "GET", at(secret), as("narrow"))
-	s.refused(403, "workspace_access_denied", "POST", "/v2/workspaces/w1/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}))
+	s.requireRefusal(403, "workspace_access_denied", "GET", at(secret), as("carol"))
+	s.requireRefusal(403, "workspace_access_denied", "GET", "/v2/workspaces/w9/files", as("carol"))
+	s.requireRefusal(401, "missing_token", "GET", at(secret))
+	s.requireRefusal(403, "insufficient_scope", "GET", at(secret), as("narrow"))
+	s.requireRefusal(403, "workspace_access_denied", "POST", "/v2/workspaces/w1/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}))
 	given := s.do("POST", "/v2/workspaces/w2/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}))
 	require.Equal(t, 201, given.status, "where a rule lets everyone upload: %s", given.body)
 	require.Equal(t, false, given.items(t)[0]["public"])
 	for _, option := range []field{{name: "shareToken", content: "true"}, {name: "public", content: "true"}} {
-		s.refused(403, "permission_denied", "POST", "/v2/workspaces/w2/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}, option))
+		s.requireRefusal(403, "permission_denied", "POST", "/v2/workspaces/w2/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}, option))
 	}
 
 	// Who may change what is told about a file makes no links to it.
 	require.Equal(t, 200, s.do("PATCH", at(secret), as("dora"), body(`{"metadata":{"by":"dora"}}`)).status)
 	require.NotContains(t, s.do("GET", at(secret), as("dora")).fields(t), "shareToken")
-	s.refused(403, "permission_denied", "POST", at(secret)+"/share", as("dora"))
-	s.refused(403, "permission_denied", "PATCH", at(secret), as("dora"), body(`{"shareToken":true}`))
+	s.requireRefusal(403, "permission_denied", "POST", at(secret)+"/share", as("dora"))
+	s.requireRefusal(403, "permission_denied", "PATCH", at(secret), as("dora"), body(`{"shareToken":true}`))
 
 	// The key is for pictures that it made itself.
 	robot := key("robot")
-	s.refused(403, "permission_denied", "PATCH", at(secret), robot, body(`{"public":true}`))
-	s.refused(403, "permission_denied", "DELETE", at(secret), robot)
-	s.refused(403, "permission_denied", "GET", at(secret), robot)
-	s.refused(403, "permission_denied", "POST", at(secret)+"/share", robot)
+	s.requireRefusal(403, "permission_denied", "PATCH", at(secret), robot, body(`{"public":true}`))
+	s.requireRefusal(403, "permission_denied", "DELETE", at(secret), robot)
+	s.requireRefusal(403, "permission_denied", "GET", at(secret), robot)
+	s.requireRefusal(403, "permission_denied", "POST", at(secret)+"/share", robot)
 	own := s.do("POST", "/v2/workspaces/w1/files", robot, form(t, field{name: "f", file: "a.png", content: picture}))
 	require.Equal(t, 201, own.status, own.body)
 	require.Equal(t, "key:key_1", own.items(t)[0]["createdBy"])
 	mine := own.items(t)[0]
-	s.refused(403, "permission_denied", "PUT", at(mine), robot, form(t, field{name: "file", file: "a.png", kind: "image/png", content: "no picture"}))
+	s.requireRefusal(403, "permission_denied", "PUT", at(mine), robot, form(t, field{name: "file", file: "a.png", kind: "image/png", content: "no picture"}))
 	require.Equal(t, 200, s.do("PUT", at(mine), robot, form(t, field{name: "file", file: "b.gif", content: "GIF89a"})).status)
 
 	got := s.do("GET", "/v2/workspaces/w1/files?limit=1", robot)
@@ -234,13 +234,13 @@ func TestAFileBelongsToItsWorkspace(t *testing.T) {
 	s := openFiles(t)
 	made := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "public", content: "true"})
 	other := strings.Replace(at(made), "/w1/", "/w2/", 1)
-	s.refused(404, "resource_not_found", "GET", other, as("alice"))
-	s.refused(404, "resource_not_found", "PATCH", other, as("alice"), body(`{"public":false}`))
-	s.refused(404, "resource_not_found", "PUT", other, as("alice"), form(t, field{name: "file", file: "a", content: "x"}))
-	s.refused(404, "resource_not_found", "DELETE", other, as("alice"))
-	s.refused(404, "resource_not_found", "POST", other+"/share", as("alice"))
+	s.requireRefusal(404, "resource_not_found", "GET", other, as("alice"))
+	s.requireRefusal(404, "resource_not_found", "PATCH", other, as("alice"), body(`{"public":false}`))
+	s.requireRefusal(404, "resource_not_found", "PUT", other, as("alice"), form(t, field{name: "file", file: "a", content: "x"}))
+	s.requireRefusal(404, "resource_not_found", "DELETE", other, as("alice"))
+	s.requireRefusal(404, "resource_not_found", "POST", other+"/share", as("alice"))
 	for _, elsewhere := range []string{"w2", "w9", "platform"} {
-		s.refused(404, "resource_not_found", "GET", strings.Replace(address(made), "/w1/", "/"+elsewhere+"/", 1))
+		s.requireRefusal(404, "resource_not_found", "GET", strings.Replace(address(made), "/w1/", "/"+elsewhere+"/", 1))
 	}
 	require.Empty(t, s.do("GET", "/v2/workspaces/w2/files", as("alice")).items(t))
 	require.Len(t, s.recorded(), 1)
@@ -277,7 +277,7 @@ func TestFilesAreListed(t *testing.T) {
 	require.Equal(t, "3", all.header.Get("X-Total-Count"))
 	require.Contains(t, all.header.Get("Link"), "page=1")
 	for _, bad := range []string{"?sort=colour", "?colour=red", "?query=x", "?query=%5B%5D", "?query={}&query={}", "?name=a&name=b", "?limit=101", "?query=%7B%22colour%22:1%7D"} {
-		s.refused(400, "invalid_parameter", "GET", "/v2/workspaces/w1/files"+bad, as("bob"))
+		s.requireRefusal(400, "invalid_parameter", "GET", "/v2/workspaces/w1/files"+bad, as("bob"))
 	}
 }
 
@@ -287,10 +287,10 @@ func TestAnExpiredFileIsNowhere(t *testing.T) {
 	made := s.put(field{name: "f", file: "a.txt", content: "x"}, field{name: "public", content: "true"}, field{name: "expiresAfter", content: "60"})
 	require.Equal(t, 200, s.do("GET", address(made)).status)
 	s.pass(time.Minute)
-	s.refused(404, "resource_not_found", "GET", at(made), as("alice"))
-	s.refused(404, "resource_not_found", "PATCH", at(made), as("alice"), body(`{"expiresAfter":null}`))
-	s.refused(404, "resource_not_found", "GET", address(made))
-	s.refused(404, "resource_not_found", "GET", address(made), as("alice"))
+	s.requireRefusal(404, "resource_not_found", "GET", at(made), as("alice"))
+	s.requireRefusal(404, "resource_not_found", "PATCH", at(made), as("alice"), body(`{"expiresAfter":null}`))
+	s.requireRefusal(404, "resource_not_found", "GET", address(made))
+	s.requireRefusal(404, "resource_not_found", "GET", address(made), as("alice"))
 	require.Empty(t, s.do("GET", "/v2/workspaces/w1/files", as("alice")).items(t))
 }
 
@@ -331,17 +331,17 @@ func TestADamagedContentIsNoAnswer(t *testing.T) {
 	for name, contents := range map[string]broken{"missing": {errors.New("no such blob")}, "damaged": {}} {
 		s := openFiles(t, func(d *files.Handlers) { d.Contents = contents })
 		made := s.put(field{name: "f", file: "a.txt", content: "xyz"})
-		s.refused(503, "service_unavailable", "GET", address(made), as("alice"))
+		s.requireRefusal(503, "service_unavailable", "GET", address(made), as("alice"))
 		require.Equal(t, 200, s.do("HEAD", address(made), as("alice")).status, name)
 	}
 	s := openFiles(t, func(d *files.Handlers) { d.Contents = broken{} })
 	made := s.put(field{name: "f", file: "a.txt", content: "other size"})
-	s.refused(500, "internal_error", "GET", address(made), as("alice"))
+	s.requireRefusal(500, "internal_error", "GET", address(made), as("alice"))
 }
 
 func TestNoRoomIsToldSo(t *testing.T) {
 	t.Parallel()
 	s := openFiles(t, func(d *files.Handlers) { d.Dir = "/dev/null/no" })
-	s.refused(503, "service_unavailable", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, field{name: "f", file: "a", content: "x"}))
+	s.requireRefusal(503, "service_unavailable", "POST", "/v2/workspaces/w1/files", as("alice"), form(t, field{name: "f", file: "a", content: "x"}))
 	require.Empty(t, s.recorded())
 }

@@ -211,7 +211,7 @@ func (h *identityService) openGateway(opened *sessions.Sessions, changes []func(
 	}
 	g, err := gateway.New(gateway.Options{
 		Routes: api.Routes(handlers), Authenticator: who, Authorizer: who, CheckCSRF: who.CheckCSRF, ReadModel: h.models, Known: h.log.Log.Known,
-		Idempotency: &answers{kept: map[string][]byte{}}, Settings: h.gatewaySettings, Now: h.now, Devices: &ips{kept: map[string][]byte{}}, DeviceKey: []byte("device key"), Host: domain.Host{Service: "api-gateway"},
+		Idempotency: &answers{records: map[string][]byte{}}, Settings: h.gatewaySettings, Now: h.now, Devices: &ips{records: map[string][]byte{}}, DeviceKey: []byte("device key"), Host: domain.Host{Service: "api-gateway"},
 	})
 	require.NoError(h.t, err)
 	server := httptest.NewServer(g)

@@ -76,8 +76,8 @@ func (h *identityService) visitor() person {
 	return h.signedIn(h.do("POST", "/v2/login/anonymous"))
 }
 
-// refused sends a request and checks how it is refused. reason "" is none.
-func (h *identityService) refused(status int, code, reason, request string, options ...option) answer {
+// requireRefusal sends a request that is refused; reason "" is none.
+func (h *identityService) requireRefusal(status int, code, reason, request string, options ...option) answer {
 	h.t.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	got := h.do(method, path, options...)
@@ -149,13 +149,13 @@ func TestALoginLastsAsLongAsItAsksFor(t *testing.T) {
 	p := h.signedIn(got)
 	long := h.signedIn(h.do("POST", "/v2/login/anonymous", body(`{"expiresAfter":9223372036854775807}`)))
 	h.pass(2 * time.Minute)
-	h.refused(401, "token_expired", "", "GET /v2/me", p.bearer())
+	h.requireRefusal(401, "token_expired", "", "GET /v2/me", p.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", long.bearer()).status)
 	for _, after := range []string{"0", "-1"} {
-		h.refused(422, "validation_failed", "", "POST /v2/login/anonymous", body(`{"expiresAfter":`+after+`}`))
+		h.requireRefusal(422, "validation_failed", "", "POST /v2/login/anonymous", body(`{"expiresAfter":`+after+`}`))
 	}
 	for _, after := range []string{"1.5", `"60"`, "9223372036854775808"} {
-		h.refused(400, "invalid_request", "", "POST /v2/login/anonymous", body(`{"expiresAfter":`+after+`}`))
+		h.requireRefusal(400, "invalid_request", "", "POST /v2/login/anonymous", body(`{"expiresAfter":`+after+`}`))
 	}
 }
 
@@ -175,8 +175,8 @@ func TestSigningInAndOut(t *testing.T) {
 	require.JSONEq(t, `{"success":true}`, out.body)
 	require.Negative(t, cookieOf(t, out).MaxAge)
 	require.Empty(t, cookieOf(t, out).Value)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
-	h.refused(401, "invalid_token", "", "POST /v2/logout", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "POST /v2/logout", ada.bearer())
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", again.bearer()).status, "the other session goes on")
 	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 1)
@@ -188,8 +188,8 @@ func TestSigningInAndOut(t *testing.T) {
 func TestLoginsThatAreRefused(t *testing.T) {
 	h := openIdentity(t)
 	h.newAccount("ada@example.org")
-	wrong := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
-	unknown := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"eve@example.org","password":"wrong"}`))
+	wrong := h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
+	unknown := h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"eve@example.org","password":"wrong"}`))
 	require.Equal(t, wrong.fields(t)["message"], unknown.fields(t)["message"])
 	require.Len(t, wrong.header, len(unknown.header))
 	require.Equal(t, []user.LoginFailed{
@@ -212,7 +212,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignin = true })
-	h.refused(403, "permission_denied", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"x"}`))
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"x"}`))
 }
 
 // A bad cookie is nobody on a route that is open to all.
@@ -221,7 +221,7 @@ func TestAnOldCookieDoesNotKeepAnybodyOut(t *testing.T) {
 	ada := h.newAccount("ada@example.org")
 	h.do("POST", "/v2/logout", ada.bearer())
 	require.Equal(t, ada.id, h.signedIn(h.login("ada@example.org", password, ada.cookie())).id)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.cookie())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.cookie())
 }
 
 func TestARepeatedLoginShowsNoToken(t *testing.T) {
@@ -249,12 +249,12 @@ func TestLoginsAreLimitedByAddress(t *testing.T) {
 	h.newAccount("ada@example.org")
 	h.limit()
 	for _, email := range []string{"ada@example.org", "ADA@example.org", " ada@example.org", "Ada@Example.org", "ada@example.org"} {
-		h.refused(401, "invalid_credentials", "", "POST /v2/login", body(jsonOf(t, map[string]string{"email": email, "password": "wrong"})))
+		h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(jsonOf(t, map[string]string{"email": email, "password": "wrong"})))
 	}
-	over := h.refused(429, "rate_limit_exceeded", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	over := h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	require.Equal(t, "login", over.fields(t)["details"].(map[string]any)["name"])
 	require.NotEmpty(t, over.header.Get("Retry-After"))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"bob@example.org","password":"wrong"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"bob@example.org","password":"wrong"}`))
 	h.pass(time.Minute)
 	h.enter("ada@example.org")
 }
@@ -287,17 +287,17 @@ func TestSigningInWithTheTokenOfAProvider(t *testing.T) {
 	require.Equal(t, map[string]any{"acme": map[string]any{"id": "a1", "email": "ada@example.org"}}, me["authData"])
 	require.Equal(t, p.id, h.signedIn(h.do("POST", "/v2/login/token-exchange", exchange("acme", "acme-token")...)).id)
 
-	h.refused(401, "invalid_token", "", "POST /v2/login/token-exchange", exchange("acme", "other")...)
-	h.refused(403, "permission_denied", "", "POST /v2/login/token-exchange", exchange("shut", "acme-token")...)
-	h.refused(404, "resource_not_found", "", "POST /v2/login/token-exchange", exchange("nobody", "acme-token")...)
-	h.refused(400, "missing_parameter", "", "POST /v2/login/token-exchange", body(`{"provider":"acme"}`))
-	h.refused(400, "missing_parameter", "", "POST /v2/login/token-exchange", body(`{"subject_token":"x"}`))
-	h.refused(422, "validation_failed", "", "POST /v2/login/token-exchange", body(`{"provider":"acme","subject_token":"x","expiresAfter":0}`))
+	h.requireRefusal(401, "invalid_token", "", "POST /v2/login/token-exchange", exchange("acme", "other")...)
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/login/token-exchange", exchange("shut", "acme-token")...)
+	h.requireRefusal(404, "resource_not_found", "", "POST /v2/login/token-exchange", exchange("nobody", "acme-token")...)
+	h.requireRefusal(400, "missing_parameter", "", "POST /v2/login/token-exchange", body(`{"provider":"acme"}`))
+	h.requireRefusal(400, "missing_parameter", "", "POST /v2/login/token-exchange", body(`{"subject_token":"x"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/login/token-exchange", body(`{"provider":"acme","subject_token":"x","expiresAfter":0}`))
 }
 
 func TestWithoutProvidersThereAreNone(t *testing.T) {
 	h := openIdentity(t)
 	h.set(func(s *accounts.Settings) { s.DisableSignup = true })
 	require.JSONEq(t, `{"localSignin":true,"localSignup":false,"anonymous":true,"providers":[]}`, h.do("GET", "/v2/login/providers").body)
-	h.refused(404, "resource_not_found", "", "POST /v2/login/token-exchange", body(`{"provider":"acme","subject_token":"x"}`))
+	h.requireRefusal(404, "resource_not_found", "", "POST /v2/login/token-exchange", body(`{"provider":"acme","subject_token":"x"}`))
 }

@@ -15,21 +15,21 @@ import (
 
 // ips remembers IPs, as a store for all nodes does.
 type ips struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	mu      sync.Mutex
+	records map[string][]byte
 }
 
 func (d *ips) Get(_ context.Context, key string) ([]byte, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	value, ok := d.kept[key]
+	value, ok := d.records[key]
 	return value, ok, nil
 }
 
 func (d *ips) Put(_ context.Context, key string, value []byte, _ time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.kept[key] = value
+	d.records[key] = value
 	return nil
 }
 
@@ -78,7 +78,7 @@ func TestWrongPasswordsLockNobodyElseOut(t *testing.T) {
 	for range 5 {
 		wrong(401, from(attacker))
 	}
-	refused := h.refused(429, "rate_limit_exceeded", "", "POST /v2/login", from(attacker), body(`{"email":"Ada@Example.org","password":"wrong"}`))
+	refused := h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/login", from(attacker), body(`{"email":"Ada@Example.org","password":"wrong"}`))
 	require.NotEmpty(t, refused.header.Get("Retry-After"))
 	details := refused.fields(t)["details"].(map[string]any)
 	require.Equal(t, "login", details["name"])
@@ -141,7 +141,7 @@ func TestOneClientTriesSoManyAddresses(t *testing.T) {
 		got = h.login(fmt.Sprintf("nobody%d@example.org", tries), "wrong", from(office)).status
 	}
 	require.Equal(t, 300, tries, "the login of before was one, and the last was refused")
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/login", from(office), body(`{"email":"new@example.org","password":"wrong"}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/login", from(office), body(`{"email":"new@example.org","password":"wrong"}`))
 	require.Equal(t, 200, h.login("ada@example.org", password, from(office)).status, "who is known there passes")
 	require.Equal(t, 401, h.login("nobody1@example.org", "wrong", from("198.51.100.3")).status, "another client is another count")
 }

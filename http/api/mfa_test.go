@@ -53,22 +53,22 @@ func TestTheSecondFactorIsSetUpShownAndRemoved(t *testing.T) {
 	login := func(extra string) []option {
 		return []option{body(`{"email":"ada@example.org","password":"` + password + `"` + extra + `}`)}
 	}
-	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/login", login("")...)
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"000000"`)...)
+	h.requireRefusal(401, "invalid_credentials", "mfa_required", "POST /v2/login", login("")...)
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"000000"`)...)
 	require.Equal(t, []user.MFAFailed{{Email: "ada@example.org", IP: "127.0.0.1"}}, eventsOf[user.MFAFailed](h, domain.Activity))
 	code := h.code(secret)
 	in := h.signedIn(h.do("POST", "/v2/login", login(`,"totp":"`+code+`"`)...))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"`+code+`"`)...)
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", login(`,"totp":"`+code+`"`)...)
 	require.Len(t, eventsOf[user.CodeAccepted](h, domain.State), 1)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/user/sessions", in.bearer()).status)
 
 	drop := body(`{"method":"none","currentPassword":"` + password + `"}`)
-	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/user/mfa", old.bearer(), drop)
-	h.refused(401, "invalid_credentials", "mfa_required", "DELETE /v2/user", old.bearer(), body(`{"currentPassword":"`+password+`"}`))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login/mfa", old.bearer(), totpBody("000000"))
+	h.requireRefusal(401, "invalid_credentials", "mfa_required", "POST /v2/user/mfa", old.bearer(), drop)
+	h.requireRefusal(401, "invalid_credentials", "mfa_required", "DELETE /v2/user", old.bearer(), body(`{"currentPassword":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login/mfa", old.bearer(), totpBody("000000"))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/login/mfa", old.bearer(), totpBody(h.code(secret))).body)
-	h.refused(401, "invalid_credentials", "", "POST /v2/user/mfa", old.bearer(), body(`{"method":"none","currentPassword":"wrong"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/user/mfa", old.bearer(), body(`{"method":"none","currentPassword":"wrong"}`))
 	require.JSONEq(t, `{"method":"none"}`, h.do("POST", "/v2/user/mfa", old.bearer(), drop).body)
 	require.Equal(t, "none", h.do("GET", "/v2/me", old.bearer()).fields(t)["mfa"])
 	h.enter("ada@example.org")
@@ -112,16 +112,16 @@ func TestASessionThatOwesItsSecondFactor(t *testing.T) {
 	for _, request := range []string{"GET /v2/user/sessions", "PATCH /v2/user", "GET /v2/workspaces", "POST /v2/contacts", "POST /v2/user/accessTokens", "DELETE /v2/user",
 		"POST /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/runs", "GET /v2/workspaces/w1/runs/r1",
 		"GET /v2/workspaces/w1/events", "GET /v2/workspaces/w1/events/stream", "GET /v2/workspaces/w1/events/ws", "POST /v2/workspaces/w1/events"} {
-		h.refused(401, "invalid_credentials", "mfa_required", request, ada.bearer())
+		h.requireRefusal(401, "invalid_credentials", "mfa_required", request, ada.bearer())
 	}
 	change := body(`{"currentPassword":"` + password + `","password":"another long one"}`)
-	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/user/password", ada.bearer(), change)
+	h.requireRefusal(401, "invalid_credentials", "mfa_required", "POST /v2/user/password", ada.bearer(), change)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.bearer()).status)
-	h.refused(404, "resource_not_found", "", "POST /v2/login/mfa", ada.bearer(), totpBody("123456"))
+	h.requireRefusal(404, "resource_not_found", "", "POST /v2/login/mfa", ada.bearer(), totpBody("123456"))
 
 	secret := h.secondFactor(ada)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/user/sessions", ada.bearer()).status)
-	h.refused(401, "invalid_credentials", "mfa_required", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_credentials", "mfa_required", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	in := h.signedIn(h.do("POST", "/v2/login", body(`{"email":"ada@example.org","password":"`+password+`","totp":"`+h.code(secret)+`"}`)))
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/user/sessions", in.bearer()).status)
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", h.newAccount("bob@example.org").bearer()).status)
@@ -134,14 +134,14 @@ func TestGuessesAreCountedTogether(t *testing.T) {
 	secret := h.secondFactor(ada)
 	h.limit()
 	for range 3 {
-		h.refused(401, "invalid_credentials", "", "POST /v2/login/mfa", ada.bearer(), totpBody("000000"))
+		h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login/mfa", ada.bearer(), totpBody("000000"))
 	}
-	h.refused(401, "invalid_credentials", "", "POST /v2/user/mfa", ada.bearer(), body(`{"method":"none","currentPassword":"wrong"}`))
-	h.refused(401, "invalid_credentials", "", "DELETE /v2/user", ada.bearer(), body(`{"currentPassword":"wrong"}`))
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/login/mfa", ada.bearer(), totpBody("000000"))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`","totp":"000000"}`))
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/user/password", ada.bearer(), body(`{"currentPassword":"wrong","password":"long enough"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/user/mfa", ada.bearer(), body(`{"method":"none","currentPassword":"wrong"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "DELETE /v2/user", ada.bearer(), body(`{"currentPassword":"wrong"}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/login/mfa", ada.bearer(), totpBody("000000"))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`","totp":"000000"}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/user/password", ada.bearer(), body(`{"currentPassword":"wrong","password":"long enough"}`))
 	h.pass(time.Minute)
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/login/mfa", ada.bearer(), totpBody(h.code(secret))).status)
 }

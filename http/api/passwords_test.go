@@ -48,7 +48,7 @@ func TestSigningUp(t *testing.T) {
 	require.Equal(t, "127.0.0.1", events[0].IP)
 	require.Equal(t, id, events[0].User.ID)
 
-	taken := h.refused(409, "resource_already_exists", "", "POST /v2/signup", body(`{"email":"ADA@example.org","password":"`+next+`","firstName":"E","lastName":"E"}`))
+	taken := h.requireRefusal(409, "resource_already_exists", "", "POST /v2/signup", body(`{"email":"ADA@example.org","password":"`+next+`","firstName":"E","lastName":"E"}`))
 	require.Equal(t, map[string]any{"field": "email", "value": "ada@example.org"}, taken.fields(t)["details"])
 	for _, c := range []refusal{
 		{"no email", "POST /v2/signup", []option{body(`{"password":"x","firstName":"a","lastName":"b"}`)}, 400, "missing_parameter", ``},
@@ -62,7 +62,7 @@ func TestSigningUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignup = true })
-	h.refused(403, "permission_denied", "", "POST /v2/signup", body(`{"email":"x@y.z","password":"long enough","firstName":"a","lastName":"b"}`))
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/signup", body(`{"email":"x@y.z","password":"long enough","firstName":"a","lastName":"b"}`))
 	require.Len(t, eventsOf[user.SignedUp](h, domain.State), 1)
 }
 
@@ -70,13 +70,13 @@ func TestSignupsAreLimitedByAddress(t *testing.T) {
 	h := openIdentity(t)
 	h.limit()
 	for range 10 {
-		h.refused(400, "missing_parameter", "", "POST /v2/signup", body(`{}`))
+		h.requireRefusal(400, "missing_parameter", "", "POST /v2/signup", body(`{}`))
 	}
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/signup", body(`{}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/signup", body(`{}`))
 	for range 5 {
-		h.refused(400, "missing_parameter", "", "POST /v2/user/password", body(`{}`))
+		h.requireRefusal(400, "missing_parameter", "", "POST /v2/user/password", body(`{}`))
 	}
-	h.refused(429, "rate_limit_exceeded", "", "POST /v2/user/validate", body(`{}`))
+	h.requireRefusal(429, "rate_limit_exceeded", "", "POST /v2/user/validate", body(`{}`))
 }
 
 func TestProvingAnAddress(t *testing.T) {
@@ -86,22 +86,22 @@ func TestProvingAnAddress(t *testing.T) {
 	require.Equal(t, "email", made["validation"])
 	require.Equal(t, "pending", made["status"])
 	first := h.mail("ada@example.org")
-	h.refused(401, "invalid_credentials", "email_not_validated", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
+	h.requireRefusal(401, "invalid_credentials", "email_not_validated", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
 
 	for _, email := range []string{"nobody@example.org", "ada@example.org"} {
 		require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/validate", body(`{"email":"`+email+`"}`)).body)
 	}
 	second := h.mail("ada@example.org")
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/validate", body(`{"token":"`+second+`"}`)).body)
-	h.refused(422, "validation_failed", "", "POST /v2/user/validate", body(`{"token":"`+second+`"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/validate", body(`{"token":"`+second+`"}`))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/validate", body(`{"token":"`+first+`"}`)).body, "it proves the same")
 	h.enter("ada@example.org")
 
-	h.refused(422, "validation_failed", "", "POST /v2/user/validate", body(`{"token":"guess"}`))
-	h.refused(422, "validation_failed", "", "POST /v2/user/validate", body(`{"email":"no address"}`))
-	h.refused(400, "missing_parameter", "", "POST /v2/user/validate", body(`{}`))
-	h.refused(400, "invalid_request", "", "POST /v2/user/validate", body(`{"email":"a@b.c","token":"x"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/validate", body(`{"token":"guess"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/validate", body(`{"email":"no address"}`))
+	h.requireRefusal(400, "missing_parameter", "", "POST /v2/user/validate", body(`{}`))
+	h.requireRefusal(400, "invalid_request", "", "POST /v2/user/validate", body(`{"email":"a@b.c","token":"x"}`))
 }
 
 func TestAnAccountWaitsForASuperAdmin(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAnAccountWaitsForASuperAdmin(t *testing.T) {
 	h.set(func(s *accounts.Settings) { s.Validation = accounts.ValidationManual })
 	made := h.do("POST", "/v2/signup", body(`{"email":"ada@example.org","password":"`+password+`","firstName":"Ada","lastName":"Byron"}`)).fields(t)
 	require.Equal(t, "manual", made["validation"])
-	h.refused(401, "invalid_credentials", "manual_validation", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_credentials", "manual_validation", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	changed := h.do("PATCH", "/v2/users/"+made["id"].(string), h.root().bearer(), body(`{"status":"validated"}`))
 	require.Equal(t, "validated", changed.fields(t)["status"])
 	h.enter("ada@example.org")
@@ -122,14 +122,14 @@ func TestChangingAPassword(t *testing.T) {
 	change := func(current, password string) option {
 		return body(jsonOf(t, map[string]string{"currentPassword": current, "password": password}))
 	}
-	h.refused(401, "invalid_credentials", "", "POST /v2/user/password", ada.bearer(), change("wrong", next))
-	h.refused(422, "validation_failed", "", "POST /v2/user/password", ada.bearer(), change(password, "short"))
-	h.refused(401, "missing_token", "", "POST /v2/user/password", change(password, next))
-	h.refused(401, "invalid_credentials", "", "POST /v2/user/password", h.visitor().bearer(), change(password, next))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/user/password", ada.bearer(), change("wrong", next))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/password", ada.bearer(), change(password, "short"))
+	h.requireRefusal(401, "missing_token", "", "POST /v2/user/password", change(password, next))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/user/password", h.visitor().bearer(), change(password, next))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/password", ada.bearer(), change(password, next)).body)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.bearer()).status, "one's own session goes on")
-	h.refused(401, "invalid_token", "", "GET /v2/me", other.bearer())
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", other.bearer())
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	h.signedIn(h.login("ada@example.org", next))
 	ended := eventsOf[session.Ended](h, domain.State)
 	require.Len(t, ended, 1)
@@ -147,11 +147,11 @@ func TestResettingAPassword(t *testing.T) {
 	token := h.mail("ada@example.org")
 	require.Empty(t, h.mails, "nobody else gets one")
 	reset := func(token string) option { return body(jsonOf(t, map[string]string{"token": token, "password": next})) }
-	h.refused(422, "validation_failed", "", "POST /v2/user/password", reset("guess"))
-	h.refused(422, "validation_failed", "", "POST /v2/user/password", body(`{"token":"`+token+`","password":"short"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/password", reset("guess"))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/password", body(`{"token":"`+token+`","password":"short"}`))
 	require.JSONEq(t, `{"success":true}`, h.do("POST", "/v2/user/password", reset(token)).body)
-	h.refused(422, "validation_failed", "", "POST /v2/user/password", reset(token))
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/password", reset(token))
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	h.signedIn(h.login("ada@example.org", next))
 	require.Len(t, eventsOf[user.PasswordResetRequested](h, domain.Activity), 2)
 	done := eventsOf[user.PasswordReset](h, domain.State)
@@ -161,7 +161,7 @@ func TestResettingAPassword(t *testing.T) {
 	h.do("POST", "/v2/user/password", body(`{"email":"ada@example.org"}`))
 	late := h.mail("ada@example.org")
 	h.pass(time.Hour)
-	h.refused(422, "validation_failed", "", "POST /v2/user/password", body(`{"token":"`+late+`","password":"long enough"}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/password", body(`{"token":"`+late+`","password":"long enough"}`))
 }
 
 func TestPasswordBodiesThatAreRefused(t *testing.T) {
@@ -182,5 +182,5 @@ func TestPasswordBodiesThatAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { c.check(t, h.testService, "") })
 	}
 	h.set(func(s *accounts.Settings) { s.DisableSignin = true })
-	h.refused(403, "permission_denied", "", "POST /v2/user/password", body(`{"email":"ada@example.org"}`))
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/user/password", body(`{"email":"ada@example.org"}`))
 }

@@ -69,13 +69,13 @@ func TestAVisitorComesToOwnSomething(t *testing.T) {
 	require.Equal(t, map[string]any{"anonymous": map[string]any{"id": visitor.id}}, got.fields(t)["authData"])
 	require.Len(t, eventsOf[user.Created](h, domain.State), 2, "the super admin's, and this one")
 	require.Equal(t, "Nobody", h.do("GET", "/v2/me", visitor.bearer()).fields(t)["firstName"])
-	h.refused(403, "permission_denied", "", "POST /v2/contacts", visitor.bearer(), body(`{"email":"`+rootEmail+`"}`))
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/contacts", visitor.bearer(), body(`{"email":"`+rootEmail+`"}`))
 
 	other := h.visitor()
 	require.JSONEq(t, `{"id":"`+other.id+`"}`, h.do("DELETE", "/v2/user", other.bearer()).body, "who owned nothing")
-	h.refused(401, "invalid_token", "", "GET /v2/me", other.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", other.bearer())
 	require.JSONEq(t, `{"id":"`+visitor.id+`"}`, h.do("DELETE", "/v2/user", visitor.bearer()).body)
-	h.refused(401, "invalid_token", "", "GET /v2/me", visitor.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", visitor.bearer())
 }
 
 func TestDataOfOnesOwn(t *testing.T) {
@@ -90,29 +90,29 @@ func TestDataOfOnesOwn(t *testing.T) {
 	require.Equal(t, map[string]any{}, h.do("GET", "/v2/me", ada.bearer()).fields(t)["meta"])
 	require.Len(t, eventsOf[user.Updated](h, domain.State), 5)
 
-	h.refused(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`[]`))
-	h.refused(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`null`))
-	h.refused(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`{"a":1,"a":2}`))
-	h.refused(422, "validation_failed", "", "POST /v2/user/meta", ada.bearer(), body(`{"big":"`+strings.Repeat("x", 64<<10)+`"}`))
-	h.refused(401, "missing_token", "", "POST /v2/user/meta", body(`{}`))
-	h.refused(401, "missing_token", "", "DELETE /v2/user/meta/a")
+	h.requireRefusal(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`[]`))
+	h.requireRefusal(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`null`))
+	h.requireRefusal(400, "invalid_request", "", "POST /v2/user/meta", ada.bearer(), body(`{"a":1,"a":2}`))
+	h.requireRefusal(422, "validation_failed", "", "POST /v2/user/meta", ada.bearer(), body(`{"big":"`+strings.Repeat("x", 64<<10)+`"}`))
+	h.requireRefusal(401, "missing_token", "", "POST /v2/user/meta", body(`{}`))
+	h.requireRefusal(401, "missing_token", "", "DELETE /v2/user/meta/a")
 }
 
 func TestAnAccountIsDeleted(t *testing.T) {
 	h := openIdentity(t)
 	ada, other := h.newAccount("ada@example.org"), h.enter("ada@example.org")
 	token := h.accessToken(ada)
-	h.refused(400, "missing_parameter", "", "DELETE /v2/user", ada.bearer())
-	h.refused(401, "invalid_credentials", "", "DELETE /v2/user", ada.bearer(), body(`{"currentPassword":"wrong"}`))
+	h.requireRefusal(400, "missing_parameter", "", "DELETE /v2/user", ada.bearer())
+	h.requireRefusal(401, "invalid_credentials", "", "DELETE /v2/user", ada.bearer(), body(`{"currentPassword":"wrong"}`))
 	gone := h.do("DELETE", "/v2/user", ada.bearer(), body(`{"currentPassword":"`+password+`"}`))
 	require.JSONEq(t, `{"id":"`+ada.id+`"}`, gone.body)
 	require.Negative(t, cookieOf(t, gone).MaxAge)
 	for _, credential := range []string{ada.token, other.token, token} {
-		h.refused(401, "invalid_token", "", "GET /v2/me", as(credential))
+		h.requireRefusal(401, "invalid_token", "", "GET /v2/me", as(credential))
 	}
 	require.Equal(t, []user.Deleted{{UserID: ada.id}}, eventsOf[user.Deleted](h, domain.State))
 	require.Len(t, eventsOf[session.Ended](h, domain.State), 2)
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"`+password+`"}`))
 	require.NotEqual(t, ada.id, h.newAccount("ada@example.org").id, "the address is free")
 }
 
@@ -214,11 +214,11 @@ func TestPicturesThatAreRefused(t *testing.T) {
 	address := upload(ada, part{"photo", "a.png", png}).fields(t)["photo"].(string)
 	_, name, _ := strings.Cut(address, "?v=")
 	own := "/v2/users/" + bob.id + "/photo?v=" + name
-	h.refused(422, "validation_failed", "", "PATCH /v2/user", bob.bearer(), body(`{"photo":"`+own+`"}`))
-	h.refused(422, "validation_failed", "", "PATCH /v2/users/"+bob.id, bob.bearer(), body(`{"photo":"`+own+`"}`))
-	h.refused(404, "resource_not_found", "", "GET "+own)
+	h.requireRefusal(422, "validation_failed", "", "PATCH /v2/user", bob.bearer(), body(`{"photo":"`+own+`"}`))
+	h.requireRefusal(422, "validation_failed", "", "PATCH /v2/users/"+bob.id, bob.bearer(), body(`{"photo":"`+own+`"}`))
+	h.requireRefusal(404, "resource_not_found", "", "GET "+own)
 	h.do("PATCH", "/v2/user", ada.bearer(), body(`{"photo":null}`))
-	h.refused(404, "resource_not_found", "", "GET "+address)
+	h.requireRefusal(404, "resource_not_found", "", "GET "+address)
 }
 
 // What is no picture is not shown, whatever a user calls it.
@@ -230,8 +230,8 @@ func TestOnlyPicturesAreShown(t *testing.T) {
 	address := "/v2/users/" + ada.id + "/photo?v=" + name
 	_, err = h.accounts.Patch(t.Context(), accounts.Actor{UserID: ada.id}, ada.id, accounts.Patch{Photo: &address})
 	require.NoError(t, err)
-	h.refused(404, "resource_not_found", "", "GET "+address)
+	h.requireRefusal(404, "resource_not_found", "", "GET "+address)
 
 	h.blobs.kept.Clear()
-	h.refused(503, "service_unavailable", "", "GET "+address)
+	h.requireRefusal(503, "service_unavailable", "", "GET "+address)
 }

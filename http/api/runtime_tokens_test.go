@@ -151,7 +151,7 @@ func TestTokensOfTheRuntimeThatDoNotHold(t *testing.T) {
 		return s.sign(c)
 	}
 	path := "GET /v2/workspaces/" + s.w
-	s.refused(401, "invalid_credentials", "", path, key(good)) // it is no role
+	s.requireRefusal(401, "invalid_credentials", "", path, key(good)) // it is no role
 	for name, token := range map[string]string{
 		"a foreign key":                      forge(t, good, jwt.SigningMethodES256, foreign, kidOf(t, good), nil),
 		"a foreign workspace":                forge(t, good, jwt.SigningMethodES256, foreign, kidOf(t, good), jwt.MapClaims{"workspaceId": s.v}),
@@ -170,10 +170,10 @@ func TestTokensOfTheRuntimeThatDoNotHold(t *testing.T) {
 		"an access token without a runtime":  say(signing.Claims{Subject: s.ada.id, SessionID: "at:tok_1"}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.refused(401, "invalid_token", "", path, as(token))
-			s.refused(401, "invalid_token", "", "POST /v2/login/anonymous", as(token))
+			s.requireRefusal(401, "invalid_token", "", path, as(token))
+			s.requireRefusal(401, "invalid_token", "", "POST /v2/login/anonymous", as(token))
 			if name != "a role as a caller" {
-				s.refused(401, "invalid_credentials", "", path, key(token))
+				s.requireRefusal(401, "invalid_credentials", "", path, key(token))
 			}
 		})
 	}
@@ -186,14 +186,14 @@ func TestTokensOfTheRuntimeEndSoon(t *testing.T) {
 	nobody := s.session(signing.Acting{})
 	s.pass(39 * time.Second)
 	require.Equal(t, http.StatusOK, s.do("GET", "/v2/workspaces/"+s.w, as(ada)).status, "clocks differ")
-	s.refused(401, "missing_token", "", path, as(nobody))
+	s.requireRefusal(401, "missing_token", "", path, as(nobody))
 	s.pass(2 * time.Second)
-	s.refused(401, "token_expired", "", path, as(ada))
-	s.refused(401, "token_expired", "", path, as(nobody))
-	s.refused(403, "permission_denied", "", path, as(place))
+	s.requireRefusal(401, "token_expired", "", path, as(ada))
+	s.requireRefusal(401, "token_expired", "", path, as(nobody))
+	s.requireRefusal(403, "permission_denied", "", path, as(place))
 	s.pass(50 * time.Second)
-	s.refused(401, "token_expired", "", path, as(place))
-	s.refused(401, "invalid_credentials", "", path, key(role))
+	s.requireRefusal(401, "token_expired", "", path, as(place))
+	s.requireRefusal(401, "invalid_credentials", "", path, key(role))
 }
 
 func TestWhatEndsASessionEndsItsTokensOfTheRuntime(t *testing.T) {
@@ -202,17 +202,17 @@ func TestWhatEndsASessionEndsItsTokensOfTheRuntime(t *testing.T) {
 	token := s.session(signing.Acting{UserID: s.ada.id, SessionID: s.ada.session})
 	require.Equal(t, http.StatusOK, s.do("GET", "/v2/workspaces/"+s.w, as(token)).status)
 	require.Equal(t, http.StatusOK, s.do("POST", "/v2/logout", s.ada.bearer()).status)
-	s.refused(401, "invalid_token", "", path, as(token))
+	s.requireRefusal(401, "invalid_token", "", path, as(token))
 
 	got := s.do("PUT", "/v2/workspaces/"+s.v+"/security", s.bob.bearer(), body(`{"authorizations":{"roles":{},"rules":[]}}`))
 	require.Equal(t, http.StatusOK, got.status, got.body)
 	taken, err := s.keys.RoleToken(t.Context(), s.v, "agent", "c1", 1, time.Minute)
 	require.NoError(t, err)
-	s.refused(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, key(taken))
+	s.requireRefusal(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, key(taken))
 	require.Equal(t, http.StatusOK, s.do("DELETE", "/v2/workspaces/"+s.v, s.bob.bearer()).status)
 	gone, err := s.keys.WorkspaceToken(t.Context(), signing.Acting{WorkspaceID: s.v, CorrelationID: "c1", Depth: 1}, time.Minute)
 	require.NoError(t, err)
-	s.refused(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, as(gone))
+	s.requireRefusal(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, as(gone))
 }
 
 func TestAWorkspaceMakesNoKeyThatOutlivesItsToken(t *testing.T) {

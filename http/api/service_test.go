@@ -101,7 +101,7 @@ func openWithGateway(t *testing.T, other func(*gateway.Options), changes ...func
 	}
 	opts := gateway.Options{
 		Routes: api.Routes(handlers), Authenticator: fixedIdentity{}, Authorizer: fixedIdentity{}, ReadModel: h.models, Known: h.log.Log.Known,
-		Idempotency: &answers{kept: map[string][]byte{}}, Failures: commands.Failures{Engine: engine, Log: quiet},
+		Idempotency: &answers{records: map[string][]byte{}}, Failures: commands.Failures{Engine: engine, Log: quiet},
 		Settings: func() gateway.Settings { return gateway.Settings{InternalKey: internalKey} },
 		Now:      func() time.Time { return today }, Host: domain.Host{Service: "api-gateway"},
 	}
@@ -254,30 +254,30 @@ func (fixedIdentity) Readable(gateway.Caller, projections.Reader) func(string) (
 
 // answers is an IdempotencyStore in memory.
 type answers struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	mu      sync.Mutex
+	records map[string][]byte
 }
 
 func (a *answers) Claim(_ context.Context, key string, record []byte, _ time.Duration) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if existing, ok := a.kept[key]; ok {
+	if existing, ok := a.records[key]; ok {
 		return existing, nil
 	}
-	a.kept[key] = record
+	a.records[key] = record
 	return nil, nil
 }
 
 func (a *answers) Put(_ context.Context, key string, record []byte, _ time.Duration) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.kept[key] = record
+	a.records[key] = record
 	return nil
 }
 
 func (a *answers) Delete(_ context.Context, key string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.kept, key)
+	delete(a.records, key)
 	return nil
 }

@@ -93,8 +93,8 @@ func TestTokensThatDoNotHold(t *testing.T) {
 			require.Equal(t, 401, h.do("POST", "/v2/login/anonymous", as(token)).status, "on an open route")
 		})
 	}
-	h.refused(401, "invalid_token", "", "GET /v2/me", with("Authorization", "Basic YTpi"))
-	h.refused(401, "missing_token", "", "GET /v2/me?access_token="+ada.token)
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", with("Authorization", "Basic YTpi"))
+	h.requireRefusal(401, "missing_token", "", "GET /v2/me?access_token="+ada.token)
 }
 
 func TestATokenEndsWithItsTime(t *testing.T) {
@@ -103,14 +103,14 @@ func TestATokenEndsWithItsTime(t *testing.T) {
 	h.pass(time.Hour + 29*time.Second)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.bearer()).status, "clocks differ")
 	h.pass(2 * time.Second)
-	h.refused(401, "token_expired", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "token_expired", "", "GET /v2/me", ada.bearer())
 }
 
 func TestARevokedKeyEndsItsTokens(t *testing.T) {
 	h := openIdentity(t)
 	ada, root := h.newAccount("ada@example.org"), h.root()
 	require.Equal(t, http.StatusOK, h.do("DELETE", "/sys/jwks/"+kidOf(t, ada.token), root.bearer()).status)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	h.enter("ada@example.org")
 }
 
@@ -121,7 +121,7 @@ func TestAScopeOpensItsRoutesOnly(t *testing.T) {
 	me := h.do("GET", "/v2/me", as(narrow))
 	require.Equal(t, []any{"events:read"}, me.fields(t)["scopes"])
 	for _, request := range []string{"PATCH /v2/user", "POST /v2/contacts", "GET /v2/user/sessions", "PATCH /v2/users/" + ada.id, "POST /v2/user/validate"} {
-		got := h.refused(403, "insufficient_scope", "", request, as(narrow), body(`{}`))
+		got := h.requireRefusal(403, "insufficient_scope", "", request, as(narrow), body(`{}`))
 		require.Equal(t, map[string]any{"scope": "settings"}, got.fields(t)["details"], request)
 	}
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", as(narrow)).status)
@@ -133,16 +133,16 @@ func TestTheCookieNeedsItsToken(t *testing.T) {
 	require.NotEqual(t, ada.csrf, other.csrf)
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/me", ada.cookie()).status, "reading needs none")
 	change := body(`{"firstName":"Augusta"}`)
-	h.refused(401, "invalid_token", "csrf", "PATCH /v2/user", ada.cookie(), change)
-	h.refused(401, "invalid_token", "csrf", "PATCH /v2/user", ada.cookie(), change, with("x-svc-csrf-token", other.csrf))
-	h.refused(401, "invalid_token", "csrf", "POST /v2/logout", ada.cookie())
-	h.refused(401, "invalid_token", "csrf", "POST /v2/user/password", ada.cookie(), body(`{"currentPassword":"x","password":"long enough"}`))
+	h.requireRefusal(401, "invalid_token", "csrf", "PATCH /v2/user", ada.cookie(), change)
+	h.requireRefusal(401, "invalid_token", "csrf", "PATCH /v2/user", ada.cookie(), change, with("x-svc-csrf-token", other.csrf))
+	h.requireRefusal(401, "invalid_token", "csrf", "POST /v2/logout", ada.cookie())
+	h.requireRefusal(401, "invalid_token", "csrf", "POST /v2/user/password", ada.cookie(), body(`{"currentPassword":"x","password":"long enough"}`))
 	require.Equal(t, "Augusta", h.do("PATCH", "/v2/user", ada.cookieWithCSRF(), change).fields(t)["firstName"])
 	require.Equal(t, http.StatusOK, h.do("PATCH", "/v2/user", ada.bearer(), change).status, "a bearer token needs none")
 	h.signedIn(h.login("ada@example.org", password, ada.cookie())) // and a login needs none
 	require.Equal(t, other.id, h.do("GET", "/v2/me", ada.cookie(), other.bearer()).fields(t)["id"], "the header wins")
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/logout", ada.cookieWithCSRF()).status)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.cookie())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.cookie())
 }
 
 func TestAnAPIKeyAloneIsNobody(t *testing.T) {
@@ -153,10 +153,10 @@ func TestAnAPIKeyAloneIsNobody(t *testing.T) {
 	require.Equal(t, http.StatusCreated, made.status, made.body)
 	robot := h.hide(made.fields(t)["apiKey"].(string))
 	require.Equal(t, http.StatusOK, h.do("GET", "/v2/workspaces/"+id, key(robot)).status)
-	h.refused(401, "missing_token", "", "GET /v2/me", key(robot))
-	h.refused(401, "missing_token", "", "POST /v2/contacts", key(robot))
-	h.refused(403, "insufficient_scope", "session_required", "PATCH /v2/user", key(robot), body(`{}`))
-	h.refused(403, "permission_denied", "", "POST /v2/users", key(robot), body(`{}`))
-	h.refused(401, "invalid_credentials", "", "GET /v2/me", key("sk_unknown"))
+	h.requireRefusal(401, "missing_token", "", "GET /v2/me", key(robot))
+	h.requireRefusal(401, "missing_token", "", "POST /v2/contacts", key(robot))
+	h.requireRefusal(403, "insufficient_scope", "session_required", "PATCH /v2/user", key(robot), body(`{}`))
+	h.requireRefusal(403, "permission_denied", "", "POST /v2/users", key(robot), body(`{}`))
+	h.requireRefusal(401, "invalid_credentials", "", "GET /v2/me", key("sk_unknown"))
 	require.Equal(t, ada.id, h.do("GET", "/v2/me", key(robot), ada.bearer()).fields(t)["id"], "beside a user")
 }

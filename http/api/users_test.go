@@ -29,7 +29,7 @@ func TestASuperAdminMakesAUser(t *testing.T) {
 
 	invited := h.do("POST", "/v2/users", root.bearer(), body(`{"email":"bob@example.org"}`))
 	require.Equal(t, http.StatusCreated, invited.status, invited.body)
-	h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"bob@example.org","password":"x"}`))
+	h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"bob@example.org","password":"x"}`))
 	token := h.mail("bob@example.org")
 	require.Equal(t, http.StatusOK, h.do("POST", "/v2/user/password", body(`{"token":"`+token+`","password":"`+password+`"}`)).status)
 	h.enter("bob@example.org")
@@ -64,12 +64,12 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 	require.Len(t, eventsOf[user.Updated](h, domain.State), 1)
 
 	require.Equal(t, http.StatusOK, h.do("PATCH", at, root.bearer(), body(`{"password":"`+next+`"}`)).status)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
 	in := h.signedIn(h.login("augusta@example.org", next))
 	require.Equal(t, "deactivated", h.do("PATCH", at, root.bearer(), body(`{"status":"deactivated"}`)).fields(t)["status"])
-	h.refused(401, "invalid_token", "", "GET /v2/me", in.bearer())
-	wrong := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"augusta@example.org","password":"`+next+`"}`))
-	unknown := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"nobody@example.org","password":"`+next+`"}`))
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", in.bearer())
+	wrong := h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"augusta@example.org","password":"`+next+`"}`))
+	unknown := h.requireRefusal(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"nobody@example.org","password":"`+next+`"}`))
 	require.Equal(t, wrong.fields(t)["message"], unknown.fields(t)["message"])
 	causes := []string{}
 	for _, e := range eventsOf[session.Ended](h, domain.State) {
@@ -78,8 +78,8 @@ func TestASuperAdminChangesAUser(t *testing.T) {
 	require.Equal(t, []string{"password", "deactivated"}, causes)
 
 	require.JSONEq(t, `{"id":"`+ada.id+`"}`, h.do("DELETE", at, root.bearer()).body)
-	h.refused(404, "resource_not_found", "", "DELETE "+at, root.bearer())
-	h.refused(404, "resource_not_found", "", "PATCH "+at, root.bearer(), body(`{"firstName":"x"}`))
+	h.requireRefusal(404, "resource_not_found", "", "DELETE "+at, root.bearer())
+	h.requireRefusal(404, "resource_not_found", "", "PATCH "+at, root.bearer(), body(`{"firstName":"x"}`))
 	require.Equal(t, []user.Deleted{{UserID: ada.id}}, eventsOf[user.Deleted](h, domain.State))
 }
 
@@ -87,7 +87,7 @@ func TestASuperAdminRemovesASecondFactor(t *testing.T) {
 	h := openIdentity(t)
 	root, ada := h.root(), h.newAccount("ada@example.org")
 	h.secondFactor(ada)
-	h.refused(422, "validation_failed", "", "PATCH /v2/users/"+ada.id, root.bearer(), body(`{"mfa":"totp"}`))
+	h.requireRefusal(422, "validation_failed", "", "PATCH /v2/users/"+ada.id, root.bearer(), body(`{"mfa":"totp"}`))
 	require.Equal(t, "none", h.do("PATCH", "/v2/users/"+ada.id, root.bearer(), body(`{"mfa":"none"}`)).fields(t)["mfa"])
 	h.enter("ada@example.org")
 }
@@ -100,7 +100,7 @@ func TestChangesOfUsersThatAreRefused(t *testing.T) {
 		"email": `{"email":"eve@example.org"}`, "status": `{"status":"pending"}`, "groups": `{"groups":["admins"]}`,
 		"password": `{"password":"long enough"}`, "mfa": `{"mfa":"none"}`,
 	} {
-		got := h.refused(403, "permission_denied", "", own, ada.bearer(), body(text))
+		got := h.requireRefusal(403, "permission_denied", "", own, ada.bearer(), body(text))
 		require.Equal(t, map[string]any{"field": field}, got.fields(t)["details"])
 	}
 	require.Equal(t, "Augusta", h.do("PATCH", "/v2/users/"+ada.id, ada.bearer(), body(`{"firstName":"Augusta"}`)).fields(t)["firstName"])
@@ -139,12 +139,12 @@ func TestASuperAdminEndsSessions(t *testing.T) {
 	require.Equal(t, false, listed[0]["current"])
 	require.Equal(t, true, h.do("GET", "/v2/users/"+root.id+"/sessions", root.bearer()).list(t)[0]["current"])
 	require.JSONEq(t, `{"id":"`+ada.id+`"}`, h.do("DELETE", "/v2/users/"+ada.id+"/sessions", root.bearer()).body)
-	h.refused(401, "invalid_token", "", "GET /v2/me", ada.bearer())
-	h.refused(401, "invalid_token", "", "GET /v2/me", other.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", ada.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", other.bearer())
 	require.JSONEq(t, `[]`, h.do("GET", "/v2/users/"+ada.id+"/sessions", root.bearer()).body)
 	require.Equal(t, "anonymous", h.do("GET", "/v2/users/"+visitor.id+"/sessions", root.bearer()).list(t)[0]["provider"])
 	require.Equal(t, http.StatusOK, h.do("DELETE", "/v2/users/"+visitor.id+"/sessions", root.bearer()).status)
-	h.refused(401, "invalid_token", "", "GET /v2/me", visitor.bearer())
+	h.requireRefusal(401, "invalid_token", "", "GET /v2/me", visitor.bearer())
 	require.Len(t, eventsOf[session.Ended](h, domain.State), 3)
 }
 

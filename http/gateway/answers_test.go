@@ -92,7 +92,7 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	require.Equal(t, `"t1"`, w.do("GET", "/x", "", "If-None-Match", "*").header.Get("ETag"))
 	require.Equal(t, 200, w.do("POST", "/x", "", "If-Match", `"t1"`, "If-None-Match", `"t2"`).status)
-	f := w.do("POST", "/x", "", "If-Match", `"t0"`).failed(t, 409, domain.CodeConflict)
+	f := w.do("POST", "/x", "", "If-Match", `"t0"`).requireFailure(t, 409, domain.CodeConflict)
 	require.Equal(t, map[string]any{"reason": "stale", "etag": `"t1"`}, f.Details)
 }
 
@@ -178,7 +178,7 @@ func TestAStreamThatFailsBeforeItBegins(t *testing.T) {
 		return nil, gateway.RefuseStatus(410, "start again without it")
 	}}))
 	require.Contains(t, w.do("GET", "/sse", "").header.Get("Content-Type"), "application/json")
-	w.do("GET", "/sse", "").failed(t, 410, domain.CodeInvalidRequest)
+	w.do("GET", "/sse", "").requireFailure(t, 410, domain.CodeInvalidRequest)
 }
 
 func TestWebSocketsCanTakeTheConnection(t *testing.T) {

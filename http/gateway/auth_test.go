@@ -101,7 +101,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 					require.Equal(t, 200, a.status, a.body)
 					return
 				}
-				require.Equal(t, want[4:], a.failed(t, status(want), domain.Code(want[4:])).Error)
+				require.Equal(t, want[4:], a.requireFailure(t, status(want), domain.Code(want[4:])).Error)
 			})
 		}
 	}
@@ -113,9 +113,9 @@ func status(want string) int {
 
 func TestReasonsOfRefusals(t *testing.T) {
 	w := matrix(t)
-	require.Equal(t, "session_required", w.do("GET", "/v2/session", "", credentials["API key"]...).failed(t, 403, domain.CodeInsufficientScope).Details["reason"])
-	require.Equal(t, "mfa_required", w.do("GET", "/v2/auth", "", credentials["no second"]...).failed(t, 401, domain.CodeInvalidCredentials).Details["reason"])
-	require.Equal(t, "workspaces:read", w.do("GET", "/v2/action", "", credentials["scoped"]...).failed(t, 403, domain.CodeInsufficientScope).Details["scope"])
+	require.Equal(t, "session_required", w.do("GET", "/v2/session", "", credentials["API key"]...).requireFailure(t, 403, domain.CodeInsufficientScope).Details["reason"])
+	require.Equal(t, "mfa_required", w.do("GET", "/v2/auth", "", credentials["no second"]...).requireFailure(t, 401, domain.CodeInvalidCredentials).Details["reason"])
+	require.Equal(t, "workspaces:read", w.do("GET", "/v2/action", "", credentials["scoped"]...).requireFailure(t, 403, domain.CodeInsufficientScope).Details["scope"])
 	require.Equal(t, "Bearer", w.do("GET", "/v2/auth", "").header.Get("WWW-Authenticate"))
 }
 
@@ -125,10 +125,10 @@ func TestTheInternalKeyAsBearer(t *testing.T) {
 		return gateway.Settings{InternalKey: internalKey}
 	}})
 	require.Equal(t, 200, w.do("GET", "/metrics", "", "Authorization", "Bearer "+internalKey).status)
-	w.do("GET", "/metrics", "", "Authorization", "Bearer nope").failed(t, 401, domain.CodeInvalidToken)
+	w.do("GET", "/metrics", "", "Authorization", "Bearer nope").requireFailure(t, 401, domain.CodeInvalidToken)
 
 	keyless := serve(t, metrics)
-	keyless.do("GET", "/metrics", "", "X-Svc-Api-Key", "").failed(t, 401, domain.CodeMissingToken)
+	keyless.do("GET", "/metrics", "", "X-Svc-Api-Key", "").requireFailure(t, 401, domain.CodeMissingToken)
 }
 
 func TestRoutesWithTheirOwnAuth(t *testing.T) {
@@ -147,7 +147,7 @@ func TestAuthorizationNamesTheWorkspace(t *testing.T) {
 	w := serve(t, gateway.Route{Method: "GET", Path: "/workspaces/{workspaceId}", Permission: read, Surface: gateway.Versioned,
 		Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) { return gateway.GrantFrom(r.Context()).WorkspaceID, nil })})
 	require.Equal(t, `"mine"`, w.do("GET", "/v2/workspaces/slug:mine", "", "Authorization", "Bearer ann").body)
-	w.do("GET", "/v2/workspaces/other", "", "Authorization", "Bearer ann").failed(t, 403, domain.CodeWorkspaceDenied)
+	w.do("GET", "/v2/workspaces/other", "", "Authorization", "Bearer ann").requireFailure(t, 403, domain.CodeWorkspaceDenied)
 }
 
 func TestCSRF(t *testing.T) {
@@ -183,11 +183,11 @@ func TestCSRF(t *testing.T) {
 			a := w.do(tt.method, tt.path, "", tt.headers...)
 			require.Equal(t, tt.status, a.status, a.body)
 			if tt.status == 401 {
-				require.Equal(t, "csrf", a.failed(t, 401, domain.CodeInvalidToken).Details["reason"])
+				require.Equal(t, "csrf", a.requireFailure(t, 401, domain.CodeInvalidToken).Details["reason"])
 			}
 		})
 	}
-	serve(t, routes...).do("POST", "/act", "", with("X-Svc-Csrf-Token", "csrf-s1")...).failed(t, 401, domain.CodeInvalidToken)
+	serve(t, routes...).do("POST", "/act", "", with("X-Svc-Csrf-Token", "csrf-s1")...).requireFailure(t, 401, domain.CodeInvalidToken)
 }
 
 func TestAWebSocketWithACookieNeedsAnOrigin(t *testing.T) {
@@ -199,8 +199,8 @@ func TestAWebSocketWithACookieNeedsAnOrigin(t *testing.T) {
 	ask := func(headers ...string) answer {
 		return w.do("GET", "/ws", "", append([]string{"Cookie", "access-token=ann", "Upgrade", "websocket"}, headers...)...)
 	}
-	ask().failed(t, 401, domain.CodeInvalidToken)
-	ask("Origin", "https://evil.test").failed(t, 401, domain.CodeInvalidToken)
+	ask().requireFailure(t, 401, domain.CodeInvalidToken)
+	ask("Origin", "https://evil.test").requireFailure(t, 401, domain.CodeInvalidToken)
 	require.Equal(t, 200, ask("Origin", "https://console.test").status)
 	require.Equal(t, 200, ask("Origin", w.server.URL).status)
 }

@@ -19,7 +19,7 @@ func TestHeadersThatAreSentTwice(t *testing.T) {
 	w := serve(t, read)
 	require.Equal(t, 304, w.do("GET", "/v2/x", "", "If-None-Match", `"a"`, "If-None-Match", `"b"`).status)
 	for _, name := range []string{"Content-Type", "X-Svc-API-Version", "x-svc-min-seq"} {
-		f := w.do("GET", "/v2/x", "", name, "2025-01-01", name, "2025-01-01").failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("GET", "/v2/x", "", name, "2025-01-01", name, "2025-01-01").requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, name, f.Details["parameter"])
 	}
 }
@@ -27,7 +27,7 @@ func TestHeadersThatAreSentTwice(t *testing.T) {
 func TestAQueryThatCannotBeRead(t *testing.T) {
 	w := serve(t, get("/x", 1))
 	for _, query := range []string{"%zz", "a=%", "a=1&b=%4"} {
-		f := w.do("GET", "/x?"+query, "").failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("GET", "/x?"+query, "").requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "query", f.Details["parameter"])
 	}
 	require.Equal(t, 200, w.do("GET", "/x?a=%41+b&c;d", "").status, "what a route makes of it is its own matter")

@@ -118,15 +118,15 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 		})
 	}
 	for _, bad := range []string{"18446744073709551616", "99999999999999999999999", "abc", "-1", "1.5", token + "x", "<script>"} {
-		f := w.do("GET", "/v2/x", "", "X-Svc-Min-Seq", bad).failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("GET", "/v2/x", "", "X-Svc-Min-Seq", bad).requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "x-svc-min-seq", f.Details["parameter"])
 	}
 	m.behind = true
 	a := w.do("GET", "/v2/x", "")
-	require.Equal(t, "read_model_behind", a.failed(t, 503, domain.CodeUnavailable).Details["reason"])
+	require.Equal(t, "read_model_behind", a.requireFailure(t, 503, domain.CodeUnavailable).Details["reason"])
 	require.Equal(t, "1", a.header.Get("Retry-After"))
 	m.behind, m.broken = false, true
-	w.do("GET", "/v2/x", "").failed(t, 500, domain.CodeInternal)
+	w.do("GET", "/v2/x", "").requireFailure(t, 500, domain.CodeInternal)
 }
 
 func TestAWriteTellsItsPosition(t *testing.T) {
@@ -174,7 +174,7 @@ func TestTheWriteGate(t *testing.T) {
 				Routes: []gateway.Route{get("/x", 1), post("/x", returns(1, nil)), quiet, loud}})
 			for _, at := range [][2]string{{"POST", "/x"}, {"GET", "/hook"}} {
 				a := w.do(at[0], at[1], "")
-				a.failed(t, 503, domain.CodeUnavailable)
+				a.requireFailure(t, 503, domain.CodeUnavailable)
 				require.NotEmpty(t, a.header.Get("Retry-After"))
 				require.NotContains(t, a.body, "disk")
 			}

@@ -137,8 +137,8 @@ func TestHeadersAreCleaned(t *testing.T) {
 func TestOversizedURLAndHeaders(t *testing.T) {
 	w := serve(t, get("/x", 1))
 	long := w.do("GET", "/x?a="+strings.Repeat("a", 8<<10), "")
-	require.Equal(t, "url_too_long", long.failed(t, 414, domain.CodeInvalidRequest).Details["reason"])
+	require.Equal(t, "url_too_long", long.requireFailure(t, 414, domain.CodeInvalidRequest).Details["reason"])
 	big := w.do("GET", "/x", "", "X-Big", strings.Repeat("a", 33<<10))
-	require.Equal(t, "headers_too_large", big.failed(t, 431, domain.CodeInvalidRequest).Details["reason"])
+	require.Equal(t, "headers_too_large", big.requireFailure(t, 431, domain.CodeInvalidRequest).Details["reason"])
 	require.Equal(t, 200, w.do("GET", "/x?a="+strings.Repeat("a", 7<<10), "", "X-Big", strings.Repeat("a", 30<<10)).status)
 }

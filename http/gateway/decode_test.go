@@ -127,19 +127,19 @@ func TestDecode(t *testing.T) {
 				require.Equal(t, 200, a.status, a.body)
 				return
 			}
-			f := a.failed(t, 400, domain.CodeInvalidRequest)
+			f := a.requireFailure(t, 400, domain.CodeInvalidRequest)
 			if tt.field != "-" {
 				require.Equal(t, tt.field, f.Details["errors"].([]any)[0].(map[string]any)["field"])
 			}
 			require.Less(t, len(a.body), 2000, "an answer does not echo the body")
 		})
 	}
-	require.Equal(t, "never", w.do("POST", "/decode", `{"strict":1}`).failed(t, 422, domain.CodeValidation).Message)
+	require.Equal(t, "never", w.do("POST", "/decode", `{"strict":1}`).requireFailure(t, 422, domain.CodeValidation).Message)
 }
 
 func TestDecodeNamesEveryFault(t *testing.T) {
 	a := serve(t, decoding()).do("POST", "/decode", `{"x":1,"nested":{"y":1},"name":"a","name":"b"}`)
-	require.Len(t, a.failed(t, 400, domain.CodeInvalidRequest).Details["errors"], 3)
+	require.Len(t, a.requireFailure(t, 400, domain.CodeInvalidRequest).Details["errors"], 3)
 }
 
 func TestDecodeListsTwentyFaults(t *testing.T) {
@@ -149,12 +149,12 @@ func TestDecodeListsTwentyFaults(t *testing.T) {
 	}
 	w := serve(t, decoding(), post("/query", func(r *http.Request) (any, error) { return 1, gateway.NewQuery(r).Err() }))
 	a := w.do("POST", "/decode", "{"+strings.Join(fields, ",")+"}")
-	require.Len(t, a.failed(t, 400, domain.CodeInvalidRequest).Details["errors"], 20)
+	require.Len(t, a.requireFailure(t, 400, domain.CodeInvalidRequest).Details["errors"], 20)
 	query := strings.Repeat("%00", 200)
 	for i := range 50 {
 		query += fmt.Sprintf("&a%d=%%00", i)
 	}
-	f := w.do("POST", "/query?"+query, "").failed(t, 400, domain.CodeInvalidParameter)
+	f := w.do("POST", "/query?"+query, "").requireFailure(t, 400, domain.CodeInvalidParameter)
 	require.Len(t, f.Details["errors"], 20)
 	require.Less(t, len([]rune(f.Message)), 150)
 }
@@ -169,11 +169,11 @@ func TestContentTypes(t *testing.T) {
 		a := w.do("POST", "/decode", `{"name":"a"}`, "Content-Type", kind)
 		require.Equal(t, status, a.status, kind)
 		if status == 415 {
-			require.Equal(t, "unsupported_media_type", a.failed(t, 415, domain.CodeInvalidRequest).Details["reason"])
+			require.Equal(t, "unsupported_media_type", a.requireFailure(t, 415, domain.CodeInvalidRequest).Details["reason"])
 		}
 	}
 	require.Equal(t, 200, w.do("POST", "/decode", "", "Content-Type", "text/plain").status, "no body is an empty object")
-	w.do("POST", "/decode", `{}`, "Content-Encoding", "gzip").failed(t, 415, domain.CodeInvalidRequest)
+	w.do("POST", "/decode", `{}`, "Content-Encoding", "gzip").requireFailure(t, 415, domain.CodeInvalidRequest)
 }
 
 func TestBodyLimits(t *testing.T) {
@@ -218,7 +218,7 @@ func TestBodyLimits(t *testing.T) {
 				a := w.send(r)
 				require.Equal(t, tt.status, a.status, a.body)
 				if tt.status == 413 {
-					f := a.failed(t, 413, domain.CodeInvalidRequest)
+					f := a.requireFailure(t, 413, domain.CodeInvalidRequest)
 					require.Equal(t, tt.limit, f.Details["limit"])
 					require.Equal(t, float64(tt.size), f.Details["length"])
 				}
@@ -236,11 +236,11 @@ func TestLiesAboutTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := w.raw(raw)
-			a.failed(t, 400, domain.CodeInvalidRequest)
+			a.requireFailure(t, 400, domain.CodeInvalidRequest)
 		})
 	}
 	large := w.raw("POST /decode HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\nExpect: 100-continue\r\n\r\n")
-	large.failed(t, 413, domain.CodeInvalidRequest)
+	large.requireFailure(t, 413, domain.CodeInvalidRequest)
 }
 
 // raw sends bytes as they are and half-closes the connection.
@@ -283,11 +283,11 @@ func TestParts(t *testing.T) {
 	text := "Content-Disposition: form-data; name=\"t\"\r\n\r\nhello"
 	const kind = "multipart/form-data; boundary=b"
 	require.JSONEq(t, `{"t":"hello","f":"a.txt:0123456789"}`, w.do("POST", "/upload", form(text, file("0123456789")), "Content-Type", kind).body)
-	large := w.do("POST", "/upload", form(file("0123456789X")), "Content-Type", kind).failed(t, 413, domain.CodeInvalidRequest)
+	large := w.do("POST", "/upload", form(file("0123456789X")), "Content-Type", kind).requireFailure(t, 413, domain.CodeInvalidRequest)
 	require.Equal(t, 10.0, large.Details["limit"])
-	w.do("POST", "/upload", form(text, file("01"))[:60], "Content-Type", kind).failed(t, 400, domain.CodeInvalidRequest)
-	w.do("POST", "/upload", form(strings.Split(strings.Repeat(text+"|", 51), "|")[:51]...), "Content-Type", kind).failed(t, 400, domain.CodeInvalidRequest)
-	w.do("POST", "/upload", "{}", "Content-Type", "application/json").failed(t, 415, domain.CodeInvalidRequest)
+	w.do("POST", "/upload", form(text, file("01"))[:60], "Content-Type", kind).requireFailure(t, 400, domain.CodeInvalidRequest)
+	w.do("POST", "/upload", form(strings.Split(strings.Repeat(text+"|", 51), "|")[:51]...), "Content-Type", kind).requireFailure(t, 400, domain.CodeInvalidRequest)
+	w.do("POST", "/upload", "{}", "Content-Type", "application/json").requireFailure(t, 415, domain.CodeInvalidRequest)
 }
 
 // Whatever the bytes, Decode either accepts a document that encoding/json

@@ -35,7 +35,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 			w := serve(t, gateway.Route{Method: "GET", Path: "/x", Surface: gateway.Versioned,
 				Permission: gateway.Public, Handler: returns(nil, err)})
 			a := w.do("GET", "/v2/x", "")
-			f := a.failed(t, status, code)
+			f := a.requireFailure(t, status, code)
 			require.Equal(t, "no", f.Message)
 			require.Equal(t, "because", f.Details["reason"])
 			require.Equal(t, status == 429 || status == 503, a.header.Get("Retry-After") != "")
@@ -50,7 +50,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 
 func TestAReasonCanHaveAStatus(t *testing.T) {
 	large := domain.Refuse(domain.CodeInvalidRequest, "event x is too large").Reason("event_too_large").With("length", 11).With("limit", 10)
-	f := serve(t, post("/x", returns(nil, large))).do("POST", "/x", "").failed(t, 413, domain.CodeInvalidRequest)
+	f := serve(t, post("/x", returns(nil, large))).do("POST", "/x", "").requireFailure(t, 413, domain.CodeInvalidRequest)
 	require.Equal(t, map[string]any{"reason": "event_too_large", "length": 11.0, "limit": 10.0}, f.Details)
 }
 
@@ -76,7 +76,7 @@ func TestWhatTheCallerIsToldOfOtherErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := serve(t, gateway.Route{Method: "GET", Path: "/x", Permission: gateway.Public, Handler: returns(nil, tt.err)})
 			a := w.do("GET", "/x", "")
-			a.failed(t, tt.status, tt.code)
+			a.requireFailure(t, tt.status, tt.code)
 			require.Equal(t, tt.retry, a.header.Get("Retry-After"))
 			require.NotContains(t, a.body, "/var/data")
 		})
@@ -105,12 +105,12 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 		post("/encode", returns(func() {}, nil)))
 	for _, path := range []string{"/func", "/raw"} {
 		a := w.do("POST", path, "")
-		a.failed(t, 500, domain.CodeInternal)
+		a.requireFailure(t, 500, domain.CodeInternal)
 		require.NotContains(t, a.body, "boom")
 	}
 	require.Contains(t, w.log.String(), "boom at line 7")
 	require.Contains(t, w.log.String(), "errors_test.go")
-	w.do("POST", "/encode", "").failed(t, 500, domain.CodeInternal)
+	w.do("POST", "/encode", "").requireFailure(t, 500, domain.CodeInternal)
 
 	resp, err := w.server.Client().Do(w.request("POST", "/late", ""))
 	if err == nil {

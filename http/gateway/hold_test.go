@@ -83,7 +83,7 @@ func TestWhatOutlivesItsCallerIsNotBegunAgain(t *testing.T) {
 			w.do("POST", "/run", "", "Idempotency-Key", "k")
 			<-x.ended
 			for range 2 {
-				w.do("POST", "/run", "", "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
+				w.do("POST", "/run", "", "Idempotency-Key", "k").requireFailure(t, 504, domain.CodeGatewayTimeout)
 			}
 			close(x.release)
 			again := w.repeated("k")
@@ -100,7 +100,7 @@ func TestWhatFailsLaterKeepsNothing(t *testing.T) {
 	x := newRunning(gateway.Status(http.StatusBadRequest, "no"))
 	store := newMemoryStore()
 	w := start(t, gateway.Options{Idempotency: store, Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
-	w.do("POST", "/run", "", "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
+	w.do("POST", "/run", "", "Idempotency-Key", "k").requireFailure(t, 504, domain.CodeGatewayTimeout)
 	close(x.release)
 	require.Eventually(t, func() bool { return store.size() == 0 }, time.Minute, time.Millisecond)
 }
@@ -123,7 +123,7 @@ func TestAStreamThatIsNotServedEnds(t *testing.T) {
 		}
 	}()
 	<-live
-	w.do("POST", "/run", "").failed(t, 429, domain.CodeConcurrency)
+	w.do("POST", "/run", "").requireFailure(t, 429, domain.CodeConcurrency)
 	<-x.ended
 	leave()
 	<-gone
@@ -133,7 +133,7 @@ func TestAStreamThatIsNotServedEnds(t *testing.T) {
 func TestAClaimIsHeldWhileItsWorkGoesOn(t *testing.T) {
 	x, store := newRunning(1), newMemoryStore()
 	w := start(t, gateway.Options{Idempotency: store, Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
-	w.do("POST", "/run", "", "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
+	w.do("POST", "/run", "", "Idempotency-Key", "k").requireFailure(t, 504, domain.CodeGatewayTimeout)
 	<-x.ended
 	for range 2 {
 		store.forget()
@@ -148,7 +148,7 @@ func TestAClaimIsHeldWhileItsWorkGoesOn(t *testing.T) {
 func TestARunWhoseAnswerIsNotKeptIsRefused(t *testing.T) {
 	refused := func(t *testing.T, w *world, first answer) {
 		t.Helper()
-		f := w.repeated("k").failed(t, 409, domain.CodeConflict)
+		f := w.repeated("k").requireFailure(t, 409, domain.CodeConflict)
 		require.Equal(t, "not_recorded", f.Details["reason"])
 		require.Equal(t, first.header.Get("X-Correlation-Id"), f.Details["correlationId"])
 	}
@@ -171,7 +171,7 @@ func TestARunWhoseAnswerIsNotKeptIsRefused(t *testing.T) {
 		x := newRunning(1)
 		w := start(t, gateway.Options{Idempotency: newMemoryStore(), Settings: shortTimeouts, Routes: []gateway.Route{x.route()}})
 		first := w.do("POST", "/run", "", "Idempotency-Key", "k")
-		first.failed(t, 504, domain.CodeGatewayTimeout)
+		first.requireFailure(t, 504, domain.CodeGatewayTimeout)
 		<-x.ended
 		w.gateway.EndStreams()
 		refused(t, w, first)
@@ -192,6 +192,6 @@ func TestAnErrorDrawsNoIDsOfItsRequest(t *testing.T) {
 	d := seedRecorder{make(chan string, 1)}
 	w := start(t, gateway.Options{Failures: d, Routes: []gateway.Route{{Method: "POST", Path: "/workspaces/{workspaceId}",
 		Permission: gateway.Action{Action: "create", Subject: "pages"}, Handler: returns(nil, domain.Refuse(domain.CodeValidation, "no"))}}})
-	w.do("POST", "/workspaces/w1", "", "Authorization", "Bearer ann", "Idempotency-Key", "k").failed(t, 422, domain.CodeValidation)
+	w.do("POST", "/workspaces/w1", "", "Authorization", "Bearer ann", "Idempotency-Key", "k").requireFailure(t, 422, domain.CodeValidation)
 	require.Empty(t, <-d.seeds)
 }

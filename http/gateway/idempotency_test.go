@@ -21,13 +21,13 @@ import (
 // memoryStore is an IdempotencyStore in memory.
 type memoryStore struct {
 	mu      sync.Mutex
-	kept    map[string][]byte
+	records map[string][]byte
 	claimed chan string // told of every claim, when set
 	broken  bool
 	most    int // bytes of a record; zero: any number
 }
 
-func newMemoryStore() *memoryStore { return &memoryStore{kept: map[string][]byte{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{records: map[string][]byte{}} }
 
 // Claim implements gateway.IdempotencyStore.
 func (s *memoryStore) Claim(_ context.Context, key string, record []byte, _ time.Duration) ([]byte, error) {
@@ -39,10 +39,10 @@ func (s *memoryStore) Claim(_ context.Context, key string, record []byte, _ time
 	if s.claimed != nil {
 		s.claimed <- key
 	}
-	if existing, ok := s.kept[key]; ok {
+	if existing, ok := s.records[key]; ok {
 		return existing, nil
 	}
-	s.kept[key] = record
+	s.records[key] = record
 	return nil, nil
 }
 
@@ -53,7 +53,7 @@ func (s *memoryStore) Put(ctx context.Context, key string, record []byte, _ time
 	if s.most > 0 && len(record) > s.most {
 		return errors.New("record too large")
 	}
-	s.kept[key] = record
+	s.records[key] = record
 	return ctx.Err()
 }
 
@@ -61,7 +61,7 @@ func (s *memoryStore) Put(ctx context.Context, key string, record []byte, _ time
 func (s *memoryStore) Delete(ctx context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.kept, key)
+	delete(s.records, key)
 	return ctx.Err()
 }
 
@@ -69,13 +69,13 @@ func (s *memoryStore) Delete(ctx context.Context, key string) error {
 func (s *memoryStore) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.kept)
+	clear(s.records)
 }
 
 func (s *memoryStore) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.kept)
+	return len(s.records)
 }
 
 type secret struct {
@@ -130,7 +130,7 @@ func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	require.Empty(t, again.header.Get("Set-Cookie"))
 	require.EqualValues(t, 1, calls.Load())
 	store.mu.Lock()
-	for _, kept := range store.kept {
+	for _, kept := range store.records {
 		require.NotContains(t, string(kept), "once")
 	}
 	store.mu.Unlock()
@@ -141,7 +141,7 @@ func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 		"query":  w.do("POST", "/x?dryRun=true", `{"a":1}`, "Idempotency-Key", "k1"),
 		"method": w.do("PUT", "/x", `{"a":1}`, "Idempotency-Key", "k1"),
 	} {
-		require.Equal(t, "idempotency_key_reused", other.failed(t, 409, domain.CodeConflict).Details["reason"], name)
+		require.Equal(t, "idempotency_key_reused", other.requireFailure(t, 409, domain.CodeConflict).Details["reason"], name)
 	}
 	require.Equal(t, `{"id":"2","token":"once"}`, w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k2").body)
 	require.Equal(t, `{"id":"3","token":"once"}`, w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k1", "Authorization", "Bearer ann").body, "another caller")
@@ -168,7 +168,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 
 	broken := onceOnly(t, newMemoryStore(), func(*http.Request) (any, error) { panic("boom") })
 	for range 2 {
-		broken.do("POST", "/x", "", "Idempotency-Key", "k").failed(t, 500, domain.CodeInternal)
+		broken.do("POST", "/x", "", "Idempotency-Key", "k").requireFailure(t, 500, domain.CodeInternal)
 	}
 	report := onceOnly(t, store, returns(gateway.Status(400, "report"), nil))
 	report.do("POST", "/x", "", "Idempotency-Key", "k")
@@ -179,10 +179,10 @@ func TestBadIdempotencyKeys(t *testing.T) {
 	var calls atomic.Int64
 	w := onceOnly(t, newMemoryStore(), counting(&calls))
 	for _, key := range []string{"", strings.Repeat("k", 256), "\xff\xfe", "a\tb"} {
-		f := w.do("POST", "/x", "", "Idempotency-Key", key).failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("POST", "/x", "", "Idempotency-Key", key).requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "Idempotency-Key", f.Details["parameter"])
 	}
-	w.do("POST", "/x", "", "Idempotency-Key", "a", "Idempotency-Key", "b").failed(t, 400, domain.CodeInvalidParameter)
+	w.do("POST", "/x", "", "Idempotency-Key", "a", "Idempotency-Key", "b").requireFailure(t, 400, domain.CodeInvalidParameter)
 	require.Zero(t, calls.Load())
 	require.Equal(t, 201, w.do("POST", "/x", "", "Idempotency-Key", strings.Repeat("k", 255)).status)
 	require.Equal(t, 201, w.do("POST", "/x", "", "Idempotency-Key", "clé ~ 鍵").status)
@@ -236,7 +236,7 @@ func TestAnAnswerThatCameTooLateIsKept(t *testing.T) {
 			<-release
 			return counting(&calls)(r)
 		})}})
-	w.do("POST", "/x", `{}`, "Idempotency-Key", "k").failed(t, 504, domain.CodeGatewayTimeout)
+	w.do("POST", "/x", `{}`, "Idempotency-Key", "k").requireFailure(t, 504, domain.CodeGatewayTimeout)
 	close(release)
 	var again answer
 	require.Eventually(t, func() bool {
@@ -267,7 +267,7 @@ func TestALargeBodyIsNotHeld(t *testing.T) {
 	for range 2 {
 		require.Equal(t, "500", w.do("POST", "/x", strings.Repeat("a", 500), "Idempotency-Key", "k").body)
 	}
-	w.do("POST", "/x", strings.Repeat("a", 501), "Idempotency-Key", "k").failed(t, 409, domain.CodeConflict)
+	w.do("POST", "/x", strings.Repeat("a", 501), "Idempotency-Key", "k").requireFailure(t, 409, domain.CodeConflict)
 	require.Equal(t, []int{500}, sizes)
 }
 
@@ -299,7 +299,7 @@ func TestAStoreThatIsDownRefusesTheWrite(t *testing.T) {
 	var calls atomic.Int64
 	w := onceOnly(t, &memoryStore{broken: true}, counting(&calls))
 	a := w.do("POST", "/x", "", "Idempotency-Key", "k")
-	a.failed(t, 503, domain.CodeUnavailable)
+	a.requireFailure(t, 503, domain.CodeUnavailable)
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	require.Zero(t, calls.Load(), "once only cannot be promised")
 	require.Equal(t, 201, w.do("POST", "/x", "").status)

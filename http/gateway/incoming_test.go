@@ -128,7 +128,7 @@ func TestABodyThatDripsIsATimeout(t *testing.T) {
 		}
 	}()
 	got, _ := c.receive()
-	got.failed(t, 504, domain.CodeGatewayTimeout)
+	got.requireFailure(t, 504, domain.CodeGatewayTimeout)
 	<-done // the server has closed the connection
 }
 
@@ -143,7 +143,7 @@ func TestTheTimeOfABodyIsLive(t *testing.T) {
 	c := w.dial()
 	c.send("POST /decode HTTP/1.1\nHost: a\nContent-Length: 2\n\n")
 	got, _ := c.receive()
-	got.failed(t, 504, domain.CodeGatewayTimeout)
+	got.requireFailure(t, 504, domain.CodeGatewayTimeout)
 }
 
 func TestAConnectionIsKeptAndMayRunAhead(t *testing.T) {

@@ -78,7 +78,7 @@ func TestALimitByIP(t *testing.T) {
 	require.Equal(t, "0", from("8.8.8.8").header.Get("X-RateLimit-Remaining"))
 
 	over := from("8.8.8.8")
-	f := over.failed(t, 429, domain.CodeRateLimit)
+	f := over.requireFailure(t, 429, domain.CodeRateLimit)
 	require.Equal(t, map[string]any{"name": "signup", "limit": 2.0, "period": 60.0, "retryAfter": 50.0, "resetAt": "2025-03-01T12:01:00.000Z"}, f.Details)
 	require.Equal(t, "50", over.header.Get("Retry-After"))
 	require.Equal(t, "0", over.header.Get("X-RateLimit-Remaining"))
@@ -104,7 +104,7 @@ func TestWindowsPass(t *testing.T) {
 		},
 	})
 	require.Equal(t, 200, w.do("POST", "/v2/x", "").status)
-	w.do("POST", "/v2/x", "").failed(t, 429, domain.CodeRateLimit)
+	w.do("POST", "/v2/x", "").requireFailure(t, 429, domain.CodeRateLimit)
 	mu.Lock()
 	now = now.Add(50 * time.Second)
 	mu.Unlock()
@@ -119,9 +119,9 @@ func TestCallersAreLimitedApart(t *testing.T) {
 		a := w.do("POST", "/v2/x", "", credentials[who]...)
 		require.Equal(t, 200, a.status, who)
 		require.Equal(t, "1", a.header.Get("X-RateLimit-Limit"), "the tightest is shown")
-		w.do("POST", "/v2/x", "", credentials[who]...).failed(t, 429, domain.CodeRateLimit)
+		w.do("POST", "/v2/x", "", credentials[who]...).requireFailure(t, 429, domain.CodeRateLimit)
 	}
-	w.do("POST", "/v2/x", "", credentials["access token"]...).failed(t, 429, domain.CodeRateLimit)
+	w.do("POST", "/v2/x", "", credentials["access token"]...).requireFailure(t, 429, domain.CodeRateLimit)
 }
 
 func TestLimitsCanBeOff(t *testing.T) {
@@ -153,7 +153,7 @@ func TestAHandlerLimitsByWhatItReads(t *testing.T) {
 	for range 5 {
 		require.Equal(t, 200, w.do("POST", "/v2/x?email=a", "").status)
 	}
-	require.Equal(t, "login", w.do("POST", "/v2/x?email=a", "").failed(t, 429, domain.CodeRateLimit).Details["name"])
+	require.Equal(t, "login", w.do("POST", "/v2/x?email=a", "").requireFailure(t, 429, domain.CodeRateLimit).Details["name"])
 	require.Equal(t, "4", w.do("POST", "/v2/x?email=b", "").header.Get("X-RateLimit-Remaining"))
 }
 
@@ -188,9 +188,9 @@ func TestBadCredentialsAreCountedToo(t *testing.T) {
 		return gateway.Settings{RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 2}}
 	}})
 	for range 2 {
-		w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 401, domain.CodeInvalidToken)
+		w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").requireFailure(t, 401, domain.CodeInvalidToken)
 	}
-	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 429, domain.CodeRateLimit)
+	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").requireFailure(t, 429, domain.CodeRateLimit)
 }
 
 func TestStrangersOfOneAddressShareTheirLimit(t *testing.T) {
@@ -199,16 +199,16 @@ func TestStrangersOfOneAddressShareTheirLimit(t *testing.T) {
 		return gateway.Settings{RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 4}}
 	}})
 	require.Equal(t, 200, w.do("POST", "/v2/x", "").status)
-	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 401, domain.CodeInvalidToken)
-	w.do("POST", "/v2/unknown", "").failed(t, 404, domain.CodeNotFound)
-	w.do("PATCH", "/v2/x", "").failed(t, 405, domain.CodeInvalidRequest)
+	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").requireFailure(t, 401, domain.CodeInvalidToken)
+	w.do("POST", "/v2/unknown", "").requireFailure(t, 404, domain.CodeNotFound)
+	w.do("PATCH", "/v2/x", "").requireFailure(t, 405, domain.CodeInvalidRequest)
 	for _, request := range [][]string{{"POST", "/v2/x"}, {"POST", "/v2/unknown"}, {"PATCH", "/v2/x"}, {"GET", "/nothing"}} {
-		w.do(request[0], request[1], "").failed(t, 429, domain.CodeRateLimit)
+		w.do(request[0], request[1], "").requireFailure(t, 429, domain.CodeRateLimit)
 	}
-	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 429, domain.CodeRateLimit)
+	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").requireFailure(t, 429, domain.CodeRateLimit)
 	require.Equal(t, 200, w.do("POST", "/v2/x", "", "Authorization", "Bearer ann").status, "who is known has a limit of their own")
 	require.Equal(t, 200, w.do("GET", "/sys/config", "").status)
-	w.do("GET", "/sys/unknown", "").failed(t, 404, domain.CodeNotFound)
+	w.do("GET", "/sys/unknown", "").requireFailure(t, 404, domain.CodeNotFound)
 }
 
 func TestOwnCallsAreNotLimited(t *testing.T) {
@@ -237,7 +237,7 @@ func TestOwnCallsAreNotLimited(t *testing.T) {
 	close(leave)
 	wg.Wait()
 	require.Equal(t, 200, w.do("GET", "/v2/open", "", "X-Svc-Api-Key", "inside").status)
-	w.do("GET", "/v2/open", "", "X-Svc-Api-Key", "inside").failed(t, 429, domain.CodeRateLimit)
+	w.do("GET", "/v2/open", "", "X-Svc-Api-Key", "inside").requireFailure(t, 429, domain.CodeRateLimit)
 }
 
 func TestConcurrentRequestsAreBounded(t *testing.T) {
@@ -257,7 +257,7 @@ func TestConcurrentRequestsAreBounded(t *testing.T) {
 		<-entered
 	}
 	over := w.do("POST", "/v2/x", "")
-	over.failed(t, 429, domain.CodeConcurrency)
+	over.requireFailure(t, 429, domain.CodeConcurrency)
 	require.Equal(t, "1", over.header.Get("Retry-After"))
 	wg.Go(func() { w.do("POST", "/v2/x", "", "Authorization", "Bearer ann") })
 	<-entered // another caller is not held up
@@ -284,8 +284,8 @@ func TestLiveConnectionsAreBounded(t *testing.T) {
 		wg.Go(func() { w.do("GET", path, "") })
 		<-entered
 	}
-	w.do("GET", "/raw", "").failed(t, 429, domain.CodeConcurrency)
-	w.do("GET", "/result", "").failed(t, 429, domain.CodeConcurrency)
+	w.do("GET", "/raw", "").requireFailure(t, 429, domain.CodeConcurrency)
+	w.do("GET", "/result", "").requireFailure(t, 429, domain.CodeConcurrency)
 	w.gateway.EndStreams()
 	wg.Wait()
 }
@@ -310,7 +310,7 @@ func TestVisitorsAreCountedBySession(t *testing.T) {
 	}
 	refuse := func(limit float64, path string, headers ...string) {
 		t.Helper()
-		refused := w.do("GET", path, "", append(headers, "X-Forwarded-For", office)...).failed(t, 429, domain.CodeConcurrency)
+		refused := w.do("GET", path, "", append(headers, "X-Forwarded-For", office)...).requireFailure(t, 429, domain.CodeConcurrency)
 		require.Equal(t, limit, refused.Details["limit"])
 	}
 	for _, session := range []string{"a", "a", "b"} {

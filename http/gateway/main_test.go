@@ -120,8 +120,8 @@ type failure struct {
 	RequestID string         `json:"requestId"`
 }
 
-// failed asserts an error answer and returns it.
-func (a answer) failed(t *testing.T, status int, code domain.Code) failure {
+// requireFailure asserts an error answer and returns it.
+func (a answer) requireFailure(t *testing.T, status int, code domain.Code) failure {
 	t.Helper()
 	var f failure
 	require.Equal(t, status, a.status, a.body)

@@ -161,7 +161,7 @@ func TestARecorderCannotTakeTheGatewayDown(t *testing.T) {
 	w := start(t, gateway.Options{Failures: panickingRecorder{}, Routes: []gateway.Route{{Method: "GET", Path: "/workspaces/{workspaceId}",
 		Permission: gateway.Action{Action: "delete", Subject: "pages"}, Handler: http.NotFoundHandler()}}})
 	for range 300 {
-		w.do("GET", "/workspaces/w1", "", "Authorization", "Bearer ann").failed(t, 403, domain.CodePermissionDenied)
+		w.do("GET", "/workspaces/w1", "", "Authorization", "Bearer ann").requireFailure(t, 403, domain.CodePermissionDenied)
 	}
 	require.NoError(t, w.gateway.Close(context.Background()))
 	require.Contains(t, w.log.String(), "error recorder panicked")

@@ -34,7 +34,7 @@ func TestAFormThatIsCutOffIsRefused(t *testing.T) {
 	const whole = part + file + "--b--\r\n"
 	for _, kind := range []string{"multipart/form-data; boundary=b", `Multipart/Form-Data; BOUNDARY="b"`} {
 		for n := 1; n < len(whole)-2; n++ {
-			w.do("POST", "/upload", whole[:n], "Content-Type", kind).failed(t, http.StatusBadRequest, domain.CodeInvalidRequest)
+			w.do("POST", "/upload", whole[:n], "Content-Type", kind).requireFailure(t, http.StatusBadRequest, domain.CodeInvalidRequest)
 		}
 		for _, body := range []string{whole[:len(whole)-2], whole, whole + "epilogue", "preamble\r\n" + whole, whole + strings.Repeat("epilogue", 1000)} {
 			require.JSONEq(t, `{"got":"t=-b--\r\n --b--\r\n--bb--f=hello"}`, w.do("POST", "/upload", body, "Content-Type", kind).body)

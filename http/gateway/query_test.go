@@ -38,12 +38,12 @@ func TestQuery(t *testing.T) {
 		"kind=none": "kind", "page=-1": "page", "page=99999999999": "page", "limit=0": "limit", "limit=101": "limit", "sort=secret": "sort",
 		"timeout=-1": "timeout", "timeout=soon": "timeout", "text=%ff": "text", "text=a%00": "text", "text=%zz": "query", "n=1;page=2": "query",
 	} {
-		f := w.do("GET", "/q?"+query, "").failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("GET", "/q?"+query, "").requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, parameter, f.Details["parameter"], query)
 	}
-	f := w.do("GET", "/q?strict=1&page=x", "").failed(t, 400, domain.CodeInvalidParameter)
+	f := w.do("GET", "/q?strict=1&page=x", "").requireFailure(t, 400, domain.CodeInvalidParameter)
 	require.Len(t, f.Details["errors"], 2)
-	w.do("GET", "/q?strict=1", "").failed(t, 400, domain.CodeMissingParameter)
+	w.do("GET", "/q?strict=1", "").requireFailure(t, 400, domain.CodeMissingParameter)
 }
 
 func TestLists(t *testing.T) {

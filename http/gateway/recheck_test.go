@@ -26,7 +26,7 @@ func (f *revocableFixture) revoke(what string, err error) {
 	f.gone[what] = err
 }
 
-func (f *revocableFixture) lost(what string) error {
+func (f *revocableFixture) revoked(what string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.gone[what]
@@ -34,7 +34,7 @@ func (f *revocableFixture) lost(what string) error {
 
 // Authenticate implements gateway.Authenticator.
 func (f *revocableFixture) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
-	if err := f.lost(c.Bearer + c.Cookie + c.APIKey); err != nil {
+	if err := f.revoked(c.Bearer + c.Cookie + c.APIKey); err != nil {
 		return gateway.Caller{}, err
 	}
 	return f.fixture.Authenticate(ctx, c)
@@ -42,7 +42,7 @@ func (f *revocableFixture) Authenticate(ctx context.Context, c gateway.Credentia
 
 // Authorize implements gateway.Authorizer: strangers may read nothing.
 func (f *revocableFixture) Authorize(ctx context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
-	if err := f.lost(p.String()); err != nil {
+	if err := f.revoked(p.String()); err != nil {
 		return gateway.Grant{InWorkspace: true}, err
 	}
 	if c.Kind == gateway.KindNone && workspaceID != "open" {
@@ -198,10 +198,10 @@ func TestACredentialMayComeLate(t *testing.T) {
 func TestOnlyWhoShowsNothingIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w, f, open := live(t, gateway.Route{Permission: readsEvents, LateAuth: true})
-	w.do("GET", "/workspaces/w1/live", "", "Authorization", "Bearer nope").failed(t, 401, domain.CodeInvalidToken)
-	w.do("GET", "/workspaces/other/live", "", "Authorization", "Bearer ann").failed(t, 403, domain.CodeWorkspaceDenied)
+	w.do("GET", "/workspaces/w1/live", "", "Authorization", "Bearer nope").requireFailure(t, 401, domain.CodeInvalidToken)
+	w.do("GET", "/workspaces/other/live", "", "Authorization", "Bearer ann").requireFailure(t, 403, domain.CodeWorkspaceDenied)
 	f.revoke("read events", domain.Refuse(domain.CodePermissionDenied, "no"))
-	w.do("GET", "/workspaces/open/live", "").failed(t, 403, domain.CodePermissionDenied)
+	w.do("GET", "/workspaces/open/live", "").requireFailure(t, 403, domain.CodePermissionDenied)
 	f.revoke("read events", nil)
 	require.Equal(t, "open", gateway.GrantFrom(open("open").request.Context()).WorkspaceID)
 }

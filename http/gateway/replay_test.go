@@ -40,7 +40,7 @@ func TestAnAnswerThatCannotBeKeptIsMadeAgain(t *testing.T) {
 				require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 				require.EqualValues(t, n+2, calls.Load())
 			}
-			f := w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k").failed(t, 409, domain.CodeConflict)
+			f := w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k").requireFailure(t, 409, domain.CodeConflict)
 			require.Equal(t, "idempotency_key_reused", f.Details["reason"])
 		})
 	}

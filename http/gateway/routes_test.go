@@ -104,7 +104,7 @@ func TestSurfaces(t *testing.T) {
 			a := w.do("GET", path, "")
 			require.Equal(t, status, a.status, a.body)
 			if status == 404 {
-				a.failed(t, 404, domain.CodeNotFound)
+				a.requireFailure(t, 404, domain.CodeNotFound)
 			}
 		})
 	}
@@ -120,21 +120,21 @@ func TestMethods(t *testing.T) {
 	require.NotEmpty(t, head.header.Get("Content-Length"))
 
 	a := w.do("POST", "/v2/things/x", "")
-	require.Equal(t, "method_not_allowed", a.failed(t, 405, domain.CodeInvalidRequest).Details["reason"])
+	require.Equal(t, "method_not_allowed", a.requireFailure(t, 405, domain.CodeInvalidRequest).Details["reason"])
 	require.Equal(t, "GET, HEAD, DELETE, OPTIONS", a.header.Get("Allow"))
 
 	options := w.do("OPTIONS", "/v2/things/x", "")
 	require.Equal(t, 204, options.status)
 	require.Equal(t, "GET, HEAD, DELETE, OPTIONS", options.header.Get("Allow"))
-	w.do("OPTIONS", "/v2/nothing", "").failed(t, 404, domain.CodeNotFound)
-	w.do("BREW", "/v2/things/x", "").failed(t, 405, domain.CodeInvalidRequest)
+	w.do("OPTIONS", "/v2/nothing", "").requireFailure(t, 404, domain.CodeNotFound)
+	w.do("BREW", "/v2/things/x", "").requireFailure(t, 405, domain.CodeInvalidRequest)
 	require.Equal(t, 200, w.do("PROPFIND", "/any", "").status)
 }
 
 func TestPathVariablesAreText(t *testing.T) {
 	w := serve(t, table(gateway.Versioned, "GET", "/things/{slug}")...)
 	for _, path := range []string{"/v2/things/%ff", "/v2/things/a%00b", "/v2/things/a%0Ab", "/v2/things/%C0%AF"} {
-		f := w.do("GET", path, "").failed(t, 400, domain.CodeInvalidParameter)
+		f := w.do("GET", path, "").requireFailure(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "slug", f.Details["parameter"])
 	}
 }

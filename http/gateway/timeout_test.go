@@ -27,7 +27,7 @@ func TestAReadPastItsTimeIsCancelled(t *testing.T) {
 			ended <- r.Context().Err()
 			return nil, r.Context().Err()
 		})}}})
-	w.do("GET", "/x", "").failed(t, 504, domain.CodeGatewayTimeout)
+	w.do("GET", "/x", "").requireFailure(t, 504, domain.CodeGatewayTimeout)
 	require.ErrorIs(t, <-ended, context.Canceled)
 	w.serveOnce("GET", "/x") // where no connection ends that could do it
 	require.ErrorIs(t, <-ended, context.Canceled)
@@ -40,8 +40,8 @@ func TestAWritePastItsTimeGoesOn(t *testing.T) {
 		ended <- r.Context().Err()
 		return nil, errors.New("found out too late")
 	})}})
-	w.do("POST", "/x", "").failed(t, 504, domain.CodeGatewayTimeout)
-	w.do("POST", "/x", "").failed(t, 429, domain.CodeConcurrency) // it still holds its place
+	w.do("POST", "/x", "").requireFailure(t, 504, domain.CodeGatewayTimeout)
+	w.do("POST", "/x", "").requireFailure(t, 429, domain.CodeConcurrency) // it still holds its place
 	close(release)
 	require.NoError(t, <-ended, "its context is alive")
 	require.NoError(t, w.gateway.Close(context.Background()))
@@ -82,7 +82,7 @@ func TestTheGraceOfAWriteEnds(t *testing.T) {
 			ended <- r.Context().Err()
 			return nil, r.Context().Err()
 		})}})
-	w.do("POST", "/x", "").failed(t, 504, domain.CodeGatewayTimeout)
+	w.do("POST", "/x", "").requireFailure(t, 504, domain.CodeGatewayTimeout)
 	require.Error(t, <-ended)
 }
 

@@ -26,7 +26,7 @@ func TestV1RetiresByTheClock(t *testing.T) {
 	w := start(t, gateway.Options{Routes: routes, Now: at(last.Add(time.Second))})
 	for _, path := range []string{"/v1/me", "/v1/never/was", "/v1"} {
 		after := w.do("GET", path, "")
-		f := after.failed(t, 410, domain.CodeInvalidRequest)
+		f := after.requireFailure(t, 410, domain.CodeInvalidRequest)
 		require.Equal(t, map[string]any{"reason": "api_version_retired", "retiredOn": "2025-12-31", "migrateTo": "v2"}, f.Details)
 		require.NotEmpty(t, after.header.Get("Sunset"))
 		require.Empty(t, after.header.Get("X-Svc-Api-Deprecation"))
@@ -46,7 +46,7 @@ func TestRevisions(t *testing.T) {
 		require.Equal(t, status, a.status, asked)
 		require.Equal(t, "2025-01-01", a.header.Get("X-Svc-Api-Version-Used"))
 		if status == 400 {
-			a.failed(t, 400, domain.CodeInvalidParameter)
+			a.requireFailure(t, 400, domain.CodeInvalidParameter)
 		}
 	}
 	require.Equal(t, "2025-01-01", w.do("GET", "/unknown", "").header.Get("X-Svc-Api-Version-Used"))

@@ -202,8 +202,8 @@ func (b *browser) tokens(form url.Values) map[string]any {
 	return p.json(b.t)
 }
 
-// refused exchanges what must not work.
-func (b *browser) refused(form url.Values, status int, code string) {
+// requireTokenRefusal sends a request for a token that is refused.
+func (b *browser) requireTokenRefusal(form url.Values, status int, code string) {
 	b.t.Helper()
 	p := b.post("/oidc/token", form)
 	require.Equal(b.t, status, p.status, p.body)

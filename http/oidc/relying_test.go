@@ -320,17 +320,17 @@ func TestTokenExchange(t *testing.T) {
 	refused(domain.CodePermissionDenied, "other", id, "")
 	for name, token := range map[string]string{
 		"nothing": "", "rubbish": "a.b.c", "an access token": got["access_token"].(string),
-		"for another client": forgedBy(t, tn.idp, "svc-console", "", time.Hour),
-		"expired":            forgedBy(t, tn.idp, platform, "", -time.Hour),
-		"of another issuer":  forgedBy(t, tn.idp, platform, "https://evil.example", time.Hour),
-		"signed by others":   forgedBy(t, tn.fixture, platform, tn.idp.url, time.Hour),
+		"for another client": forgeToken(t, tn.idp, "svc-console", "", time.Hour),
+		"expired":            forgeToken(t, tn.idp, platform, "", -time.Hour),
+		"of another issuer":  forgeToken(t, tn.idp, platform, "https://evil.example", time.Hour),
+		"signed by others":   forgeToken(t, tn.fixture, platform, tn.idp.url, time.Hour),
 	} {
 		t.Run(name, func(t *testing.T) { refused(domain.CodeInvalidToken, "corp", token, "") })
 	}
 }
 
-// forgedBy is an identity token signed with the keys of a fixture.
-func forgedBy(t *testing.T, h *fixture, audience, issuer string, life time.Duration) string {
+// forgeToken is an identity token signed with the keys of a fixture.
+func forgeToken(t *testing.T, h *fixture, audience, issuer string, life time.Duration) string {
 	t.Helper()
 	key, err := h.keys.SigningKey(t.Context())
 	require.NoError(t, err)

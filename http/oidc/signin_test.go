@@ -185,7 +185,7 @@ func TestASignInEndsAfterTenMinutes(t *testing.T) {
 	code := b.resume(b.signIn(at, adaMail, adaPass), a)
 	h.pass(10 * time.Minute)
 	require.Equal(t, http.StatusBadRequest, b.get(slow).status)
-	b.refused(a.redeem(code), 400, "invalid_grant")
+	b.requireTokenRefusal(a.redeem(code), 400, "invalid_grant")
 	p := b.get(byConsole("prompt", "none").path())
 	require.NotEmpty(t, p.location(t).Query().Get("code"), "an old code is no theft: the session lives")
 }

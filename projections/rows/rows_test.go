@@ -119,7 +119,7 @@ func (d *followerFixture) ids(id domain.StreamID) (ids []string, err error) {
 	return ids, err
 }
 
-func (d *followerFixture) want(id domain.StreamID, want ...string) {
+func (d *followerFixture) requireRows(id domain.StreamID, want ...string) {
 	d.Helper()
 	got, err := d.ids(id)
 	require.NoError(d, err)
@@ -148,11 +148,11 @@ func TestAnEntryThatCannotBeReadConcernsItsNamespaceOnly(t *testing.T) {
 		_, err := d.ids(one)
 		require.Error(t, err)
 		d.append(other, false, put("d"))
-		d.want(other, "b", "d")
+		d.requireRows(other, "b", "d")
 		d.append(one, true, made("x"))
-		d.want(one, "x")
+		d.requireRows(one, "x")
 		d.append(one, false, put("y"))
-		d.want(one, "x", "y")
+		d.requireRows(one, "x", "y")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestASnapshotOfWhatIsKnownChangesNothing(t *testing.T) {
 	d := open(t)
 	d.append(one, false, made("a"))
 	d.append(one, true, []byte("broken"))
-	d.want(one, "a")
+	d.requireRows(one, "a")
 }
 
 func TestARowOfNoCollectionIsAFault(t *testing.T) {
@@ -177,7 +177,7 @@ func TestANamespaceThatWasErasedBeginsAnew(t *testing.T) {
 	require.NoError(t, d.store.EraseWorkspaceData(t.Context(), "w1"))
 	d.last[one] = 0
 	d.append(one, false, made("c"))
-	d.want(one, "c")
+	d.requireRows(one, "c")
 	fresh, _ := d.follow(t.TempDir())
 	require.NoError(t, fresh.Reach(t.Context(), d.last[one]))
 	require.Equal(t, dump(t, fresh), dump(t, d.model))
@@ -192,8 +192,8 @@ func TestAModelThatLacksEntriesIsBuiltAgain(t *testing.T) {
 	require.NoError(t, d.model.DropWorkspace("w1"))
 	require.Less(t, len(dump(t, d.model)), len(want))
 	d.append(one, false, put("b"))
-	d.want(one, "a", "b")
-	d.want(other, "z")
+	d.requireRows(one, "a", "b")
+	d.requireRows(other, "z")
 }
 
 func TestWhatTheLogLacksIsAFaultOfTheNamespace(t *testing.T) {
@@ -207,7 +207,7 @@ func TestWhatTheLogLacksIsAFaultOfTheNamespace(t *testing.T) {
 	d.model, _ = d.follow(t.TempDir())
 	_, err := d.ids(one)
 	require.ErrorContains(t, err, "missing")
-	d.want(other, "z")
+	d.requireRows(other, "z")
 }
 
 func TestErasedNamespacesAreForgotten(t *testing.T) {
@@ -215,11 +215,11 @@ func TestErasedNamespacesAreForgotten(t *testing.T) {
 	d.append(one, false, made("a"))
 	d.append(other, false, made("z"))
 	require.NoError(t, d.model.DropErased(t.Context()))
-	d.want(one, "a")
+	d.requireRows(one, "a")
 	require.NoError(t, d.store.EraseWorkspaceData(t.Context(), "w1"))
 	require.NoError(t, d.model.DropErased(t.Context()))
-	d.want(one)
-	d.want(other, "z")
+	d.requireRows(one)
+	d.requireRows(other, "z")
 	for key := range maps.Keys(dump(t, d.model)) {
 		require.NotContains(t, key, "w1.")
 	}

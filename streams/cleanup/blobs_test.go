@@ -130,20 +130,20 @@ func TestContentsThatNothingRefersToAreDeleted(t *testing.T) {
 	terms := keepAll
 	terms.Operations = 7 * day
 	h.now = at.Add(23 * time.Hour)
-	require.Equal(t, &activity.Blobs{}, h.cleans(terms).Blobs, "all are too young")
+	require.Equal(t, &activity.Blobs{}, h.runIndices(terms).Blobs, "all are too young")
 	h.now = at.Add(31 * day)
 	terms.DryRun = true
 	found := &activity.Blobs{Deleted: uint64(len(gone)), FreedBytes: uint64(len(gone) * blobSize)}
-	require.Equal(t, found, h.cleans(terms).Blobs)
+	require.Equal(t, found, h.runIndices(terms).Blobs)
 	require.Len(t, h.stored(), len(names))
 	terms.DryRun = false
-	require.Equal(t, found, h.cleans(terms).Blobs)
+	require.Equal(t, found, h.runIndices(terms).Blobs)
 	require.ElementsMatch(t, kept, h.stored())
 	for _, name := range kept {
 		_, err := h.store.Blobs.Get(t.Context(), name)
 		require.NoError(t, err)
 	}
 	require.Eventually(t, func() bool { return h.onDisk() < full/2 }, time.Minute, 50*time.Millisecond, "the disk has its space back")
-	require.Equal(t, &activity.Blobs{}, h.cleans(terms).Blobs, "it is done once")
+	require.Equal(t, &activity.Blobs{}, h.runIndices(terms).Blobs, "it is done once")
 	h.isWhole()
 }

@@ -37,13 +37,13 @@ func TestEventsAreErasedAfterTheirTime(t *testing.T) {
 	h.now = old.At.Add(day + 1)
 
 	terms.DryRun = true
-	would := h.cleans(terms)
+	would := h.runIndices(terms)
 	require.EqualValues(t, 403, would.Expired.Total)
 	require.Equal(t, domain.FormatTime(h.now.Add(-day)), *would.Expired.Before)
 	require.Equal(t, 400, h.known("w2"))
 
 	terms.DryRun = false
-	done := h.cleans(terms)
+	done := h.runIndices(terms)
 	require.EqualValues(t, 403, done.Expired.Total)
 	require.Empty(t, done.Errors)
 	require.Zero(t, h.known("w2"))
@@ -56,7 +56,7 @@ func TestEventsAreErasedAfterTheirTime(t *testing.T) {
 	require.Equal(t, state, h.state())
 	h.isWhole()
 
-	again := h.cleans(terms)
+	again := h.runIndices(terms)
 	require.Zero(t, again.Expired.Total)
 	require.Equal(t, told, h.activityTypes("w2"), "nothing is said twice")
 }
@@ -79,21 +79,21 @@ func TestSmallWorkspacesThatNobodyUsesLoseTheirEvents(t *testing.T) {
 
 	terms.DryRun = true
 	found := &activity.Inactive{Found: []activity.Idle{{WorkspaceID: "idle", InactivityDays: 40, EventsCount: 4}}, DeletedEvents: 3}
-	require.Equal(t, found, h.cleans(terms).Inactive)
+	require.Equal(t, found, h.runIndices(terms).Inactive)
 	require.Equal(t, 3, h.known("idle"))
 	terms.WorkspaceIDs = []string{"large"}
-	require.Empty(t, h.cleans(terms).Inactive.Found, "it has ten events with the one that made it")
+	require.Empty(t, h.runIndices(terms).Inactive.Found, "it has ten events with the one that made it")
 	terms.MaxEvents = 10
-	require.Len(t, h.cleans(terms).Inactive.Found, 1)
+	require.Len(t, h.runIndices(terms).Inactive.Found, 1)
 
 	terms.DryRun, terms.WorkspaceIDs, terms.MaxEvents = false, nil, 9
-	require.Equal(t, found, h.cleans(terms).Inactive)
+	require.Equal(t, found, h.runIndices(terms).Inactive)
 	require.Equal(t, []string{"events.dropped"}, h.activityTypes("idle"))
 	require.Equal(t, 9, h.known("large"))
 	require.Equal(t, 2, h.known("active"))
 	require.Equal(t, state, h.state())
 	h.isWhole()
-	require.Empty(t, h.cleans(terms).Inactive.Found)
+	require.Empty(t, h.runIndices(terms).Inactive.Found)
 }
 
 // What is counted as expired is not counted again for another reason.
@@ -105,11 +105,11 @@ func TestADryRunCountsWhatARunErases(t *testing.T) {
 	middle := h.recordActivity("w1", emitted("b"))
 	h.now = h.recordActivity("w1", emitted("c")).At.Add(day)
 	terms := cleanup.Terms{Retention: h.now.Sub(middle.At) - 1, MaxEvents: 5, Inactivity: time.Hour, DryRun: true}
-	would := h.cleans(terms)
+	would := h.runIndices(terms)
 	require.EqualValues(t, 3, would.Expired.Total)
 	require.EqualValues(t, 1, would.Inactive.DeletedEvents)
 	terms.DryRun = false
-	did := h.cleans(terms)
+	did := h.runIndices(terms)
 	would.DryRun, would.Duration, did.Duration = false, 0, 0
 	require.Equal(t, would, did)
 }
@@ -133,20 +133,20 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 	}
 	state := h.state()
 	h.now = at.Add(30*day - 1)
-	require.Empty(t, h.cleans(keepAll).Deleted.Found)
+	require.Empty(t, h.runIndices(keepAll).Deleted.Found)
 	h.now = at.Add(30 * day)
 	terms := keepAll
 	terms.DryRun = true
 	found := &activity.Deleted{Found: []activity.Gone{{WorkspaceID: "gone", DeletedAt: at.Format(domain.Timestamp)}}, DeletedEvents: 1}
-	require.Equal(t, found, h.cleans(terms).Deleted)
-	require.Equal(t, found, h.cleans(keepAll).Deleted)
+	require.Equal(t, found, h.runIndices(terms).Deleted)
+	require.Equal(t, found, h.runIndices(keepAll).Deleted)
 	require.Equal(t, []string{"events.dropped"}, h.activityTypes("gone"))
 	for id, left := range map[string]bool{"gone": false, "going": true, "back": true} {
 		holds, err := h.store.HasWorkspaceData(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, left, holds, id)
 	}
-	require.Empty(t, h.cleans(keepAll).Deleted.Found, "it is done once")
+	require.Empty(t, h.runIndices(keepAll).Deleted.Found, "it is done once")
 	require.Equal(t, state, h.state())
 	h.isWhole()
 }
@@ -158,7 +158,7 @@ func TestDeliveriesAreForgottenAfterThirtyDays(t *testing.T) {
 	old := h.recordActivity("w2", delivered("w2", "d3"))
 	h.recordActivity("w1", delivered("w1", "d2"))
 	h.now = old.At.Add(30*day + 1)
-	h.cleans(keepAll)
+	h.runIndices(keepAll)
 	require.Equal(t, []string{"a", "webhooks.deliveries.attempted", "events.deliveries.dropped"}, h.activityTypes("w1"))
 	livetest.Fresh(t, h.models)
 	var left []string
@@ -208,7 +208,7 @@ func TestARunThatWasBrokenOffIsFinished(t *testing.T) {
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 50, 30*day
 	h.log.down = true
-	done := h.cleans(terms)
+	done := h.runIndices(terms)
 	require.True(t, slices.ContainsFunc(done.Errors, func(f activity.Fault) bool {
 		return f.Part == "inactiveWorkspaces" && f.Message == errDown.Error()
 	}), "%v", done.Errors)
@@ -218,10 +218,10 @@ func TestARunThatWasBrokenOffIsFinished(t *testing.T) {
 
 	h.log.down = false
 	terms.DryRun = true
-	h.cleans(terms)
+	h.runIndices(terms)
 	require.Len(t, h.activityTypes("w1"), 3, "a dry run erases nothing")
 	terms.DryRun = false
-	require.Empty(t, h.cleans(terms).Errors)
+	require.Empty(t, h.runIndices(terms).Errors)
 	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
 	h.isWhole()
 }
@@ -240,7 +240,7 @@ func TestOneRunAtATime(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, domain.CodeLocked, refusal.Code)
 	require.Equal(t, map[string]any{"reason": "cleanup", "job": "indices", "lockedBy": "internal", "lockedAt": began}, refusal.Details)
-	h.cleans(keepAll)
+	h.runIndices(keepAll)
 }
 
 // began, stands and ended are the life of a tree with one wait, which keeps events from
@@ -303,7 +303,7 @@ func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 	terms.Retention, terms.WorkspaceIDs = day, []string{"w1"}
 	h.now = h.runs(began, stands, emitted("a")).Add(day + 1)
 	for _, total := range []int{2, 0} { // what was said again is old, too, some day
-		require.EqualValues(t, total, h.cleans(terms).Expired.Total, "readers are shown neither that it began nor that it was said again")
+		require.EqualValues(t, total, h.runIndices(terms).Expired.Total, "readers are shown neither that it began nor that it was said again")
 		require.Equal(t, []string{"runtime.trees.started", "runtime.waits.kept", "events.dropped"}, h.activityTypes("w1"))
 		h.isWhole()
 		status, trees, cancelling := h.runState()
@@ -324,7 +324,7 @@ func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 	require.Zero(t, cancelling)
 	h.isWhole()
 	h.now = time.Now().Add(day + time.Minute)
-	h.cleans(terms)
+	h.runIndices(terms)
 	require.NotContains(t, h.activityTypes("w1"), "runtime.trees.started")
 	h.isWhole()
 }
@@ -338,7 +338,7 @@ func TestATreeThatEndsMeanwhileIsOver(t *testing.T) {
 	terms.Retention = day
 	h.now = h.runs(began, stands).Add(day + 1)
 	h.log.first = func() { h.runs(activity.WaitFulfilled{ID: "wait1"}, ended) }
-	h.cleans(terms)
+	h.runIndices(terms)
 	require.Contains(t, h.activityTypes("w1"), "runtime.waits.kept")
 	status, trees, cancelling := h.runState()
 	require.Equal(t, projections.RunSucceeded, status)
@@ -355,7 +355,7 @@ func TestNothingOfADeletedWorkspaceIsKept(t *testing.T) {
 	h.exists("w1", workspace.Deleted{ID: "w1", DeletedAt: h.now, RestorableUntil: h.now.Add(30 * day)})
 	h.runs(began, stands)
 	h.now = h.now.Add(31 * day)
-	h.cleans(keepAll)
+	h.runIndices(keepAll)
 	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
 	_, trees, _ := h.runState()
 	require.Empty(t, trees)
@@ -372,7 +372,7 @@ func TestMuchIsErasedInPieces(t *testing.T) {
 	h.now = h.recordActivity("w1", delivered("w1", "d1"), emitted("last")).At.Add(1)
 	terms := keepAll
 	terms.Retention, terms.WorkspaceIDs = 0, []string{"w1", "nowhere"}
-	done := h.cleans(terms)
+	done := h.runIndices(terms)
 	require.EqualValues(t, 2251, done.Expired.Total)
 	require.Equal(t, slices.Repeat([]string{"events.dropped"}, 23), h.activityTypes("w1"))
 	require.Equal(t, []string{"a"}, h.activityTypes("w2"), "it was not asked for")
@@ -393,7 +393,7 @@ func TestManyDeliveriesInFewEventsAreErasedInPieces(t *testing.T) {
 		h.recordActivity("w1", all)
 	}
 	h.now = h.recordActivity("w1", emitted("last")).At.Add(31 * day)
-	h.cleans(keepAll)
+	h.runIndices(keepAll)
 	told := h.activityTypes("w1")
 	require.Equal(t, "last", told[0], "it is no delivery")
 	require.GreaterOrEqual(t, len(told), events/2, "not all at once")
@@ -419,7 +419,7 @@ func TestManyWorkspacesAreErasedTogether(t *testing.T) {
 	}
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 50, 30*day
-	done := h.cleans(terms)
+	done := h.runIndices(terms)
 	require.Len(t, done.Inactive.Found, len(ids))
 	require.EqualValues(t, 3*len(ids), done.Inactive.DeletedEvents)
 	require.Empty(t, done.Errors)
@@ -441,7 +441,7 @@ func TestTreesThatNobodyIsShownAreErased(t *testing.T) {
 	terms := keepAll
 	terms.Retention = day
 	h.now = old.At.Add(day + 1)
-	require.Zero(t, h.cleans(terms).Expired.Total, "no reader loses anything")
+	require.Zero(t, h.runIndices(terms).Expired.Total, "no reader loses anything")
 	require.Equal(t, []string{"events.dropped"}, h.activityTypes("w1"))
 	livetest.Fresh(t, h.models)
 	require.NoError(t, h.models.View(func(r projections.Reader) error {

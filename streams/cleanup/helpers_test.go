@@ -164,8 +164,8 @@ func (h *fixture) exists(id string, events ...domain.Event) {
 	require.NoError(h.t, err)
 }
 
-// cleans runs the indices job.
-func (h *fixture) cleans(t cleanup.Terms) activity.Cleaned {
+// runIndices runs the indices job.
+func (h *fixture) runIndices(t cleanup.Terms) activity.Cleaned {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	done, err := h.jobs.Indices(h.t.Context(), t)

@@ -27,11 +27,11 @@ const patience = time.Minute
 
 // recordingPublisher is an outside that hears everything, and may be deaf for a while.
 type recordingPublisher struct {
-	mu      sync.Mutex
-	deaf    int // so many times
-	empty   bool
-	heard   []string
-	checked int
+	mu        sync.Mutex
+	deaf      int // so many times
+	empty     bool
+	published []string
+	checked   int
 }
 
 var errDeaf = errors.New("deaf")
@@ -52,7 +52,7 @@ func (e *recordingPublisher) Publish(_ context.Context, events []*feed.Event) er
 		return errDeaf
 	}
 	for _, ev := range events {
-		e.heard = append(e.heard, ev.ID)
+		e.published = append(e.published, ev.ID)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (e *recordingPublisher) set(change func(*recordingPublisher)) {
 func (e *recordingPublisher) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]string{}, e.heard...)
+	return append([]string{}, e.published...)
 }
 
 func (e *recordingPublisher) checks() int {

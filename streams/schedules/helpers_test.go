@@ -163,7 +163,7 @@ type node struct {
 	runtime *runtime.Runtime
 	paces   *paces
 	log     schedules.Log
-	keeps   eventstore.Bucket
+	bucket  eventstore.Bucket
 	journal runtime.Store // what its trees write to
 	most    int           // how often it begins a tree
 	hold    func(ctx context.Context, name string, work func(context.Context) error) error
@@ -202,7 +202,7 @@ func (p *paces) change(change func()) {
 // node makes a node that does not fire yet.
 func (h *fixture) node() *node {
 	h.t.Helper()
-	n := &node{fixture: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store.Log, keeps: h.memory, journal: h.store.Log, most: 3, stop: func() {}}
+	n := &node{fixture: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store.Log, bucket: h.memory, journal: h.store.Log, most: 3, stop: func() {}}
 	var err error
 	n.library, err = programs.New(programs.Options{
 		Contents: contents{n.models}, Secrets: noSecrets{}, Vault: h.vault,
@@ -238,7 +238,7 @@ func (n *node) restart() {
 func (n *node) fire() {
 	n.t.Helper()
 	s, err := schedules.New(schedules.Options{
-		Store: n.log, Bucket: n.keeps, Models: n.models, Programs: n.library, Runtime: n.runtime,
+		Store: n.log, Bucket: n.bucket, Models: n.models, Programs: n.library, Runtime: n.runtime,
 		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
 		Zone: n.zone.Load, MaxAttempts: func() int { return n.most }, Begun: n.treeStatus, Fresh: n.models.Fresh,
 		Hold: n.hold, Now: n.clock.now, Log: quiet,

@@ -38,13 +38,13 @@ func TestAScheduleFiresWhenItsTimeComes(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, doc("tick", `"when":{"schedules":["*/5 * * * *"]},"do":[{"set":{"name":"x","value":"{{run.trigger.type}}"}}],"output":{"x":"{{x}}","session":"{{session.id}}"}`))
 	h.first.fire()
-	told := h.registers("w1", 1)
+	told := h.awaitScheduled("w1", 1)
 	require.Equal(t, []activity.Scheduled{{
 		Slug: "tick", Schedules: []string{"*/5 * * * *"}, Details: []activity.NextFiring{{Cron: "*/5 * * * *", Next: domain.FormatTime(at(5, 0))}},
 	}}, told)
 	require.Empty(t, h.firings("w1"))
 	h.clock.set(at(5, 0))
-	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.awaitFirings("w1", 1))
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 
 	ev, done := h.events("w1", "runtime.schedules.triggered")[0], h.events("w1", "runtime.automations.executed")[0]
@@ -63,14 +63,14 @@ func TestAScheduleFiresWhenItsTimeComes(t *testing.T) {
 	require.Len(t, h.events("w1", "runtime.interactions.triggered"), 1)
 
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.awaitFirings("w1", 2)[1])
 }
 
 func TestWhatWasMissedIsMadeUpForOnce(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *", "0 9 * * *"), every("other", "*/10 * * * *"))
 	h.first.fire()
-	h.registers("w1", 2)
+	h.awaitScheduled("w1", 2)
 	h.first.stopNode()
 	h.clock.set(at(18, 0))
 	h.first.restart()
@@ -78,23 +78,23 @@ func TestWhatWasMissedIsMadeUpForOnce(t *testing.T) {
 	require.ElementsMatch(t, []fired{
 		{"tick", "*/5 * * * *", domain.FormatTime(at(15, 0)), true},
 		{"other", "*/10 * * * *", domain.FormatTime(at(10, 0)), true},
-	}, h.fires("w1", 2))
+	}, h.awaitFirings("w1", 2))
 	h.clock.set(at(20, 0))
-	all := h.fires("w1", 4)
+	all := h.awaitFirings("w1", 4)
 	require.ElementsMatch(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(20, 0)), false}, {"other", "*/10 * * * *", domain.FormatTime(at(20, 0)), false}}, all[2:])
-	require.Len(t, h.registers("w1", 2), 2, "a restart registers nothing again")
+	require.Len(t, h.awaitScheduled("w1", 2), 2, "a restart registers nothing again")
 }
 
 func TestAScheduleThatIsNewDoesNotFireForTimesBeforeIt(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
 	h.first.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.add(workspace.Stream("w1"), workspace.AutomationUpdated{Entry: every("tick", "*/7 * * * *")})
-	require.Equal(t, []string{"*/7 * * * *"}, h.registers("w1", 2)[1].Schedules)
+	require.Equal(t, []string{"*/7 * * * *"}, h.awaitScheduled("w1", 2)[1].Schedules)
 	h.clock.set(at(5, 0))
 	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("also", "* * * * *")})
-	h.registers("w1", 3)
+	h.awaitScheduled("w1", 3)
 	h.clock.set(at(7, 0))
 	require.ElementsMatch(t, []fired{{"tick", "*/7 * * * *", domain.FormatTime(at(7, 0)), false}, {"also", "* * * * *", domain.FormatTime(at(7, 0)), false}}, h.last2("w1"))
 }
@@ -121,36 +121,36 @@ func TestEachTimeFiresOnceHoweverManyNodesLook(t *testing.T) {
 	second := h.node()
 	h.first.fire() // neither knows of the other
 	second.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	for minute := 2; minute <= 6; minute++ {
 		h.clock.set(at(minute, 0))
-		require.Len(t, h.fires("w1", minute-1), minute-1)
+		require.Len(t, h.awaitFirings("w1", minute-1), minute-1)
 	}
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 5 }, patience, tick)
 	h.first.stopNode()
 	second.stopNode()
 	require.Len(t, h.firings("w1"), 5)
 	require.Len(t, h.executions("w1"), 5)
-	require.Len(t, h.registers("w1", 1), 1)
+	require.Len(t, h.awaitScheduled("w1", 1), 1)
 }
 
 func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
 	h.first.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
-	h.fires("w1", 1)
+	h.awaitFirings("w1", 1)
 	h.clock.set(at(10, 0))
-	h.fires("w1", 2)
+	h.awaitFirings("w1", 2)
 	h.clock.set(at(4, 0)) // and what comes again was there before
 	require.Never(t, func() bool { return len(h.firings("w1")) > 2 }, 600*time.Millisecond, tick)
 	h.clock.set(at(10, 30))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 2 }, 600*time.Millisecond, tick)
 	h.clock.set(at(15, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(15, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(15, 0)), false}, h.awaitFirings("w1", 3)[2])
 	h.clock.set(at(59, 0)) // a leap forward
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(55, 0)), true}, h.fires("w1", 4)[3])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(55, 0)), true}, h.awaitFirings("w1", 4)[3])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 4 }, patience, tick)
 }
 
@@ -196,8 +196,8 @@ func (h *fixture) firings(workspaceID string) (all []fired) {
 	return all
 }
 
-// fires waits until a workspace has fired so much.
-func (h *fixture) fires(workspaceID string, n int) []fired {
+// awaitFirings waits until n firings of a workspace are recorded.
+func (h *fixture) awaitFirings(workspaceID string, n int) []fired {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.firings(workspaceID)) >= n }, patience, tick)
 	return h.firings(workspaceID)
@@ -214,8 +214,8 @@ func (h *fixture) executions(workspaceID string) (all []activity.Executed) {
 	return all
 }
 
-// registers waits until a workspace has so many registrations, and returns them.
-func (h *fixture) registers(workspaceID string, n int) (all []activity.Scheduled) {
+// awaitScheduled waits until a workspace has so many registrations, and returns them.
+func (h *fixture) awaitScheduled(workspaceID string, n int) (all []activity.Scheduled) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.sequences(workspaceID, "runtime.schedules.created")) >= n }, patience, tick)
 	for _, ev := range h.events(workspaceID, "runtime.schedules.created") {
@@ -236,7 +236,7 @@ type registeredSchedules struct {
 // many.
 func (h *fixture) awaitRegistrations(workspaceID string, from, n int) (all []registeredSchedules) {
 	h.t.Helper()
-	for _, e := range h.registers(workspaceID, n)[from:] {
+	for _, e := range h.awaitScheduled(workspaceID, n)[from:] {
 		all = append(all, registeredSchedules{e.Slug, e.Schedules})
 	}
 	return all
@@ -246,7 +246,7 @@ func TestWhatChangesIsRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"), doc("idle", `"do":[]`))
 	h.first.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	stream := workspace.Stream("w1")
 	h.add(stream, workspace.AutomationUpdated{Entry: doc("tick", `"when":{"schedules":["*/5 * * * *"]},"do":[{"set":{"name":"x","value":1}}]`)})
 	require.Equal(t, []registeredSchedules{{"tick", []string{"*/5 * * * *"}}}, h.awaitRegistrations("w1", 1, 2), "the same again")
@@ -255,19 +255,19 @@ func TestWhatChangesIsRegisteredAgain(t *testing.T) {
 	h.add(stream, workspace.AutomationUpdated{Entry: renamed})
 	require.Equal(t, []registeredSchedules{{"tock", []string{"*/5 * * * *"}}, {"tick", []string{}}}, h.awaitRegistrations("w1", 2, 4))
 	h.clock.set(at(5, 0))
-	require.Equal(t, []fired{{"tock", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tock", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.awaitFirings("w1", 1))
 	h.add(stream, workspace.AutomationUpdated{Entry: doc("tock", `"disabled":true,"when":{"schedules":["*/5 * * * *"]},"do":[]`)})
 	require.Equal(t, []registeredSchedules{{"tock", []string{}}}, h.awaitRegistrations("w1", 4, 5))
 	h.add(stream, workspace.AutomationCreated{Entry: every("mine", "*/10 * * * *", "*/10 * * * *")})
 	require.Equal(t, []registeredSchedules{{"mine", []string{"*/10 * * * *"}}}, h.awaitRegistrations("w1", 5, 6), "twice the same is once")
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"mine", "*/10 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"mine", "*/10 * * * *", domain.FormatTime(at(10, 0)), false}, h.awaitFirings("w1", 2)[1])
 	h.add(stream, workspace.AutomationDeleted{Slug: "mine"})
 	require.Equal(t, []registeredSchedules{{"mine", []string{}}}, h.awaitRegistrations("w1", 6, 7))
 	h.add(stream, workspace.AutomationCreated{Entry: every("last", "*/3 * * * *")})
-	h.registers("w1", 8)
+	h.awaitScheduled("w1", 8)
 	h.clock.set(at(12, 0))
-	require.Len(t, h.fires("w1", 3), 3)
+	require.Len(t, h.awaitFirings("w1", 3), 3)
 	cause := h.events("w1", "runtime.schedules.created")[7].Meta
 	require.Equal(t, "u1", cause.UserID)
 	require.Equal(t, "c1", cause.CorrelationID)
@@ -278,21 +278,21 @@ func TestADeletedWorkspaceFiresNothingUntilItIsBack(t *testing.T) {
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
 	h.create("w2", every("tock", "* * * * *"))
 	h.first.fire()
-	h.registers("w1", 1)
-	h.registers("w2", 1)
+	h.awaitScheduled("w1", 1)
+	h.awaitScheduled("w2", 1)
 	h.add(workspace.Stream("w1"), workspace.Deleted{ID: "w1", DeletedAt: time.Now(), RestorableUntil: h.clock.now().Add(time.Hour)})
 	h.create("w3", every("later", "0 0 1 1 *")) // who knows of this one knows that w1 is deleted
-	h.registers("w3", 1)
+	h.awaitScheduled("w3", 1)
 	h.clock.set(at(5, 0))
-	h.fires("w2", 1)
+	h.awaitFirings("w2", 1)
 	h.clock.set(at(6, 0))
-	h.fires("w2", 2)
+	h.awaitFirings("w2", 2)
 	require.Empty(t, h.firings("w1"))
-	require.Len(t, h.registers("w1", 1), 1, "whoever reads a deleted workspace")
+	require.Len(t, h.awaitScheduled("w1", 1), 1, "whoever reads a deleted workspace")
 	h.add(workspace.Stream("w1"), workspace.Undeleted{ID: "w1"})
-	h.registers("w1", 2)
+	h.awaitScheduled("w1", 2)
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 1)[len(h.firings("w1"))-1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.awaitFirings("w1", 1)[len(h.firings("w1"))-1])
 }
 
 func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
@@ -316,14 +316,14 @@ func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
 	require.Equal(t, "InvalidScheduleError", faults()[0].Error)
 	require.Equal(t, map[string]any{"automation": "bad", "field": "when.schedules[0]", "schedule": "0 */5 * * * *"}, faults()[0].Details)
 	h.clock.set(at(5, 0))
-	h.fires("w1", 2)
+	h.awaitFirings("w1", 2)
 	h.add(workspace.Stream("w1"), workspace.AutomationUpdated{Entry: every("good", "*/6 * * * *")})
-	h.registers("w1", 3)
+	h.awaitScheduled("w1", 3)
 	h.first.stopNode()
 	h.first.restart()
 	h.first.fire()
 	h.clock.set(at(6, 0))
-	h.fires("w1", 3)
+	h.awaitFirings("w1", 3)
 	require.Len(t, faults(), 3)
 }
 
@@ -338,7 +338,7 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	h.add(workspace.Stream("w1"), workspace.Installed{Entry: instance("mine", "clock")})
 	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{"*/5 * * * *"}}, {"mine.tick", []string{"*/5 * * * *"}}}, h.awaitRegistrations("w1", 0, 2))
 	h.clock.set(at(5, 0))
-	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 2))
+	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.awaitFirings("w1", 2))
 	ev := h.events("w1", "runtime.schedules.triggered")[0]
 	require.NotEmpty(t, ev.Meta.AppInstance)
 	require.NotEqual(t, domain.Meta{}, ev.Meta)
@@ -349,13 +349,13 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	h.publish("inner", "inner")
 	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{"*/6 * * * *"}}}, h.awaitRegistrations("w1", 4, 5), "of the app in the app")
 	h.clock.set(at(6, 0))
-	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", domain.FormatTime(at(6, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", domain.FormatTime(at(6, 0)), false}, h.awaitFirings("w1", 3)[2])
 	h.add(workspace.Stream("w1"), workspace.Uninstalled{Slug: "mine"})
 	require.Equal(t, []registeredSchedules{{"mine.in.deep", []string{}}, {"mine.tick", []string{}}}, h.awaitRegistrations("w1", 5, 7))
 	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("own", "* * * * *")})
-	h.registers("w1", 8)
+	h.awaitScheduled("w1", 8)
 	h.clock.set(at(12, 0))
-	require.Len(t, h.fires("w1", 4), 4)
+	require.Len(t, h.awaitFirings("w1", 4), 4)
 }
 
 func TestSchedulesFollowTheClocksOfTheirZone(t *testing.T) {
@@ -383,10 +383,10 @@ func TestSchedulesFollowTheClocksOfTheirZone(t *testing.T) {
 			h.clock.set(midnight)
 			h.create("w1", every("night", "30 2 * * *"), every("end", "0 5 * * *"))
 			h.first.fire()
-			h.registers("w1", 2)
+			h.awaitScheduled("w1", 2)
 			until := time.Date(day.Year(), day.Month(), day.Day(), 5, 0, 0, 0, berlin)
 			for now := midnight; !now.After(until); now = now.Add(30 * time.Minute) {
-				h.passes(now)
+				h.setClock(now)
 			}
 			require.Eventually(t, func() bool { return len(h.firings("w1")) > len(of.wanted) }, patience, tick)
 			var times []string
@@ -406,18 +406,18 @@ func TestTheZoneOfSchedulesMayChange(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("noon", "0 12 * * *"))
 	h.first.fire()
-	h.registers("w1", 1)
-	h.passes(at(2, 0))
+	h.awaitScheduled("w1", 1)
+	h.setClock(at(2, 0))
 	h.zone.Store(time.FixedZone("east", 3600)) // where noon is an hour earlier
-	h.passes(at(3, 0))
+	h.setClock(at(3, 0))
 	h.clock.set(at(60, 0))
-	require.Equal(t, []fired{{"noon", "0 12 * * *", domain.FormatTime(at(60, 0)), false}}, h.fires("w1", 1))
-	h.passes(at(120, 0))
+	require.Equal(t, []fired{{"noon", "0 12 * * *", domain.FormatTime(at(60, 0)), false}}, h.awaitFirings("w1", 1))
+	h.setClock(at(120, 0))
 	require.Len(t, h.firings("w1"), 1)
 }
 
-// passes sets the clock and waits until it was looked at.
-func (h *fixture) passes(now time.Time) {
+// setClock sets the clock and waits until the node has read it.
+func (h *fixture) setClock(now time.Time) {
 	h.t.Helper()
 	before := h.clock.looks.Load()
 	h.clock.set(now)
@@ -511,7 +511,7 @@ func many(t testing.TB, workspaces, due int) (h *fixture, at func(minute, second
 	}
 	h.first.fire()
 	for w := range workspaces {
-		h.registers(fmt.Sprintf("many-%d", w), 1000)
+		h.awaitScheduled(fmt.Sprintf("many-%d", w), 1000)
 	}
 	return h, at
 }

@@ -65,7 +65,7 @@ func fireStuck(t *testing.T) (h *fixture, n *node, at func(minute, second int) t
 	n = h.first
 	n.paces.set(true)
 	n.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	return h, n, at
 }
@@ -90,7 +90,7 @@ func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
 	n.restart()
 	n.fire()
 	h.clock.set(at(10, 0))
-	h.fires("w1", 2)
+	h.awaitFirings("w1", 2)
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 }
 
@@ -101,7 +101,7 @@ func TestWhatOnceStoodInAWaitIsNotBegunAgain(t *testing.T) {
 	n := h.first
 	n.paces.set(true)
 	n.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	require.Eventually(t, func() bool { return len(h.events("w1", "one")) == 1 }, patience, tick)
 	n.stopNode()
@@ -131,7 +131,7 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"), every("tock", "*/7 * * * *"))
 	h.first.fire()
-	h.registers("w1", 2)
+	h.awaitScheduled("w1", 2)
 	const key = "share/1/0"
 	require.Eventually(t, func() bool {
 		_, _, err := h.memory.Get(t.Context(), key)
@@ -140,7 +140,7 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	left, _, err := h.memory.Get(t.Context(), key)
 	require.NoError(t, err)
 	h.clock.set(at(5, 0))
-	h.fires("w1", 1)
+	h.awaitFirings("w1", 1)
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 	h.first.stopNode()
 	_, err = h.memory.Put(t.Context(), key, left) // as if nothing had been saved since
@@ -148,9 +148,9 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	h.clock.set(at(8, 0))
 	h.first.restart()
 	h.first.fire()
-	require.Equal(t, fired{"tock", "*/7 * * * *", domain.FormatTime(at(7, 0)), true}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tock", "*/7 * * * *", domain.FormatTime(at(7, 0)), true}, h.awaitFirings("w1", 2)[1])
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.awaitFirings("w1", 3)[2])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 3 }, patience, tick)
 }
 
@@ -180,10 +180,10 @@ func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 	log := &failingLog{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	log.noRead.Store(true)
 	h.clock.set(at(5, 0))
-	h.fires("w1", 1)
+	h.awaitFirings("w1", 1)
 	h.first.stopNode()
 	require.Empty(t, h.executions("w1"))
 	log.noRead.Store(false)
@@ -200,7 +200,7 @@ func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
 	log := &failingLog{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	log.noAppend.Store(true)
 	h.clock.set(at(5, 0))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 0 }, 300*time.Millisecond, tick)
@@ -208,12 +208,12 @@ func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
 	log.noAppend.Store(false)
 	h.first.restart()
 	h.first.fire()
-	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), true}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), true}}, h.awaitFirings("w1", 1))
 	log.noAppend.Store(true)
 	h.clock.set(at(10, 0))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 1 }, 300*time.Millisecond, tick)
 	log.noAppend.Store(false)
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.awaitFirings("w1", 2)[1])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 }
 
@@ -228,16 +228,16 @@ func TestAnotherNodeTakesOverWhereOneStopped(t *testing.T) {
 	h.first.hold, second.hold = hold, hold
 	h.first.fire()
 	second.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(2, 0))
-	h.fires("w1", 1)
+	h.awaitFirings("w1", 1)
 	h.first.stopNode()
 	h.clock.set(at(3, 0))
-	h.fires("w1", 2)
+	h.awaitFirings("w1", 2)
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 	livetest.Fresh(t, h.first.models)
 	require.Len(t, h.firings("w1"), 2)
-	require.Len(t, h.registers("w1", 1), 1)
+	require.Len(t, h.awaitScheduled("w1", 1), 1)
 }
 
 // ofW1 is the share that w1 belongs to where there are several nodes.
@@ -246,9 +246,9 @@ func ofW1() string { return strconv.Itoa(streams.PartitionOf("w1", 16)) }
 // always lets a node look after everything, as one of several.
 func always(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
 
-// loses lets a node look after everything until the test takes w1 from it for good, and
+// holdUntilTaken lets a node look after everything until the test takes w1 from it for good, and
 // waits until it has given that up.
-func (n *node) loses() (take func()) {
+func (n *node) holdUntilTaken() (take func()) {
 	lost, lose := context.WithCancel(context.Background())
 	left := make(chan struct{})
 	n.hold = func(ctx context.Context, name string, work func(context.Context) error) error {
@@ -267,8 +267,8 @@ func (n *node) loses() (take func()) {
 	return func() { lose(); <-left }
 }
 
-// stays checks something again and again for a while.
-func (h *fixture) stays(d time.Duration, check func()) {
+// requireFor checks something again and again for a while.
+func (h *fixture) requireFor(d time.Duration, check func()) {
 	h.t.Helper()
 	over, look := time.NewTimer(d), time.NewTicker(10*tick)
 	defer over.Stop()
@@ -290,7 +290,7 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 	n.most = 2
 	n.paces.set(true)
 	n.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	h.awaitStart(1)
 	n.asked.Store(0)
@@ -329,10 +329,10 @@ func TestATreeThatEndedIsNotBegunAgainWhenTheAnswerIsLost(t *testing.T) {
 	n.journal = log
 	n.restart()
 	n.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	require.Eventually(t, func() bool { return len(h.executions("w1")) >= 1 }, patience, tick)
-	h.stays(2*time.Second, func() { require.Len(t, h.executions("w1"), 1) }) // longer than a pause
+	h.requireFor(2*time.Second, func() { require.Len(t, h.executions("w1"), 1) }) // longer than a pause
 	require.True(t, log.lost.Load())
 	require.Len(t, h.events("w1", "one"), 1)
 }
@@ -341,11 +341,11 @@ func TestATreeThatHasNotBegunIsLeftToWhoeverTakesTheShareOver(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
 	a, b := h.first, h.node()
-	take := a.loses()
+	take := a.holdUntilTaken()
 	b.hold = always
 	a.paces.change(func() { a.paces.queue = true })
 	a.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 	a.paces.change(func() { a.paces.queued = 0 })
@@ -358,7 +358,7 @@ func TestATreeThatHasNotBegunIsLeftToWhoeverTakesTheShareOver(t *testing.T) {
 	b.fire()
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 	a.paces.change(func() { a.paces.queue = false })
-	h.stays(2*time.Second, func() { require.Len(t, h.executions("w1"), 2) }) // longer than it takes to notice
+	h.requireFor(2*time.Second, func() { require.Len(t, h.executions("w1"), 2) }) // longer than it takes to notice
 	require.Len(t, h.firings("w1"), 2)
 }
 
@@ -395,17 +395,17 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, stuck("tick"))
 	a, b := h.first, h.node()
-	take := a.loses()
+	take := a.holdUntilTaken()
 	log := &delayedLog{Log: h.store.Log, underWay: make(chan []eventstore.Commit, 1)}
 	a.log = log
 	a.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	h.clock.set(at(5, 0))
 	late := <-log.underWay
 	take()
 	b.hold = always
 	b.paces.set(true)
-	b.keeps = &noted{Bucket: h.memory, saved: func() { // it has looked what fired before it
+	b.bucket = &noted{Bucket: h.memory, saved: func() { // it has looked what fired before it
 		_, err := h.store.Log.Append(context.Background(), late...)
 		assert.NoError(t, err)
 		assert.NoError(t, b.models.Fresh(context.Background()))
@@ -428,7 +428,7 @@ func TestWhatIsBegunAgainIsNotBegunByItsTimeToo(t *testing.T) {
 	n := h.first
 	n.paces.set(true)
 	n.fire()
-	h.registers("w1", 1)
+	h.awaitScheduled("w1", 1)
 	const key = "share/1/0"
 	require.Eventually(t, func() bool {
 		_, _, err := h.memory.Get(t.Context(), key)
@@ -444,7 +444,7 @@ func TestWhatIsBegunAgainIsNotBegunByItsTimeToo(t *testing.T) {
 	n.restart()
 	n.fire()
 	h.awaitStart(2)
-	h.stays(6*time.Second, func() { require.Equal(t, 2, h.started()) }) // longer than another node is left it
+	h.requireFor(6*time.Second, func() { require.Equal(t, 2, h.started()) }) // longer than another node is left it
 	require.Len(t, h.firings("w1"), 1)
 }
 
@@ -459,7 +459,7 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	n.hold = always
 	n.restart()
 	n.fire()
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), true}, h.fires("w1", 2)[1], "what was missed is made up for")
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), true}, h.awaitFirings("w1", 2)[1], "what was missed is made up for")
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick, "what did not end is begun again")
 	n.paces.set(true)
 	h.clock.set(at(15, 0))
@@ -471,7 +471,7 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	n.hold = nil
 	n.restart()
 	n.fire()
-	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(20, 0)), true}, h.fires("w1", 4)[3])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(20, 0)), true}, h.awaitFirings("w1", 4)[3])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 4 }, patience, tick)
 	require.Len(t, h.firings("w1"), 4)
 }

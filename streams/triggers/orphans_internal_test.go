@@ -92,8 +92,8 @@ func (waits) Redactor(context.Context, string) (*redact.Set, error) { return red
 
 func (waits) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
 
-// adopting is an adopter of a real runtime, on a log of its own.
-func adopting(t *testing.T) (*orphanHandler, *slowLog) {
+// openOrphanHandler returns an orphanHandler with a real runtime, on a log of its own.
+func openOrphanHandler(t *testing.T) (*orphanHandler, *slowLog) {
 	t.Helper()
 	quiet, log := slog.New(slog.DiscardHandler), &slowLog{Store: livetest.Store(t, jetstream.Options{})}
 	bucket, err := log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
@@ -159,7 +159,7 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 	for name, slow := range map[string]bool{"it is not on the log": true, "it is": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, log := adopting(t)
+			a, log := openOrphanHandler(t)
 			o := a.parkedOrphan(t, log)
 			log.slow.Store(slow)
 			mine, lose := context.WithCancel(t.Context())
@@ -176,7 +176,7 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 // One whose beginning is told under two names is found under both.
 func TestATreeThatIsFoundTwiceGoesOnOnce(t *testing.T) {
 	t.Parallel()
-	a, log := adopting(t)
+	a, log := openOrphanHandler(t)
 	o := a.parkedOrphan(t, log)
 	mine, lose := context.WithCancel(t.Context())
 	a.find = func(_ context.Context, _ Wanted, visit func(Orphan)) error {

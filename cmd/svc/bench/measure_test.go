@@ -56,9 +56,9 @@ func rounded(values []float64) []float64 {
 	return out
 }
 
-// busy is the CPU time, in seconds, that the whole machine has spent on
+// readCPUTime is the CPU time, in seconds, that the whole machine has spent on
 // anything, and of that the part of this process and its ended children.
-func busy(t *testing.T) (all, own float64) {
+func readCPUTime(t *testing.T) (all, own float64) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/stat")
 	require.NoError(t, err)
@@ -81,9 +81,9 @@ func busy(t *testing.T) (all, own float64) {
 func watchOthers(t *testing.T) func() float64 {
 	t.Helper()
 	start := time.Now()
-	all, own := busy(t)
+	all, own := readCPUTime(t)
 	return func() float64 {
-		nowAll, nowOwn := busy(t)
+		nowAll, nowOwn := readCPUTime(t)
 		return max(0, ((nowAll-all)-(nowOwn-own))/time.Since(start).Seconds())
 	}
 }

@@ -43,8 +43,8 @@ func (s *service) clean(workspaceID string) (done activity.Cleaned, status int, 
 	return done, resp.StatusCode, err
 }
 
-// emits records events of a workspace, which must be acknowledged.
-func (s *service) emits(t *testing.T, workspaceID string, n int) {
+// emitMany records events of a workspace, which must be acknowledged.
+func (s *service) emitMany(t *testing.T, workspaceID string, n int) {
 	t.Helper()
 	var events []map[string]any
 	for i := range n {
@@ -89,9 +89,9 @@ func TestKilledCleanupsAreFinished(t *testing.T) {
 	kills, broken := nodetest.Cycles(4, 40), 0
 	for range kills {
 		for range 5 {
-			s.emits(t, erased, 100)
+			s.emitMany(t, erased, 100)
 		}
-		s.emits(t, kept, 10)
+		s.emitMany(t, kept, 10)
 		if s.cleanAndKill(t, erased, time.Duration(rng.IntN(80))*time.Millisecond) {
 			broken++
 		}

@@ -105,7 +105,7 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
 
-	follower := follow(t, store)
+	follower := followLog(t, store)
 	acked, refused := map[string]uint64{}, time.Duration(0)
 	id, last := workspace.Stream("full"), uint64(0)
 	put := func(size int) error {
@@ -141,9 +141,9 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	nodetest.Report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
 }
 
-// follow reads the log until the test ends, and tells how far it has come. It
+// followLog reads the log until the test ends, and tells how far it has come. It
 // fails the test when a sequence is left out or comes twice.
-func follow(t *testing.T, store *jetstream.Store) *atomic.Uint64 {
+func followLog(t *testing.T, store *jetstream.Store) *atomic.Uint64 {
 	t.Helper()
 	var last atomic.Uint64
 	ctx, cancel := context.WithCancel(t.Context())

@@ -185,9 +185,9 @@ func (r *recording) cut(rng *rand.Rand) crashfs.Cut {
 	}
 }
 
-// lost opens what the disk held after the cut and returns the acknowledged
+// findLost opens what the disk held after the cut and returns the acknowledged
 // facts that are not in it as they were acknowledged.
-func (r *recording) lost(t *testing.T, cut crashfs.Cut) (lost []string) {
+func (r *recording) findLost(t *testing.T, cut crashfs.Cut) (lost []string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, r.fs.Image(cut, dir), "%v", cut)
@@ -252,7 +252,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	acked := 0
 	for range cuts {
 		cut := gated.cut(rng)
-		lost := gated.lost(t, cut)
+		lost := gated.findLost(t, cut)
 		require.Empty(t, lost[:min(len(lost), 3)], "%d acknowledged events are gone after %v", len(lost), cut)
 		acked++
 	}
@@ -260,7 +260,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	control, losses := record(t, jetstream.SyncNever, 60), 0
 	for range 10 {
 		cut := crashfs.Cut{At: control.acks[rng.IntN(len(control.acks))].op + 1}
-		if len(control.lost(t, cut)) > 0 {
+		if len(control.findLost(t, cut)) > 0 {
 			losses++
 		}
 	}

@@ -34,13 +34,13 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 	s.start(t)
 	h := newFixture(t, s, slow)
 	start := time.Now()
-	h.emits(t, "order", map[string]any{"n": tooOften, "at": d.URL})
+	h.emit(t, "order", map[string]any{"n": tooOften, "at": d.URL})
 	for attempt := 1; attempt < maxAttempts; attempt++ {
 		h.slow(t, d, tooOften, attempt)
 		h.runs(t, 1)
 		h.again(t)
 	}
-	h.emits(t, "order", map[string]any{"n": once, "at": d.URL})
+	h.emit(t, "order", map[string]any{"n": once, "at": d.URL})
 	h.callInBackground(t, "called", map[string]any{"at": d.URL})
 	for _, n := range []int{once, called, emitted, begun} {
 		h.slow(t, d, n, 1)
@@ -52,9 +52,9 @@ func TestInterruptedRunsBeginAgain(t *testing.T) {
 	h.slow(t, d, emitted, 2)
 	close(d.cleared)
 	h.awaitIdle(t)
-	h.awaits(t, 2, "done", "")
+	h.awaitEvents(t, 2, "done", "")
 	for _, n := range []int{once, emitted} {
-		require.EqualValues(t, 2, h.awaits(t, 1, "done", of(n))[0].Payload["attempt"])
+		require.EqualValues(t, 2, h.awaitEvents(t, 1, "done", of(n))[0].Payload["attempt"])
 	}
 	for n, next := range map[int]int{tooOften: maxAttempts + 1, called: 2, begun: 2} {
 		require.Zero(t, d.count(fmt.Sprintf("/slow?n=%d&attempt=%d", n, next)), "%d is not begun again", n)

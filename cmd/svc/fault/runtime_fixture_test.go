@@ -49,8 +49,8 @@ func (h *fixture) do(t *testing.T, status int, method, path string, body any) []
 	return answer
 }
 
-// emits records one event.
-func (h *fixture) emits(t *testing.T, name string, payload map[string]any) {
+// emit records one event.
+func (h *fixture) emit(t *testing.T, name string, payload map[string]any) {
 	t.Helper()
 	h.do(t, http.StatusCreated, http.MethodPost, "/events", batchOf(name, payload))
 }
@@ -102,8 +102,8 @@ func (h *fixture) recorded(types, query string) []seen {
 	return page.Result.Events
 }
 
-// awaits waits until there are so many events, and returns them.
-func (h *fixture) awaits(t *testing.T, n int, types, query string) (found []seen) {
+// awaitEvents waits until there are so many events, and returns them.
+func (h *fixture) awaitEvents(t *testing.T, n int, types, query string) (found []seen) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		found = h.recorded(types, query)
@@ -120,7 +120,7 @@ func of(n int) string { return fmt.Sprintf("payload.n=%d", n) }
 // has been looked at by then: a last event of another type goes through behind it.
 func (h *fixture) awaitIdle(t *testing.T) {
 	t.Helper()
-	h.emits(t, "last", nil)
+	h.emit(t, "last", nil)
 	require.Eventually(t, func() bool { return len(h.recorded(executed, "payload.slug=last")) > 0 }, time.Minute, moment, "what was recorded is looked at")
 	h.awaitEndedOrWaiting(t)
 }

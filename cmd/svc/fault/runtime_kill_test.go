@@ -47,7 +47,7 @@ func (tr trigger) writes() int {
 // triggerClients triggers automations, and knows what it was told.
 type triggerClients struct {
 	*fixture
-	told func() // after an answer, at once
+	onAnswer func() // after an answer, at once
 
 	mu      sync.Mutex
 	sent    []trigger
@@ -79,8 +79,8 @@ func (c *triggerClients) one() bool {
 		return false
 	}
 	defer resp.Body.Close()
-	if c.told != nil {
-		c.told()
+	if c.onAnswer != nil {
+		c.onAnswer()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,7 +255,7 @@ func TestWhatWasAnsweredIsRecorded(t *testing.T) {
 	kills, start := nodetest.Cycles(12, 200), time.Now()
 	for range kills {
 		process := s.cmd.Process
-		c.told = func() { _ = process.Kill() } // by the first that is answered
+		c.onAnswer = func() { _ = process.Kill() } // by the first that is answered
 		var asking sync.WaitGroup
 		for range 8 {
 			asking.Go(func() { c.one() })

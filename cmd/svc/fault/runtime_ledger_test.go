@@ -15,12 +15,12 @@ import (
 
 // treeRecord is what the log tells of one tree that was triggered.
 type treeRecord struct {
-	automation   string
-	run          string
-	told         int // how often it is to be told that something triggered it
-	interactions int
-	attempts     []int // of its starts, in order
-	ends         []activity.Executed
+	automation       string
+	run              string
+	expectedTriggers int // how often it is to be told that something triggered it
+	interactions     int
+	attempts         []int // of its starts, in order
+	ends             []activity.Executed
 }
 
 // fault is the name of the error that the tree ended with.
@@ -100,7 +100,7 @@ func (l *workspaceLog) treeOf(run string, by activity.Trigger, slug string) *tre
 	if all[key] == nil {
 		all[key] = &treeRecord{automation: slug, run: run}
 		if told {
-			all[key].told = 1
+			all[key].expectedTriggers = 1
 		}
 	}
 	return all[key]
@@ -125,7 +125,7 @@ func (l *workspaceLog) check(t *testing.T, maxAttempts int) {
 
 func (t *treeRecord) check(tt *testing.T, id string, maxAttempts int, l *workspaceLog) {
 	tt.Helper()
-	require.Equal(tt, t.told, t.interactions, "what triggered %s of %s, begun %v", t.automation, id, t.attempts)
+	require.Equal(tt, t.expectedTriggers, t.interactions, "what triggered %s of %s, begun %v", t.automation, id, t.attempts)
 	require.Len(tt, t.ends, 1, "the end of %s of %s, begun %v", t.automation, id, t.attempts)
 	for i, attempt := range t.attempts {
 		require.Equal(tt, i+1, attempt, "%s of %s, begun %v", t.automation, id, t.attempts)

@@ -52,12 +52,12 @@ func nextFullSecond(d time.Duration) time.Time {
 // until waits for a time.
 func until(at time.Time) { <-time.After(time.Until(at)) }
 
-// fired waits until a schedule has fired so often, and returns the last event of it.
+// awaitFirings waits until a schedule has fired so often, and returns the last event of it.
 // Some time later it has not fired once more.
-func (h *fixture) fired(t *testing.T, n int) seen {
+func (h *fixture) awaitFirings(t *testing.T, n int) seen {
 	t.Helper()
-	all := h.awaits(t, n, "runtime.schedules.triggered", "")
-	h.awaits(t, n, executed, "payload.slug=tick")
+	all := h.awaitEvents(t, n, "runtime.schedules.triggered", "")
+	h.awaitEvents(t, n, executed, "payload.slug=tick")
 	require.Never(t, func() bool { return len(h.recorded("runtime.schedules.triggered", "")) > n }, 700*time.Millisecond, 50*time.Millisecond)
 	return all[n-1]
 }
@@ -75,17 +75,17 @@ func TestSchedulesFireOnceOverKills(t *testing.T) {
 	z.setFullMinute(t, nextFullSecond(40*time.Second))
 	s.start(t)
 	h := newFixture(t, s, ticking)
-	h.awaits(t, 1, "runtime.schedules.created", "")
+	h.awaitEvents(t, 1, "runtime.schedules.created", "")
 	h.kill()
 	missed := nextFullSecond(time.Second)
 	z.setFullMinute(t, missed)
 	until(missed.Add(time.Duration(marks-1)*time.Minute + 300*time.Millisecond))
 	h.start(t)
-	first := h.fired(t, 1)
+	first := h.awaitFirings(t, 1)
 	require.Equal(t, true, first.Payload["late"])
 	require.Equal(t, missed.Add(time.Duration(marks-1)*time.Minute).UTC().Format(time.RFC3339), trimmed(first), "the last of those that were missed")
 	kills := h.killAroundMinutes(t, z, rng, nodetest.Cycles(2, 30))
-	h.awaits(t, 1, "runtime.schedules.created", "") // it was registered once and stayed so
+	h.awaitEvents(t, 1, "runtime.schedules.created", "") // it was registered once and stayed so
 	h.awaitIdle(t)
 	h.verify(t)
 	s.stop(t)
@@ -113,7 +113,7 @@ func (h *fixture) killAroundMinutes(t *testing.T, z zone, rng *rand.Rand, cycles
 		h.kill()
 		h.start(t)
 		kills++
-		last := h.fired(t, i+2)
+		last := h.awaitFirings(t, i+2)
 		require.Equal(t, at.UTC().Format(time.RFC3339), trimmed(last))
 	}
 	return kills

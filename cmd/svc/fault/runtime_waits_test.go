@@ -47,21 +47,21 @@ func TestWaitsGoOnAfterAKill(t *testing.T) {
 		if n == called {
 			h.callInBackground(t, "called", body)
 		} else {
-			h.emits(t, "begin", body)
+			h.emit(t, "begin", body)
 		}
 	}
-	h.emits(t, "beside", map[string]any{"n": beside, "at": d.URL})
+	h.emit(t, "beside", map[string]any{"n": beside, "at": d.URL})
 	d.awaitRequest(t, fmt.Sprintf("/slow?n=%d", beside))
 	for i := range waitsEach {
-		h.awaits(t, 2*(i+1)+1, waits, "")
+		h.awaitEvents(t, 2*(i+1)+1, waits, "")
 		h.again(t) // as soon as it is told that they wait
 		for _, n := range []int{called, heard} {
-			h.emits(t, "go", map[string]any{"n": n, "i": i, "v": fmt.Sprintf("%d-%d", n, i)})
+			h.emit(t, "go", map[string]any{"n": n, "i": i, "v": fmt.Sprintf("%d-%d", n, i)})
 		}
 	}
 	close(d.cleared)
-	h.emits(t, "go", map[string]any{"n": beside})
-	h.awaits(t, 3, "done", "")
+	h.emit(t, "go", map[string]any{"n": beside})
+	h.awaitEvents(t, 3, "done", "")
 	h.awaitIdle(t)
 	for _, n := range []int{called, heard} {
 		h.checkWaited(t, d, n, waitsEach, 1)
@@ -103,19 +103,19 @@ func TestWaitsThatEndWhileTheServiceIsDown(t *testing.T) {
 	s.start(t)
 	h := newFixture(t, s, waiting)
 	h.callInBackground(t, "nap", map[string]any{"n": 1, "at": d.URL})
-	h.emits(t, "sleep", map[string]any{"n": 2, "at": d.URL})
-	h.awaits(t, 2, waits, "")
+	h.emit(t, "sleep", map[string]any{"n": 2, "at": d.URL})
+	h.awaitEvents(t, 2, waits, "")
 	h.kill()
 	<-time.After(2500 * time.Millisecond)
 	h.start(t)
 	up := time.Now()
-	woke := h.awaits(t, 2, "woke", "")
+	woke := h.awaitEvents(t, 2, "woke", "")
 	late := time.Since(up)
 	require.Less(t, late, 5*time.Second, "at once")
 	for _, e := range woke {
 		require.NotContains(t, e.Payload, "w", "nothing came")
 	}
-	h.awaits(t, 2, "runtime.waits.expired", "")
+	h.awaitEvents(t, 2, "runtime.waits.expired", "")
 	h.awaitIdle(t)
 	for n := 1; n <= 2; n++ {
 		require.Equal(t, 1, d.count(fmt.Sprintf("/nap?n=%d", n)), "what was before the wait is not repeated")
@@ -139,14 +139,14 @@ func TestAWaitThatWasToldOfStands(t *testing.T) {
 		if n%2 == 0 {
 			h.callInBackground(t, "called", body)
 		} else {
-			h.emits(t, "begin", body)
+			h.emit(t, "begin", body)
 		}
 		d.awaitRequest(t, fmt.Sprintf("/before?n=%d", n))
 		h.killOn(t, waits, n+1)
 		h.start(t)
 	}
 	for n := range kills {
-		h.emits(t, "go", map[string]any{"n": n, "i": 0, "v": fmt.Sprintf("%d-0", n)})
+		h.emit(t, "go", map[string]any{"n": n, "i": 0, "v": fmt.Sprintf("%d-0", n)})
 		if n%2 == 0 {
 			h.again(t)
 		}
@@ -176,22 +176,22 @@ func TestTreesThatWentOnGoOnAgain(t *testing.T) {
 	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1"), newFetchServer(t)
 	s.start(t)
 	h := newFixture(t, s, waiting)
-	h.emits(t, "further", map[string]any{"at": d.URL})
-	h.awaits(t, 1, waits, "")
-	h.emits(t, "go", nil)
+	h.emit(t, "further", map[string]any{"at": d.URL})
+	h.awaitEvents(t, 1, waits, "")
+	h.emit(t, "go", nil)
 	const kills = 2 // after each it is begun again, as often as the settings say
 	for n := range kills {
 		require.Eventually(t, func() bool { return d.count("/slow?further") == n+1 }, patience, moment)
-		h.awaits(t, n+1, "went", "")
+		h.awaitEvents(t, n+1, "went", "")
 		h.again(t)
 	}
 	close(d.cleared)
-	h.awaits(t, 1, "done", "")
+	h.awaitEvents(t, 1, "done", "")
 	h.awaitIdle(t)
 	require.Len(t, h.recorded("went", ""), kills+1)
-	h.awaits(t, 1, waits, "")
-	h.awaits(t, 1, "runtime.waits.fulfilled", "")
-	h.awaits(t, 1, executed, "payload.slug=further")
+	h.awaitEvents(t, 1, waits, "")
+	h.awaitEvents(t, 1, "runtime.waits.fulfilled", "")
+	h.awaitEvents(t, 1, executed, "payload.slug=further")
 	h.verify(t)
 	s.stop(t)
 	require.Empty(t, readLedger(t, h).failures)

@@ -70,7 +70,7 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if event.Payload.N > s.taken[key] {
 		s.early = append(s.early, fmt.Sprintf("%s %d while %d was next", key, event.Payload.N, s.taken[key]))
 	}
-	if s.tries[event.ID]++; s.refuses(event.ID, s.tries[event.ID]) {
+	if s.tries[event.ID]++; s.shouldRefuse(event.ID, s.tries[event.ID]) {
 		s.refused++
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -83,8 +83,8 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.taken[key]++
 }
 
-// refuses tells whether an attempt is one of the three in ten.
-func (s *sink) refuses(id string, attempt int) bool {
+// shouldRefuse tells whether an attempt is one of the three in ten.
+func (s *sink) shouldRefuse(id string, attempt int) bool {
 	sum := fnv.New64a()
 	_, _ = fmt.Fprintf(sum, "%d %s %d", s.seed, id, attempt)
 	return sum.Sum64()%10 < 3

@@ -417,8 +417,8 @@ func drawApplicator(r *rapid.T, o *value.Object, depth int) {
 	}
 }
 
-// doubling returns definitions of which each asks for the next one twice.
-func doubling(keyword string, levels int) string {
+// doublingDefinitions returns definitions of which each asks for the next one twice.
+func doublingDefinitions(keyword string, levels int) string {
 	var defs strings.Builder
 	for i := range levels {
 		fmt.Fprintf(&defs, `"d%d": {"%s": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}, `, i, keyword, i+1, i+1)
@@ -448,7 +448,7 @@ func TestHostileSchemasAndInputsAreBounded(t *testing.T) {
 		name, schema, in string
 		want             []string
 	}{
-		{"schemas that multiply", doubling("allOf", 40), `"x"`, tooLarge},
+		{"schemas that multiply", doublingDefinitions("allOf", 40), `"x"`, tooLarge},
 		{"forms that multiply with the input", `{"anyOf": [{"properties": {"a": {"$ref": "#"}, "b": false}, "required": ["b"]}, {"properties": {"a": {"$ref": "#"}, "c": false}, "required": ["c"]}]}`, nested(`{"a": `, `1`, `}`, 100), tooLarge},
 		{"what no keyword speaks of multiplies", `{"anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}], "unevaluatedProperties": false}`, nested(`{"a": `, `1`, `}`, 100), tooLarge},
 		{"a long chain", chain(5000), `["x"]`, nil},

@@ -198,7 +198,7 @@ func (r realRun) send(t *testing.T, p nodetest.Workspace) nodetest.Answer {
 		body = asJSON(r.Body)
 	}
 	if r.Form != nil {
-		body = form(attached(`; name="document"`, r.Form["document"], "hello"), field("note", r.Form["note"]))
+		body = form(filePart(`; name="document"`, r.Form["document"], "hello"), field("note", r.Form["note"]))
 		media = formType
 	}
 	if r.Sign != "" {

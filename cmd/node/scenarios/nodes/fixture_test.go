@@ -129,7 +129,7 @@ func (c *cluster) newWorkspaceOfFirst(t *testing.T) (here, there nodetest.Worksp
 	for range 50 {
 		here, there = c.newWorkspace(t)
 		here.AddAutomations(t, `probe: {when: {events: [probe]}, do: []}`)
-		if probed(t, there) == "one" {
+		if findReader(t, there) == "one" {
 			return here, there
 		}
 	}
@@ -137,8 +137,8 @@ func (c *cluster) newWorkspaceOfFirst(t *testing.T) (here, there nodetest.Worksp
 	return here, there
 }
 
-// probed returns which node reads the events of a workspace.
-func probed(t *testing.T, p nodetest.Workspace) string {
+// findReader returns which node reads the events of a workspace.
+func findReader(t *testing.T, p nodetest.Workspace) string {
 	t.Helper()
 	made, _ := p.Emit(t, `{"type":"probe"}`)
 	return node(p.AwaitEvents(t, 1, nodetest.Executed, "payload.trigger.id="+made[0].ID)[0])

@@ -33,7 +33,7 @@ func TestANodeThatStopsDoublesNothing(t *testing.T) {
 	there.AwaitTrees(t, 4)
 	c.one.Stop(t)
 	there.AwaitEvents(t, 4, "done", "")
-	require.Equal(t, "other", probed(t, there))
+	require.Equal(t, "other", findReader(t, there))
 	there.AwaitEvents(t, 4, "done", "")
 	require.EqualValues(t, 4, asked.Load())
 }

@@ -23,8 +23,8 @@ func awaitEmitted(t *testing.T, p nodetest.Workspace, wanted string) {
 	require.Eventually(t, func() bool { return nodetest.CountOf(p.Service.EmittedTypes(t, p.ID), wanted) == 1 }, time.Minute, 20*time.Millisecond, "%q in %q", wanted, p.Service.ActivityTypes(t, p.ID))
 }
 
-// leaving publishes an app that tells when it goes, and one around it.
-func leaving(t *testing.T, w *nodetest.OwnedService) {
+// publishEndingApps publishes an app that emits an event when it is uninstalled, and one that has an instance of it.
+func publishEndingApps(t *testing.T, w *nodetest.OwnedService) {
 	t.Helper()
 	w.NewWorkspace(t).AddAutomations(t, leavingApp).PublishApp(t, "leaving")
 	w.NewWorkspace(t).InstallApp(t, "leaving", "b", `,"config":{"k":"{{config.k}}"}`).PublishApp(t, "around")
@@ -35,7 +35,7 @@ func leaving(t *testing.T, w *nodetest.OwnedService) {
 func TestADeletedWorkspaceSaysGoodbye(t *testing.T) {
 	t.Parallel()
 	w := nodetest.NewOwnedService(t, "EVENTS_SCHEDULED_DELETION_DAYS=0")
-	leaving(t, w)
+	publishEndingApps(t, w)
 	p := w.NewWorkspace(t).InstallApp(t, "leaving", "a", `,"config":{"k":1}`).InstallApp(t, "around", "o", `,"config":{"k":2}`).AddAutomations(t, fullHouse+`
 bye: {when: {events: [workspaces.deleted]}, do: [{set global.left: 1}, {wait: {timeout: 3}}, {runWorkflow: {workflow: alone, wait: false}}, {emit: {event: 'bye {{payload.name}} {% {{secret.k}} or "" %}{{global.left}}'}}]}
 alone: {do: [{emit: {event: alone}}]}
@@ -79,7 +79,7 @@ bye: {when: {events: [workspaces.deleted]}, do: [{emit: {event: first}}, {wait: 
 func TestAnAppInstanceHearsThatItComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := nodetest.NewOwnedService(t)
-	leaving(t, w)
+	publishEndingApps(t, w)
 	p := w.NewWorkspace(t).InstallApp(t, "leaving", "a", `,"config":{"k":1}`).InstallApp(t, "leaving", "c", "")
 	p.AwaitEvents(t, 1, "a.came 1 a", "")
 	p.Do(t, 200, "PATCH", p.Path+"/apps/a", `{"config":{"k":3}}`)

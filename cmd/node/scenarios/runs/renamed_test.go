@@ -26,8 +26,8 @@ func storedRowIDs(t *testing.T, p nodetest.Workspace, instance string) string {
 	return string(p.CallEndpoint(t, 200, "GET", instance+".list", "").Body)
 }
 
-// renames gives an instance another slug.
-func renames(t *testing.T, p nodetest.Workspace, from, to string) {
+// renameInstance gives an instance another slug.
+func renameInstance(t *testing.T, p nodetest.Workspace, from, to string) {
 	t.Helper()
 	p.Do(t, 200, "PATCH", p.Path+"/apps/"+from, `{"slug":"`+to+`"}`)
 }
@@ -43,8 +43,8 @@ func TestARenamedInstanceKeepsItsCollections(t *testing.T) {
 
 	p.Emit(t, `{"type":"a.begin","payload":{"id":"late"}}`)
 	p.AwaitEvents(t, 1, "runtime.waits.pending", "")
-	renames(t, p, "a", "b")
-	renames(t, p, "o", "q")
+	renameInstance(t, p, "a", "b")
+	renameInstance(t, p, "o", "q")
 	require.JSONEq(t, `["1"]`, storedRowIDs(t, p, "b"))
 	require.JSONEq(t, `["2"]`, storedRowIDs(t, p, "q.n"), "and what is in it keeps its own")
 	p.Emit(t, `{"type":"a.go"}`)
@@ -61,7 +61,7 @@ func TestARenamedInstanceKeepsItsCollections(t *testing.T) {
 
 	p.Emit(t, `{"type":"b.begin","payload":{"id":"later"}}`)
 	p.AwaitEvents(t, 2, "runtime.waits.pending", "")
-	renames(t, p, "b", "c")
+	renameInstance(t, p, "b", "c")
 	w.Stop(t)
 	w.Start(t)
 	require.JSONEq(t, `["1","late"]`, storedRowIDs(t, p, "c"))
@@ -79,7 +79,7 @@ func TestATreeOfARenamedInstanceGoesOnOnce(t *testing.T) {
 	p := w.NewWorkspace(t).InstallApp(t, "keeper", "b", "")
 	p.Emit(t, `{"type":"b.begin","payload":{"id":"late"}}`)
 	p.AwaitEvents(t, 1, "runtime.waits.pending", "")
-	renames(t, p, "b", "c")
+	renameInstance(t, p, "b", "c")
 	w.Restart(t, nil)
 	awaitsAttempts(t, p, map[string][]int{"b.later": {1, 1}})
 	w.Restart(t, nil)
@@ -98,7 +98,7 @@ func TestWhatARestorationBringsBackKeepsItsCollections(t *testing.T) {
 	p := w.NewWorkspace(t)
 	before := p.Do(t, 201, "POST", p.Path+"/apps", `{"appSlug":"keeper","slug":"a"}`).Header.Get("X-Svc-Seq")
 	insertRow(t, p, "a", "1")
-	renames(t, p, "a", "b")
+	renameInstance(t, p, "a", "b")
 	insertRow(t, p, "b", "2")
 	p.Do(t, 200, "POST", p.Path+"/restore", `{"seq":"`+before+`"}`)
 	require.JSONEq(t, `["1","2"]`, storedRowIDs(t, p, "a"))

@@ -96,7 +96,7 @@ func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 	t.Run("left by its caller", func(t *testing.T) {
 		t.Parallel()
 		p := w.NewWorkspace(t).AddAutomations(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {wait: {oneOf: [{event: go}], timeout: 60}}, {set $http.chunk: 2}, {set $http.chunk: 3}]}`)
-		leavesAfter(t, withSameKey(p), "t", "data: 1\n")
+		disconnectAfter(t, withSameKey(p), "t", "data: 1\n")
 		withSameKey(p).CallEndpoint(t, 504, "POST", "t", "")
 		p.Emit(t, `{"type":"go"}`)
 		isReplayed(t, withSameKey(p), "3")
@@ -104,8 +104,8 @@ func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 	})
 }
 
-// leavesAfter calls an endpoint, and leaves once a line came.
-func leavesAfter(t *testing.T, p nodetest.Workspace, path, line string) {
+// disconnectAfter calls an endpoint, and disconnects after a line.
+func disconnectAfter(t *testing.T, p nodetest.Workspace, path, line string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

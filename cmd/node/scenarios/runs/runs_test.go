@@ -48,7 +48,7 @@ func timestampAt(second int) string {
 	return "2026-03-01T12:00:" + strconv.Itoa(second/10) + strconv.Itoa(second%10) + ".000Z"
 }
 
-func failed(name string) func(*activity.Executed) {
+func withError(name string) func(*activity.Executed) {
 	return func(e *activity.Executed) { e.Error = &activity.Failure{Error: name, Message: "no"} }
 }
 
@@ -65,7 +65,7 @@ func threeRuns(t *testing.T, p nodetest.Workspace) (emitted string) {
 	ran(t, p, "r1", "x2", execution("x2", "x1", "charge", byCaller, 1, func(e *activity.Executed) { e.Break, e.Throttled = true, 7 }))
 	ran(t, p, "r1", "x1", execution("x1", "", "pay", byEndpoint, 0, func(e *activity.Executed) { e.Recorded = true }))
 	ran(t, p, "r1", "x3", execution("x3", "", "shop.mail", mailed, 5))
-	ran(t, p, "r2", "x4", execution("x4", "", "pay", byEndpoint, 10, failed("FetchError")))
+	ran(t, p, "r2", "x4", execution("x4", "", "pay", byEndpoint, 10, withError("FetchError")))
 	ran(t, p, "r3", "x5", activity.TreeStarted{ExecutionID: "x5", Automation: "ask", Trigger: byEndpoint, Attempt: 1, StartedAt: timestampAt(20)},
 		activity.WaitPending{ID: "p1", ExecutionID: "x5", ExpiresAt: timestampAt(50)})
 	return emitted
@@ -134,7 +134,7 @@ func TestRunsAreShown(t *testing.T) {
 		ran(t, p, "r3", "x6", execution("x6", "x5", "charge", byCaller, 21))
 		got = p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
 		require.Equal(t, []any{"x6"}, nodetest.Fields(nodetest.AsMaps(nodetest.AsMaps(got["tree"])[0]["children"]), "executionId"), "under what called it and goes on")
-		ran(t, p, "r3", "x5", execution("x5", "", "ask", byEndpoint, 20, failed("ExecutionCancelledError")))
+		ran(t, p, "r3", "x5", execution("x5", "", "ask", byEndpoint, 20, withError("ExecutionCancelledError")))
 		got = p.Do(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)
 		require.Equal(t, "cancelled", got["status"])
 		require.InDelta(t, 500, got["duration"], 0)

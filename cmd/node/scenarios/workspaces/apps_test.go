@@ -63,13 +63,13 @@ func (m *appsScenario) mailer() string {
 	return id
 }
 
-func (m *appsScenario) publishes(who http.Header, id, slug string) map[string]any {
+func (m *appsScenario) publish(who http.Header, id, slug string) map[string]any {
 	m.t.Helper()
 	return m.Must(m.t, "POST", "/v2/apps", who, fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, id, slug))
 }
 
-// refused sends a request and expects a refusal.
-func (m *appsScenario) refused(status int, code, method, path string, who http.Header, body string) map[string]any {
+// requireRefusal sends a request and expects a refusal.
+func (m *appsScenario) requireRefusal(status int, code, method, path string, who http.Header, body string) map[string]any {
 	m.t.Helper()
 	got := m.Call(m.t, method, path, who, body)
 	require.Equal(m.t, status, got.StatusCode, "%s %s: %s", method, path, got.Body)
@@ -115,28 +115,28 @@ func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
 	id := m.workspace(m.ada, `{"name":"Mailer","slug":"mailer"}`)
 	body := func(more string) string { return fmt.Sprintf(`{"workspaceId":%q%s}`, id, more) }
 
-	m.refused(400, "missing_parameter", "POST", "/v2/apps", m.ada, `{}`)
-	m.refused(400, "missing_parameter", "POST", "/v2/apps", m.ada, body(""))
-	m.refused(400, "invalid_request", "POST", "/v2/apps", m.ada, body(`,"nonsense":1`))
-	m.refused(400, "invalid_request", "POST", "/v2/apps", m.ada, body(`,"description":7`))
-	m.refused(404, "resource_not_found", "POST", "/v2/apps", m.ada, body(`,"slug":"mail","workspaceVersion":"v1"`))
-	m.refused(403, "workspace_access_denied", "POST", "/v2/apps", m.eve, body(`,"slug":"mail"`))
-	m.refused(403, "workspace_access_denied", "POST", "/v2/apps", m.eve, `{"workspaceId":"nowhere","slug":"mail"}`)
-	m.refused(404, "resource_not_found", "POST", "/v2/apps", m.admin, `{"workspaceId":"nowhere","slug":"mail"}`)
-	m.refused(401, "missing_token", "POST", "/v2/apps", nil, body(`,"slug":"mail"`))
-	missing := m.refused(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"mail"`))
+	m.requireRefusal(400, "missing_parameter", "POST", "/v2/apps", m.ada, `{}`)
+	m.requireRefusal(400, "missing_parameter", "POST", "/v2/apps", m.ada, body(""))
+	m.requireRefusal(400, "invalid_request", "POST", "/v2/apps", m.ada, body(`,"nonsense":1`))
+	m.requireRefusal(400, "invalid_request", "POST", "/v2/apps", m.ada, body(`,"description":7`))
+	m.requireRefusal(404, "resource_not_found", "POST", "/v2/apps", m.ada, body(`,"slug":"mail","workspaceVersion":"v1"`))
+	m.requireRefusal(403, "workspace_access_denied", "POST", "/v2/apps", m.eve, body(`,"slug":"mail"`))
+	m.requireRefusal(403, "workspace_access_denied", "POST", "/v2/apps", m.eve, `{"workspaceId":"nowhere","slug":"mail"}`)
+	m.requireRefusal(404, "resource_not_found", "POST", "/v2/apps", m.admin, `{"workspaceId":"nowhere","slug":"mail"}`)
+	m.requireRefusal(401, "missing_token", "POST", "/v2/apps", nil, body(`,"slug":"mail"`))
+	missing := m.requireRefusal(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"mail"`))
 	require.Contains(t, fmt.Sprint(missing), "description")
 	require.Contains(t, fmt.Sprint(missing), "photo")
 
 	m.Must(t, "PATCH", "/v2/workspaces/"+id, m.ada, `{"description":{"en":"Sends mails","fr":"Envoie"},"photo":"/mailer.png","labels":["core"]}`)
-	m.refused(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"no/slash"`))
+	m.requireRefusal(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"no/slash"`))
 	first := m.Call(t, "POST", "/v2/apps", m.ada, body(`,"slug":"mail er"`))
 	require.Equal(t, http.StatusCreated, first.StatusCode, "%s", first.Body)
 	require.Equal(t, "/v2/apps/mail%20er", first.Header.Get("Location"))
 	again := m.Call(t, "POST", "/v2/apps", m.ada, body(`,"workspaceVersion":"current"`))
 	require.Equal(t, http.StatusOK, again.StatusCode, "%s", again.Body)
 	require.JSONEq(t, string(first.Body), string(again.Body), "nothing new was published")
-	m.refused(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"another"`))
+	m.requireRefusal(422, "validation_failed", "POST", "/v2/apps", m.ada, body(`,"slug":"another"`))
 
 	m.automation(m.ada, id, `{"slug":"send","name":"Send","do":[]}`)
 	next := m.Must(t, "POST", "/v2/apps", m.ada, `{"workspaceId":"slug:mailer","name":"Mailer 2","description":"Sends more"}`)
@@ -144,18 +144,18 @@ func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
 	require.Equal(t, "Mailer 2", next["name"])
 
 	other := m.workspace(m.bob, `{"name":"Other","description":"d","photo":"/p.png"}`)
-	clash := m.refused(409, "resource_already_exists", "POST", "/v2/apps", m.bob, fmt.Sprintf(`{"workspaceId":%q,"slug":"mail er"}`, other))
+	clash := m.requireRefusal(409, "resource_already_exists", "POST", "/v2/apps", m.bob, fmt.Sprintf(`{"workspaceId":%q,"slug":"mail er"}`, other))
 	require.Equal(t, "slug", clash["field"])
-	clash = m.refused(409, "resource_already_exists", "POST", "/v2/apps", m.bob, fmt.Sprintf(`{"workspaceId":%q,"slug":"MAIL ER"}`, other))
+	clash = m.requireRefusal(409, "resource_already_exists", "POST", "/v2/apps", m.bob, fmt.Sprintf(`{"workspaceId":%q,"slug":"MAIL ER"}`, other))
 	require.Equal(t, map[string]any{"field": "slug", "value": "MAIL ER"}, clash)
 
-	m.refused(403, "workspace_access_denied", "DELETE", "/v2/apps/mail%20er", m.eve, "")
-	m.refused(404, "resource_not_found", "DELETE", "/v2/apps/nothing", m.eve, "")
+	m.requireRefusal(403, "workspace_access_denied", "DELETE", "/v2/apps/mail%20er", m.eve, "")
+	m.requireRefusal(404, "resource_not_found", "DELETE", "/v2/apps/nothing", m.eve, "")
 	gone := m.Must(t, "DELETE", "/v2/apps/mail%20er", m.ada, "")
 	require.Equal(t, map[string]any{"id": "mail er", "slug": "mail er"}, gone)
-	m.refused(404, "resource_not_found", "GET", "/v2/apps/mail%20er", m.ada, "")
-	m.refused(404, "resource_not_found", "DELETE", "/v2/apps/mail%20er", m.ada, "")
-	m.publishes(m.bob, other, "mail er")
+	m.requireRefusal(404, "resource_not_found", "GET", "/v2/apps/mail%20er", m.ada, "")
+	m.requireRefusal(404, "resource_not_found", "DELETE", "/v2/apps/mail%20er", m.ada, "")
+	m.publish(m.bob, other, "mail er")
 	require.Equal(t, http.StatusCreated, m.Call(t, "POST", "/v2/apps", m.ada, body(`,"slug":"mail"`)).StatusCode, "a slug is chosen anew")
 
 	recorded := m.events(app.Published{}.EventType(), app.Deleted{}.EventType())
@@ -169,9 +169,9 @@ func TestAppsAreListedAndRead(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
 	id := m.mailer()
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 	for i := range 3 {
-		m.publishes(m.bob, m.workspace(m.bob, fmt.Sprintf(`{"name":"Tool %d","description":"d","photo":"/p.png","labels":["tools"]}`, i)), fmt.Sprintf("tool%d", i))
+		m.publish(m.bob, m.workspace(m.bob, fmt.Sprintf(`{"name":"Tool %d","description":"d","photo":"/p.png","labels":["tools"]}`, i)), fmt.Sprintf("tool%d", i))
 	}
 	slugs := func(query string, who http.Header) (found []string) {
 		for _, a := range m.list("/v2/apps"+query, who) {
@@ -188,8 +188,8 @@ func TestAppsAreListedAndRead(t *testing.T) {
 	page := m.Get(t, "/v2/apps?labels=tools&limit=2", m.eve)
 	require.Equal(t, "3", page.Header.Get("X-Total-Count"))
 	require.Contains(t, page.Header.Get("Link"), "page=1")
-	m.refused(400, "invalid_parameter", "GET", "/v2/apps?limit=1000", m.eve, "")
-	m.refused(401, "missing_token", "GET", "/v2/apps", nil, "")
+	m.requireRefusal(400, "invalid_parameter", "GET", "/v2/apps?limit=1000", m.eve, "")
+	m.requireRefusal(401, "missing_token", "GET", "/v2/apps", nil, "")
 
 	got := m.Must(t, "GET", "/v2/apps/mail", m.eve, "")
 	require.Equal(t, id, got["workspaceId"])
@@ -201,21 +201,21 @@ func TestAppsAreListedAndRead(t *testing.T) {
 	require.Equal(t, []any{"wanted"}, events["listen"], "what only the platform can send is left out")
 	version := got["versions"].([]any)[0].(map[string]any)["name"].(string)
 	require.Equal(t, got, m.Must(t, "GET", "/v2/apps/mail?version="+version, m.eve, ""))
-	m.refused(404, "resource_not_found", "GET", "/v2/apps/mail?version=v9", m.eve, "")
+	m.requireRefusal(404, "resource_not_found", "GET", "/v2/apps/mail?version=v9", m.eve, "")
 
 	key := m.Must(t, "POST", "/v2/workspaces/"+id+"/security/apikeys", m.ada, `{"name":"k","rules":[{"action":["create","delete"],"subject":"apps"}]}`)
 	byKey := http.Header{"X-Svc-Api-Key": {key["apiKey"].(string)}}
 	require.Len(t, slugs("", byKey), 6)
 	m.Must(t, "POST", "/v2/apps", byKey, fmt.Sprintf(`{"workspaceId":%q}`, id))
-	m.refused(403, "workspace_access_denied", "DELETE", "/v2/apps/tool0", byKey, "")
+	m.requireRefusal(403, "workspace_access_denied", "DELETE", "/v2/apps/tool0", byKey, "")
 	m.Must(t, "DELETE", "/v2/apps/mail", byKey, "")
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 
 	security := `{"authorizations":{"roles":{"editor":{}},"rules":[{"action":"read","subject":"apps","inverted":true}]}}`
 	m.Must(t, "PUT", "/v2/workspaces/"+id+"/security", m.ada, security)
 	require.Len(t, slugs("", m.eve), 5, "a workspace may keep its app to itself")
 	require.Len(t, slugs("", m.ada), 6)
-	m.refused(404, "resource_not_found", "GET", "/v2/apps/mail", m.eve, "")
+	m.requireRefusal(404, "resource_not_found", "GET", "/v2/apps/mail", m.eve, "")
 }
 
 // Whoever comes first has the slug; there is never more than one app of it, and

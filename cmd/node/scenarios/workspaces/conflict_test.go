@@ -22,7 +22,7 @@ func TestALockOfAConflictSaysHowToEndIt(t *testing.T) {
 	clone.Commit("theirs")
 	clone.Push("main")
 	p.write("PUT", "/automations/charge", automation("charge", "ours"))
-	p.refused("/pull", `{"repository":"origin"}`, p.owner, 409, "resource_conflict")
+	p.requireRefusal("/pull", `{"repository":"origin"}`, p.owner, 409, "resource_conflict")
 
 	const says = "the workspace is locked because a pull ended in a merge conflict: resolve it first. " +
 		"GET {w}/conflicts lists the files, POST {w}/conflicts/resolve chooses a side or gives the content of each"

@@ -22,8 +22,8 @@ func (p *historyScenario) back(path, body string) map[string]any {
 	return got.JSON(p.t)
 }
 
-// refused sends one that is not, and returns its details.
-func (p *historyScenario) refused(path, body string, h http.Header, status int, code string) map[string]any {
+// requireRefusal sends a request that is refused, and returns the details.
+func (p *historyScenario) requireRefusal(path, body string, h http.Header, status int, code string) map[string]any {
 	p.t.Helper()
 	got := p.Call(p.t, "POST", p.path+path, h, body)
 	require.Equal(p.t, status, got.StatusCode, "%s", got.Body)
@@ -67,8 +67,8 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 	})
 	t.Run("not while it is locked", func(t *testing.T) {
 		p.write("POST", "/writeLock", `{"reason":"audit"}`)
-		require.Equal(t, "audit", p.refused("/restore", body, p.owner, http.StatusLocked, "resource_locked")["reason"])
-		p.refused("/undo", nodetest.UndoBody(then), p.owner, http.StatusLocked, "resource_locked")
+		require.Equal(t, "audit", p.requireRefusal("/restore", body, p.owner, http.StatusLocked, "resource_locked")["reason"])
+		p.requireRefusal("/undo", nodetest.UndoBody(then), p.owner, http.StatusLocked, "resource_locked")
 		p.write("DELETE", "/writeLock", "")
 	})
 	t.Run("without security by those who do not manage it", func(t *testing.T) {
@@ -120,15 +120,15 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 		require.NotContains(t, done["workspace"], "description")
 	})
 	t.Run("not from what is no moment", func(t *testing.T) {
-		p.refused("/restore", `{}`, p.owner, 400, "missing_parameter")
-		p.refused("/restore", fmt.Sprintf(`{"seq":%q,"at":"2026-01-01T00:00:00Z"}`, then), p.owner, 400, "invalid_request")
-		p.refused("/restore", `{"seq":true}`, p.owner, 400, "invalid_request")
-		p.refused("/restore", `{"seq":"1","more":1}`, p.owner, 400, "invalid_request")
-		p.refused("/restore", `{"seq":"nonsense"}`, p.owner, 422, "validation_failed")
-		p.refused("/restore", `{"at":"yesterday"}`, p.owner, 422, "validation_failed")
-		p.refused("/restore", `{"at":"2020-01-01T00:00:00Z"}`, p.owner, 404, "resource_not_found")
-		p.refused("/restore", `{"seq":1}`, p.owner, 404, "resource_not_found")
-		p.refused("/restore", `{"version":"v1"}`, p.owner, 404, "resource_not_found")
+		p.requireRefusal("/restore", `{}`, p.owner, 400, "missing_parameter")
+		p.requireRefusal("/restore", fmt.Sprintf(`{"seq":%q,"at":"2026-01-01T00:00:00Z"}`, then), p.owner, 400, "invalid_request")
+		p.requireRefusal("/restore", `{"seq":true}`, p.owner, 400, "invalid_request")
+		p.requireRefusal("/restore", `{"seq":"1","more":1}`, p.owner, 400, "invalid_request")
+		p.requireRefusal("/restore", `{"seq":"nonsense"}`, p.owner, 422, "validation_failed")
+		p.requireRefusal("/restore", `{"at":"yesterday"}`, p.owner, 422, "validation_failed")
+		p.requireRefusal("/restore", `{"at":"2020-01-01T00:00:00Z"}`, p.owner, 404, "resource_not_found")
+		p.requireRefusal("/restore", `{"seq":1}`, p.owner, 404, "resource_not_found")
+		p.requireRefusal("/restore", `{"version":"v1"}`, p.owner, 404, "resource_not_found")
 	})
 	p.Stop(t)
 	var restored []workspace.Restored
@@ -157,7 +157,7 @@ func TestAChangeIsUndone(t *testing.T) {
 		done := p.back("/undo", nodetest.UndoBody(seq))
 		require.Equal(t, []any{"automations/charge"}, done["imported"])
 		require.Contains(t, text(), "charged")
-		details := p.refused("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_conflict")
+		details := p.requireRefusal("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_conflict")
 		redo := p.history("")[0]["seq"].(string)
 		require.Equal(t, map[string]any{"reason": "superseded", "by": []any{redo}}, details)
 		p.back("/undo", nodetest.UndoBody(redo))
@@ -196,7 +196,7 @@ func TestAChangeIsUndone(t *testing.T) {
 	t.Run("the slug, unless it is taken meanwhile", func(t *testing.T) {
 		seq := p.write("PATCH", "", `{"slug":"better"}`)
 		p.Must(t, "POST", "/v2/workspaces", p.owner, `{"name":"Quick","slug":"shop"}`)
-		details := p.refused("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_already_exists")
+		details := p.requireRefusal("/undo", nodetest.UndoBody(seq), p.owner, 409, "resource_already_exists")
 		require.Equal(t, map[string]any{"field": "slug", "value": "shop"}, details)
 		again := p.write("PATCH", "", `{"slug":"best"}`)
 		p.back("/undo", nodetest.UndoBody(again))
@@ -213,14 +213,14 @@ func TestAChangeIsUndone(t *testing.T) {
 		all := p.history("limit=1000")
 		created := all[len(all)-1]
 		require.Equal(t, "workspaces.created", created["type"])
-		p.refused("/undo", nodetest.UndoBody(created["seq"].(string)), p.owner, 422, "validation_failed")
-		p.refused("/undo", fmt.Sprintf(`{"seq":%.0f}`, created["contentRevision"]), p.owner, 422, "validation_failed")
-		p.refused("/undo", nodetest.UndoBody(all[len(all)-2]["seq"].(string)), p.owner, 422, "validation_failed")
-		p.refused("/undo", `{"seq":999999}`, p.owner, 404, "resource_not_found")
-		p.refused("/undo", `{"seq":0}`, p.owner, 404, "resource_not_found")
-		p.refused("/undo", nodetest.UndoBody(domain.At(domain.State, 1).Token()), p.owner, 404, "resource_not_found")
-		p.refused("/undo", `{"seq":"nonsense"}`, p.owner, 422, "validation_failed")
-		p.refused("/undo", `{}`, p.owner, 400, "missing_parameter")
+		p.requireRefusal("/undo", nodetest.UndoBody(created["seq"].(string)), p.owner, 422, "validation_failed")
+		p.requireRefusal("/undo", fmt.Sprintf(`{"seq":%.0f}`, created["contentRevision"]), p.owner, 422, "validation_failed")
+		p.requireRefusal("/undo", nodetest.UndoBody(all[len(all)-2]["seq"].(string)), p.owner, 422, "validation_failed")
+		p.requireRefusal("/undo", `{"seq":999999}`, p.owner, 404, "resource_not_found")
+		p.requireRefusal("/undo", `{"seq":0}`, p.owner, 404, "resource_not_found")
+		p.requireRefusal("/undo", nodetest.UndoBody(domain.At(domain.State, 1).Token()), p.owner, 404, "resource_not_found")
+		p.requireRefusal("/undo", `{"seq":"nonsense"}`, p.owner, 422, "validation_failed")
+		p.requireRefusal("/undo", `{}`, p.owner, 400, "missing_parameter")
 	})
 }
 
@@ -268,7 +268,7 @@ func TestAWorkspaceIsDuplicated(t *testing.T) {
 	for body, want := range map[string]int{`{"slug":"mine"}`: 409, `{"slug":"Not A Slug"}`: 422, `{"name":""}`: 422, `{"slug":""}`: 422, `{"name":"` + strings.Repeat("x", 61) + `"}`: 422, `{"labels":[]}`: 400} {
 		require.Equal(t, want, p.Call(t, "POST", p.path+"/versions/current/duplicate", p.owner, body).StatusCode, body)
 	}
-	p.refused("/versions/v1/duplicate", "", p.owner, 404, "resource_not_found")
+	p.requireRefusal("/versions/v1/duplicate", "", p.owner, 404, "resource_not_found")
 	key := p.Must(t, "POST", p.path+"/security/apikeys", p.owner, `{"name":"k","rules":[{"action":"read","subject":"workspaces"}]}`)["apiKey"].(string)
 	asKey := http.Header{"X-Svc-Api-Key": {key}}
 	ofKey, _ := copied(asKey, `{"name":"By key"}`)
@@ -290,7 +290,7 @@ func TestAWorkspaceIsDuplicated(t *testing.T) {
 	blind := p.Must(t, "POST", p.path+"/security/apikeys", p.owner, `{"name":"blind","rules":[{"action":"create","subject":"files"}]}`)["apiKey"].(string)
 	listed, _ = p.list("/v2/workspaces", http.Header{"X-Svc-Api-Key": {blind}})
 	require.Empty(t, listed)
-	p.refused("/versions/current/duplicate", "", http.Header{"X-Svc-Api-Key": {blind}}, 403, "permission_denied")
+	p.requireRefusal("/versions/current/duplicate", "", http.Header{"X-Svc-Api-Key": {blind}}, 403, "permission_denied")
 	plain, err := p.Request(t.Context(), "POST", strings.TrimPrefix(p.path, "/v2")+"/versions/current/duplicate", p.owner, `{"name":"Plain"}`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusCreated, plain.StatusCode, "%s", plain.Body)

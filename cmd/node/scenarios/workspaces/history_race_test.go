@@ -169,7 +169,7 @@ func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	one, err := p.Request(t.Context(), "GET", "/v2/workspaces/"+made["id"].(string)+"/automations/a0042", p.owner, "")
 	require.NoError(t, err)
 	require.Contains(t, string(one.Body), "e42")
-	p.refused("/undo", nodetest.UndoBody(full), p.owner, 409, "resource_conflict")
+	p.requireRefusal("/undo", nodetest.UndoBody(full), p.owner, 409, "resource_conflict")
 }
 
 // send sends bytes that are no JSON.

@@ -24,17 +24,17 @@ func (m *appsScenario) shop(config string) (path string) {
 func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
-	m.publishes(m.ada, m.mailer(), "mail")
+	m.publish(m.ada, m.mailer(), "mail")
 	id := m.workspace(m.bob, `{"name":"Shop"}`)
 	path := "/v2/workspaces/" + id
 
-	m.refused(400, "missing_parameter", "POST", path+"/apps", m.bob, `{}`)
-	m.refused(400, "invalid_request", "POST", path+"/apps", m.bob, `{"appSlug":"mail","nonsense":1}`)
-	m.refused(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"nothing"}`)
-	m.refused(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"mail","appVersion":"v9"}`)
-	m.refused(422, "validation_failed", "POST", path+"/apps", m.bob, `{"appSlug":"mail","slug":"a/b"}`)
-	m.refused(403, "workspace_access_denied", "POST", path+"/apps", m.eve, `{"appSlug":"mail"}`)
-	m.refused(403, "workspace_access_denied", "GET", path+"/apps", m.eve, "")
+	m.requireRefusal(400, "missing_parameter", "POST", path+"/apps", m.bob, `{}`)
+	m.requireRefusal(400, "invalid_request", "POST", path+"/apps", m.bob, `{"appSlug":"mail","nonsense":1}`)
+	m.requireRefusal(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"nothing"}`)
+	m.requireRefusal(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"mail","appVersion":"v9"}`)
+	m.requireRefusal(422, "validation_failed", "POST", path+"/apps", m.bob, `{"appSlug":"mail","slug":"a/b"}`)
+	m.requireRefusal(403, "workspace_access_denied", "POST", path+"/apps", m.eve, `{"appSlug":"mail"}`)
+	m.requireRefusal(403, "workspace_access_denied", "GET", path+"/apps", m.eve, "")
 	dry := m.Must(t, "POST", path+"/apps?dryRun=true", m.bob, `{"appSlug":"nothing"}`)
 	require.Contains(t, fmt.Sprint(dry["errors"]), "appSlug")
 	require.Empty(t, m.Must(t, "POST", path+"/apps?dryRun=true", m.bob, `{"appSlug":"mail"}`)["errors"])
@@ -48,8 +48,8 @@ func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
 	require.Equal(t, "Mailer", got["appName"])
 	require.Equal(t, "mail", got["slug"])
 	require.Equal(t, map[string]any{"sender": "x"}, got["config"])
-	m.refused(409, "resource_already_exists", "POST", path+"/apps", m.bob, `{"appSlug":"mail"}`)
-	m.refused(409, "resource_already_exists", "POST", path+"/apps", m.bob, `{"appSlug":"mail","slug":"MAIL"}`)
+	m.requireRefusal(409, "resource_already_exists", "POST", path+"/apps", m.bob, `{"appSlug":"mail"}`)
+	m.requireRefusal(409, "resource_already_exists", "POST", path+"/apps", m.bob, `{"appSlug":"mail","slug":"MAIL"}`)
 	require.Contains(t, fmt.Sprint(m.Must(t, "POST", path+"/apps?dryRun=true", m.bob, `{"appSlug":"mail"}`)["errors"]), "slug")
 
 	m.listsInstance(path)
@@ -58,26 +58,26 @@ func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
 	require.Equal(t, map[string]any{"sender": "x"}, whole.JSON(t)["config"].(map[string]any)["value"])
 	require.Contains(t, whole.JSON(t)["config"], "schema")
 	require.Equal(t, http.StatusNotModified, m.Get(t, path+"/apps/mail", nodetest.WithHeader(m.bob, "If-None-Match", tag)).StatusCode)
-	m.refused(404, "resource_not_found", "GET", path+"/apps/other", m.bob, "")
+	m.requireRefusal(404, "resource_not_found", "GET", path+"/apps/other", m.bob, "")
 
 	changed := m.Call(t, "PATCH", path+"/apps/mail", nodetest.WithHeader(m.bob, "If-Match", tag), `{"disabled":true,"labels":null,"slug":"post"}`)
 	require.Equal(t, http.StatusOK, changed.StatusCode, "%s", changed.Body)
 	require.Equal(t, true, changed.JSON(t)["disabled"])
 	require.NotContains(t, changed.JSON(t), "labels")
 	require.Equal(t, map[string]any{"sender": "x"}, changed.JSON(t)["config"], "what is not named stays")
-	m.refused(404, "resource_not_found", "GET", path+"/apps/mail", m.bob, "")
-	m.refused(409, "resource_conflict", "PATCH", path+"/apps/post", nodetest.WithHeader(m.bob, "If-Match", tag), `{"disabled":false}`)
-	m.refused(409, "resource_conflict", "DELETE", path+"/apps/post", nodetest.WithHeader(m.bob, "If-Match", tag), "")
-	m.refused(400, "invalid_request", "PATCH", path+"/apps/post", m.bob, `{"nonsense":1}`)
-	m.refused(400, "invalid_request", "PATCH", path+"/apps/post", m.bob, `{"disabled":"yes"}`)
-	m.refused(404, "resource_not_found", "PATCH", path+"/apps/post", m.bob, `{"appVersion":"v9"}`)
-	m.refused(404, "resource_not_found", "PATCH", path+"/apps/other", m.bob, `{}`)
-	m.refused(403, "workspace_access_denied", "PATCH", path+"/apps/post", m.eve, `{}`)
+	m.requireRefusal(404, "resource_not_found", "GET", path+"/apps/mail", m.bob, "")
+	m.requireRefusal(409, "resource_conflict", "PATCH", path+"/apps/post", nodetest.WithHeader(m.bob, "If-Match", tag), `{"disabled":false}`)
+	m.requireRefusal(409, "resource_conflict", "DELETE", path+"/apps/post", nodetest.WithHeader(m.bob, "If-Match", tag), "")
+	m.requireRefusal(400, "invalid_request", "PATCH", path+"/apps/post", m.bob, `{"nonsense":1}`)
+	m.requireRefusal(400, "invalid_request", "PATCH", path+"/apps/post", m.bob, `{"disabled":"yes"}`)
+	m.requireRefusal(404, "resource_not_found", "PATCH", path+"/apps/post", m.bob, `{"appVersion":"v9"}`)
+	m.requireRefusal(404, "resource_not_found", "PATCH", path+"/apps/other", m.bob, `{}`)
+	m.requireRefusal(403, "workspace_access_denied", "PATCH", path+"/apps/post", m.eve, `{}`)
 	require.Contains(t, fmt.Sprint(m.Must(t, "PATCH", path+"/apps/post?dryRun=true", m.bob, `{"appVersion":"v9"}`)), "appSlug")
 
 	m.locksInstances(path)
 	require.Equal(t, map[string]any{"id": "post", "slug": "post"}, m.Must(t, "DELETE", path+"/apps/post", m.bob, ""))
-	m.refused(404, "resource_not_found", "DELETE", path+"/apps/post", m.bob, "")
+	m.requireRefusal(404, "resource_not_found", "DELETE", path+"/apps/post", m.bob, "")
 	recorded := m.events("workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled")
 	require.Len(t, recorded, 3)
 	require.Contains(t, recorded[0], `"slug":"mail"`)
@@ -93,9 +93,9 @@ func (m *appsScenario) locksInstances(path string) {
 	t.Helper()
 	m.Must(t, "POST", path+"/writeLock", m.bob, `{"reason":"no changes today"}`)
 	for method, at := range map[string]string{"POST": "/apps", "PATCH": "/apps/post", "DELETE": "/apps/post"} {
-		m.refused(423, "resource_locked", method, path+at, m.bob, map[string]string{"POST": `{"appSlug":"mail"}`, "PATCH": `{"disabled":false}`}[method])
+		m.requireRefusal(423, "resource_locked", method, path+at, m.bob, map[string]string{"POST": `{"appSlug":"mail"}`, "PATCH": `{"disabled":false}`}[method])
 	}
-	m.refused(423, "resource_locked", "PATCH", path+"/apps/post/config", m.bob, `{"sender":"y"}`)
+	m.requireRefusal(423, "resource_locked", "PATCH", path+"/apps/post/config", m.bob, `{"sender":"y"}`)
 	m.Must(t, "DELETE", path+"/writeLock", m.bob, "")
 }
 
@@ -119,7 +119,7 @@ func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
 	id := m.mailer()
-	first := m.publishes(m.ada, id, "mail")["versions"].([]any)[0].(map[string]any)["name"].(string)
+	first := m.publish(m.ada, id, "mail")["versions"].([]any)[0].(map[string]any)["name"].(string)
 	path := m.shop(`{}`)
 	m.Must(t, "POST", path+"/apps", m.bob, fmt.Sprintf(`{"appSlug":"mail","slug":"pinned","appVersion":%q}`, first))
 	automations := func(slug string) int {
@@ -129,7 +129,7 @@ func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 	tag := m.Get(t, path+"/apps/post", m.bob).Header.Get("Etag")
 	m.automation(m.ada, id, `{"slug":"more","name":"More","do":[]}`)
 	require.Equal(t, 1, automations("post"), "what is not published is nobody's business")
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 	require.Equal(t, 2, automations("post"))
 	require.Equal(t, 1, automations("pinned"))
 	require.NotEqual(t, tag, m.Get(t, path+"/apps/post", m.bob).Header.Get("Etag"), "what it shows has changed")
@@ -149,15 +149,15 @@ func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 	m.Must(t, "DELETE", "/v2/workspaces/"+id, m.ada, "")
 	missing(true)
 	require.Equal(t, "mail", m.list("/v2/apps", m.bob)[0]["slug"], "the app of a deleted workspace stays")
-	m.refused(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"mail"}`)
-	m.refused(403, "workspace_access_denied", "POST", "/v2/apps", m.ada, fmt.Sprintf(`{"workspaceId":%q}`, id))
+	m.requireRefusal(404, "resource_not_found", "POST", path+"/apps", m.bob, `{"appSlug":"mail"}`)
+	m.requireRefusal(403, "workspace_access_denied", "POST", "/v2/apps", m.ada, fmt.Sprintf(`{"workspaceId":%q}`, id))
 	m.Must(t, "POST", "/v2/workspaces/"+id+"/undelete", m.ada, "")
 	missing(false)
 	m.Must(t, "DELETE", "/v2/apps/mail", m.ada, "")
 	missing(true)
 	require.Empty(t, m.Must(t, "GET", path+"/apps/post", m.bob, "")["automations"])
 	require.Equal(t, true, m.Must(t, "PATCH", path+"/apps/post", m.bob, `{"disabled":true}`)["disabled"], "it can still be changed")
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 	for _, item := range m.list(path+"/apps", m.bob) {
 		require.Equal(t, item["slug"] == "post", item["missing"] == true, "its version is known no more: %v", item)
 	}
@@ -169,39 +169,39 @@ func TestAnAppCannotContainItself(t *testing.T) {
 	ids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
 		ids[name] = m.workspace(m.ada, fmt.Sprintf(`{"name":%q,"description":"d","photo":"/p.png"}`, name))
-		m.publishes(m.ada, ids[name], name)
+		m.publish(m.ada, ids[name], name)
 	}
 	install := func(into, slug string) (string, string) {
 		return "/v2/workspaces/" + ids[into] + "/apps", fmt.Sprintf(`{"appSlug":%q}`, slug)
 	}
 	path, body := install("a", "a")
-	m.refused(422, "validation_failed", "POST", path, m.ada, body)
+	m.requireRefusal(422, "validation_failed", "POST", path, m.ada, body)
 	path, body = install("a", "b")
 	m.Must(t, "POST", path, m.ada, body)
-	m.publishes(m.ada, ids["a"], "a") // a has b
+	m.publish(m.ada, ids["a"], "a") // a has b
 	path, body = install("c", "a")
 	m.Must(t, "POST", path, m.ada, body)
-	m.publishes(m.ada, ids["c"], "c") // c has a has b
+	m.publish(m.ada, ids["c"], "c") // c has a has b
 	path, body = install("b", "c")
-	m.refused(422, "validation_failed", "POST", path, m.ada, body)
+	m.requireRefusal(422, "validation_failed", "POST", path, m.ada, body)
 	require.NotEmpty(t, m.Must(t, "POST", path+"?dryRun=true", m.ada, body)["errors"])
 
 	// Two that install each other before either is published have made no ring
 	// yet; the one that would close it is not published.
 	x := m.workspace(m.ada, `{"name":"x","description":"d","photo":"/p.png"}`)
 	y := m.workspace(m.ada, `{"name":"y","description":"d","photo":"/p.png"}`)
-	m.publishes(m.ada, x, "x")
-	m.publishes(m.ada, y, "y")
+	m.publish(m.ada, x, "x")
+	m.publish(m.ada, y, "y")
 	m.Must(t, "POST", "/v2/workspaces/"+x+"/apps", m.ada, `{"appSlug":"y"}`)
 	m.Must(t, "POST", "/v2/workspaces/"+y+"/apps", m.ada, `{"appSlug":"x"}`)
-	m.publishes(m.ada, x, "x")
-	m.refused(422, "validation_failed", "POST", "/v2/apps", m.ada, fmt.Sprintf(`{"workspaceId":%q}`, y))
+	m.publish(m.ada, x, "x")
+	m.requireRefusal(422, "validation_failed", "POST", "/v2/apps", m.ada, fmt.Sprintf(`{"workspaceId":%q}`, y))
 }
 
 func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
-	m.publishes(m.ada, m.mailer(), "mail")
+	m.publish(m.ada, m.mailer(), "mail")
 	path := m.shop(`{}`)
 	var asking sync.WaitGroup
 	for i := range 20 {
@@ -219,7 +219,7 @@ func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
 func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
-	m.publishes(m.ada, m.mailer(), "mail")
+	m.publish(m.ada, m.mailer(), "mail")
 	path := m.shop(`{"sender":"x"}`)
 	before := m.Must(t, "GET", path, m.bob, "")["contentRevision"]
 	send := func(method, at, body string) nodetest.Answer {
@@ -248,16 +248,16 @@ func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 	past := m.Must(t, "GET", fmt.Sprintf("%s/apps/post?atSeq=%.0f", path, before), m.bob, "")
 	require.Equal(t, map[string]any{"sender": "x"}, past["config"].(map[string]any)["value"])
 	require.Equal(t, map[string]any{"sender": "x"}, m.Must(t, "GET", fmt.Sprintf("%s/apps/post/config?atSeq=%.0f", path, before), m.bob, ""))
-	m.refused(404, "resource_not_found", "GET", fmt.Sprintf("%s/apps/other?atSeq=%.0f", path, before), m.bob, "")
+	m.requireRefusal(404, "resource_not_found", "GET", fmt.Sprintf("%s/apps/other?atSeq=%.0f", path, before), m.bob, "")
 }
 
 func TestAHiddenAppIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
 	mailer := m.mailer()
-	m.publishes(m.ada, mailer, "mail")
+	m.publish(m.ada, mailer, "mail")
 	open := m.workspace(m.ada, `{"name":"Open","description":"For all","photo":"/open.png"}`)
-	m.publishes(m.ada, open, "open")
+	m.publish(m.ada, open, "open")
 	path := m.shop(`{}`)
 	id := m.workspace(m.bob, `{"name":"New"}`)
 	fresh := "/v2/workspaces/" + id
@@ -266,9 +266,9 @@ func TestAHiddenAppIsNotInstalled(t *testing.T) {
 	gone := m.Call(t, "DELETE", fresh+"/apps/mail", m.bob, "").Header.Get("X-Svc-Seq")
 	m.Must(t, "PUT", "/v2/workspaces/"+mailer+"/security", m.ada, `{"authorizations":{"roles":{"editor":{}},"rules":[{"action":"read","subject":"apps","inverted":true}]}}`)
 
-	asRead := m.refused(404, "resource_not_found", "GET", "/v2/apps/mail", m.bob, "")
-	require.Equal(t, asRead, m.refused(404, "resource_not_found", "POST", fresh+"/apps", m.bob, `{"appSlug":"mail"}`))
-	require.Equal(t, asRead, m.refused(404, "resource_not_found", "PATCH", fresh+"/apps/open", m.bob, `{"appSlug":"mail"}`))
+	asRead := m.requireRefusal(404, "resource_not_found", "GET", "/v2/apps/mail", m.bob, "")
+	require.Equal(t, asRead, m.requireRefusal(404, "resource_not_found", "POST", fresh+"/apps", m.bob, `{"appSlug":"mail"}`))
+	require.Equal(t, asRead, m.requireRefusal(404, "resource_not_found", "PATCH", fresh+"/apps/open", m.bob, `{"appSlug":"mail"}`))
 	require.Contains(t, fmt.Sprint(m.Must(t, "POST", fresh+"/apps?dryRun=true", m.bob, `{"appSlug":"mail"}`)["errors"]), "appSlug")
 	files := nodetest.ZipOf(t, map[string]string{"index.yml": "name: New\n", "imports/post.yml": "appSlug: mail\n", "imports/none.yml": "appSlug: nothing\n"})
 	for _, to := range []string{fresh + "/import", "/v2/workspaces/import"} {
@@ -294,7 +294,7 @@ func TestAPageIsNotShownWithAllThatSomebodyInstalled(t *testing.T) {
 	m := newAppsScenario(t)
 	id := m.workspace(m.ada, `{"name":"Large","description":"Large","photo":"/l.png"}`)
 	m.Must(t, "PUT", "/v2/workspaces/"+id+"/blocks/Wide", m.ada, `{"name":"Wide","config":{"text":"`+strings.Repeat("x", 300<<10)+`"}}`)
-	m.publishes(m.ada, id, "large")
+	m.publish(m.ada, id, "large")
 	path := "/v2/workspaces/" + m.workspace(m.bob, `{"name":"Shop"}`)
 	m.Must(t, "POST", path+"/pages", m.bob, `{"slug":"home","name":"Home"}`)
 	for i := range 20 {

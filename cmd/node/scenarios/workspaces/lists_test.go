@@ -76,7 +76,7 @@ func TestKeysAndVersionsHavePages(t *testing.T) {
 func TestEveryListSaysHowManyThereAre(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
-	m.publishes(m.ada, m.mailer(), "mail")
+	m.publish(m.ada, m.mailer(), "mail")
 	shop := m.shop(`{}`)
 	for _, slug := range []string{"a", "z"} {
 		m.Must(t, "POST", shop+"/apps", m.bob, fmt.Sprintf(`{"appSlug":"mail","slug":%q}`, slug))

@@ -42,7 +42,7 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 	clone.Write("automations/charge.yml", "name: Other\ndo: []\n")
 	clone.Commit("another charge")
 	clone.Push("main")
-	p.refused("/pull", pull, p.editor, 409, "resource_conflict")
+	p.requireRefusal("/pull", pull, p.editor, 409, "resource_conflict")
 	got := p.Call(t, "POST", p.path+"/conflicts/resolve", p.editor, `{"files":{"automations/charge.yml":{"use":"theirs"}}}`)
 	require.Equal(t, 200, got.StatusCode, "%s", got.Body)
 	require.Equal(t, before, p.getObject("/security"))

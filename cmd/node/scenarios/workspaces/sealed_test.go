@@ -18,7 +18,7 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
 	id := m.mailer()
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 	const canary, second = "canary-instance-token-1", "canary-instance-token-2"
 	path := m.shop(`{"sender":"x","token":"` + canary + `"}`)
 	var shown strings.Builder
@@ -55,7 +55,7 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	// sealed by the next change.
 	config("PATCH", "/config", `{"pin":"1234"}`)
 	m.Must(t, "PATCH", "/v2/workspaces/"+id, m.ada, `{"config":{"schema":{"sender":{"type":"string"},"pin":{"type":"string","secret":true}}}}`)
-	m.publishes(m.ada, id, "mail")
+	m.publish(m.ada, id, "mail")
 	require.Equal(t, "********", config("GET", "/config", "")["pin"])
 	require.Equal(t, "********", config("PATCH", "/config", `{"pin":"********","sender":"z"}`)["pin"])
 	m.Must(t, "DELETE", "/v2/apps/mail", m.ada, "")
@@ -63,7 +63,7 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 
 	// Another app does not get what was not meant for it.
 	other := m.workspace(m.eve, `{"name":"Thief","description":"d","photo":"/p.png","config":{"schema":{"pin":{"type":"string"},"additionalProperties":true}}}`)
-	m.publishes(m.eve, other, "thief")
+	m.publish(m.eve, other, "thief")
 	require.NotContains(t, config("PATCH", "", `{"appSlug":"thief"}`), "pin")
 	m.Stop(t)
 	installs := 0

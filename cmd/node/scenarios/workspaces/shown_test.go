@@ -59,7 +59,7 @@ func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newAppsScenario(t)
 	mailer := m.mailer()
-	m.publishes(m.ada, mailer, "mail")
+	m.publish(m.ada, mailer, "mail")
 	id := m.workspace(m.bob, `{"name":"Shop","slug":"shop"}`)
 	l := &observedWorkspace{appsScenario: m, path: "/v2/workspaces/" + id}
 	own := func(what, method, path, body string) nodetest.Answer {
@@ -99,12 +99,12 @@ func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
 	require.Contains(t, string(l.read(m.bob).Body), "Brought")
 	require.Equal(t, string(m.Call(t, "PATCH", l.path, m.bob, `{}`).Body), string(l.read(m.bob).Body))
 
-	l.visits(id)
+	l.readAsEve(id)
 	l.covers(id)
 }
 
-// visits looks at the workspace as eve, whose rights change.
-func (l *observedWorkspace) visits(id string) {
+// readAsEve reads the workspace as eve, whose rights change.
+func (l *observedWorkspace) readAsEve(id string) {
 	t, eve := l.t, l.Get(l.t, "/v2/me", l.eve).JSON(l.t)["id"].(string)
 	own := func(method, path, body string) {
 		t.Helper()
@@ -118,7 +118,7 @@ func (l *observedWorkspace) visits(id string) {
 	may := func(subject string) any { return l.read(l.eve).JSON(t)["can"].(map[string]any)[subject] }
 	in := func(folder string) any { return l.read(l.eve).JSON(t)[folder] }
 
-	l.refused(403, "workspace_access_denied", "GET", l.path, l.eve, "")
+	l.requireRefusal(403, "workspace_access_denied", "GET", l.path, l.eve, "")
 	grant(`{"policies":{"read":true}}`)
 	require.NotContains(t, may("workspaces"), "update")
 	tag := l.read(l.eve).Header.Get("ETag")
@@ -139,7 +139,7 @@ func (l *observedWorkspace) visits(id string) {
 	own("PATCH", "/security/secrets", `{"pin":{"value":"1234"}}`)
 
 	own("DELETE", "/permissions/"+eve, "")
-	l.refused(403, "workspace_access_denied", "GET", l.path, l.eve, "")
+	l.requireRefusal(403, "workspace_access_denied", "GET", l.path, l.eve, "")
 	require.Contains(t, l.Get(t, l.path, l.admin).JSON(t)["can"].(map[string]any)["workspaces"], "delete")
 	own("DELETE", "", "")
 	require.Equal(t, http.StatusNotFound, l.Get(t, l.path, l.bob).StatusCode)
@@ -149,7 +149,7 @@ func (l *observedWorkspace) visits(id string) {
 	account := l.Get(t, "/v2/me", l.bob).JSON(t)["id"].(string)
 	l.read(l.bob)
 	l.Must(t, "PATCH", "/v2/users/"+account, l.admin, `{"status":"deactivated"}`)
-	l.refused(401, "invalid_token", "GET", l.path, l.bob, "")
+	l.requireRefusal(401, "invalid_token", "GET", l.path, l.bob, "")
 }
 
 // covers holds the list of what was done to the workspace against the catalogue.
