@@ -94,7 +94,7 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 		for slices.Contains(agg.voided, ids.at(0)) {
 			ids = ids.again() // a power cut took the first attempt, and its ids
 		}
-		if isRecent(agg.recent, ids.at(0)) {
+		if slices.Contains(agg.recent, ids.at(0)) {
 			return newExecution(ctx, agg, true), nil
 		}
 		var events []domain.Event
@@ -264,10 +264,6 @@ func appendRecent(recent []string, id string) []string {
 		recent = recent[1:]
 	}
 	return append(recent[:len(recent):len(recent)], id)
-}
-
-func isRecent(recent []string, id string) bool {
-	return slices.Contains(recent, id)
 }
 
 // Current returns the aggregate at id as the log has it now.

@@ -180,7 +180,7 @@ func (d *DB) Close() error {
 	d.collector.Wait()
 	err := d.guard.close(d.badger)
 	if err == nil {
-		err = d.removeMark()
+		err = os.Remove(d.markPath())
 	}
 	return errors.Join(err, d.lock.Close())
 }
@@ -365,8 +365,6 @@ func (d *DB) writeMark(phase string) error {
 	}
 	return nil
 }
-
-func (d *DB) removeMark() error { return os.Remove(d.markPath()) }
 
 func (d *DB) markPath() string { return filepath.Join(d.opts.Dir, markName) }
 

@@ -75,7 +75,7 @@ func (e Created) Payload() any { return Deleted{e.ID, e.Name, e.UserID, e.Expire
 func ParseExpiry(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.UTC().Year() > 9999 || at.UTC().Year() < 0 {
-		return time.Time{}, invalid("expiresAt", "must be a time such as 2030-01-31T12:00:00Z")
+		return time.Time{}, domain.Invalid(domain.FieldError{Field: "expiresAt", Message: "must be a time such as 2030-01-31T12:00:00Z"})
 	}
 	return at, nil
 }
@@ -128,8 +128,4 @@ func (e Created) Expiry() time.Time {
 		return time.Time{}
 	}
 	return at
-}
-
-func invalid(field, message string) error {
-	return domain.Invalid(domain.FieldError{Field: field, Message: message})
 }

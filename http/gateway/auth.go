@@ -356,7 +356,7 @@ func (g *Gateway) askAuthorizer(r *http.Request, ex *exchange, action Action) er
 	if err == nil || !ex.writes(r) || domain.CodeOf(err) == domain.CodeInternal || g.opts.ReadModel == nil {
 		return err
 	}
-	if behind := g.waitFresh(r.Context()); behind != nil {
+	if behind := waitBounded(r.Context(), g.opts.ReadModel.Fresh); behind != nil {
 		return err
 	}
 	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.workspaceParam())

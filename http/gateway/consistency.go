@@ -66,10 +66,6 @@ func minPosition(token string) (domain.Position, error) {
 	return pos, nil
 }
 
-func (g *Gateway) waitFresh(ctx context.Context) error {
-	return waitBounded(ctx, g.opts.ReadModel.Fresh)
-}
-
 // expiredContext is a cancelled context.
 var expiredContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

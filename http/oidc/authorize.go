@@ -7,6 +7,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"maps"
 	"mime"
 	"net/http"
@@ -433,7 +434,7 @@ func readForm(r *http.Request) (url.Values, error) {
 		return nil, gateway.RefuseStatus(http.StatusUnsupportedMediaType, "the body must be application/x-www-form-urlencoded")
 	}
 	if err := r.ParseForm(); err != nil {
-		if _, tooLarge := asTooLarge(err); tooLarge {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			return nil, err
 		}
 		return nil, domain.Refuse(domain.CodeInvalidRequest, "the form is malformed")

@@ -232,7 +232,3 @@ func reasonOf(err error) string {
 	}
 	return ""
 }
-
-func asTooLarge(err error) (*http.MaxBytesError, bool) {
-	return errors.AsType[*http.MaxBytesError](err)
-}
