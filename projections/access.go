@@ -73,7 +73,7 @@ func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocu
 	return a.put(tx, ev, before, after)
 }
 
-// put stores a document and the index of those it names.
+// put stores a document and the index of the users that it names.
 func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error {
 	id := ev.Stream.ID
 	member := func(of AccessDocument, user string) bool {
@@ -101,9 +101,8 @@ func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error
 }
 
 // Get returns the document of a workspace and the sequence of its last change;
-// ok is false when there is no such workspace, or it was deleted. A caller that has it at that
-// sequence already says so and is spared the decoding: what is returned is then
-// empty.
+// ok is false when there is no such workspace, or it was deleted. If known is that sequence, the
+// document is not decoded, and returned empty.
 func (a Access) Get(r Reader, id string, known uint64) (doc AccessDocument, seq uint64, ok bool, err error) {
 	value, ok, err := r.Get(a, accessKey(id))
 	if err != nil || !ok {

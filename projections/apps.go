@@ -14,12 +14,11 @@ import (
 	"svc/domain/workspace"
 )
 
-// Apps is the read model of published apps, and of those that are built in, of which no
-// event tells. Those that are published no more are known to whoever runs their instances
-// only.
+// Apps is the read model of published apps. It adds the built-in ones, which have no events. An app
+// that is not published any more is found only for its instances.
 //
 //	a{slug}          JSON
-//	f{slug}          JSON, as it was until it was taken back
+//	f{slug}          JSON, the last state of an app that is not published any more
 //	w{workspaceId}   slug
 //	u{seq}{slug}     nothing; seq is that of the app's last event
 type Apps struct{}
@@ -45,12 +44,12 @@ type AppVersion struct {
 
 // AppQuery selects apps: those that match every field that is set.
 type AppQuery struct {
-	Text        string   // each of its words is in the name, the slug or the description, in whatever case and language
+	Text        string   // each of its words is in the name, the slug or the description, in any case and language
 	WorkspaceID string   // published by this workspace
 	Labels      []string // with one of these
 }
 
-// storedApp is what is kept of an app.
+// storedApp is the stored value of an app.
 type storedApp struct {
 	State     app.State `json:"state"`
 	Seq       uint64    `json:"seq"` // of its last event
@@ -122,7 +121,7 @@ func (p Apps) Get(r Reader, slug string) (a App, ok bool, err error) {
 	return a, ok, err
 }
 
-// builtInSince is when built-in apps are said to have been made.
+// builtInSince is the creation time that is shown for built-in apps.
 const builtInSince = "2026-01-01T00:00:00.000Z"
 
 // builtInApp returns the built-in app with exactly this slug.
@@ -187,7 +186,7 @@ func orBuiltIn(a App, revision uint64, slug string, err error) (App, uint64, err
 	return a, 0, nil
 }
 
-// RunningVersion is FindVersion for instances: of an app that is published no more it is the version that they have.
+// RunningVersion is FindVersion for instances: it also finds the versions of an app that is not published any more.
 func (p Apps) RunningVersion(r Reader, slug, version string) (a App, revision uint64, err error) {
 	a, revision, err = p.findVersion(r, appKey(slug), version)
 	if err == nil && a.ID == "" {
@@ -291,8 +290,8 @@ func appOrderKey(seq uint64, slug string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{'u'}, seq), slug...)
 }
 
-// Instances is the read model of where what app instances keep is found once they were
-// renamed: it stays where it is, under the slug of the instance before.
+// Instances is the read model of renamed app instances: their data stays under the slug that the
+// instance had before.
 //
 //	w{workspace}  the StorageSlugs of the workspace, as JSON; absent when nothing was renamed
 type Instances struct{}
@@ -303,8 +302,8 @@ func (Instances) Name() string { return "instances.1" }
 // Log implements Projection.
 func (Instances) Log() domain.Log { return domain.State }
 
-// StorageSlugs tells by app and slug of an instance under which slug things are kept for it.
-// What is not in it is kept under its own.
+// StorageSlugs has the slug under which the data of an instance is stored, by app and slug of the
+// instance. Without an entry it is its own slug.
 type StorageSlugs map[string]map[string]string
 
 // Apply implements Projection.
@@ -338,7 +337,7 @@ func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set(key, text)
 }
 
-// slugMoves are the slugs that instances have now, by app and slug before.
+// slugMoves has the new slugs of instances, by app and old slug.
 type slugMoves map[string]map[string]string
 
 func (m slugMoves) add(app, from, to string) {
@@ -348,7 +347,7 @@ func (m slugMoves) add(app, from, to string) {
 	m[app][from] = to
 }
 
-// renames are the instances that a change renames.
+// renames returns the instances that a change renames.
 func renames(d workspace.Delta) slugMoves {
 	all := slugMoves{}
 	for _, e := range d.Entries {
@@ -360,8 +359,7 @@ func renames(d workspace.Delta) slugMoves {
 	return all
 }
 
-// addRestored adds the instances that are where they were before they were renamed: a
-// restoration puts them there, and takes them away where they are.
+// addRestored adds the instances that a restoration gives their old slug back.
 func (m slugMoves) addRestored(slugs StorageSlugs, d workspace.Delta) {
 	for _, e := range d.Entries {
 		folder, slug := workspace.Folder(e.Path)
@@ -376,9 +374,9 @@ func (m slugMoves) addRestored(slugs StorageSlugs, d workspace.Delta) {
 	}
 }
 
-// applyRenames returns what is kept where after instances moved. What was kept for the slug
-// that an instance has now, of one that is gone, is found under the slug that is free:
-// nothing is ever lost, and no two have the same.
+// applyRenames returns the storage slugs after renames. If the new slug of an instance had data of a
+// deleted instance, that data moves to the slug that is free now: nothing is lost, and no two
+// instances share data.
 func applyRenames(before, moves map[string]string) map[string]string {
 	storageSlug := func(slug string) string {
 		if at, ok := before[slug]; ok {
@@ -399,7 +397,7 @@ func applyRenames(before, moves map[string]string) map[string]string {
 			continue
 		}
 		last := from
-		for range moves { // one takes the place of another, that of a third
+		for range moves { // follows a chain of renames
 			if next, ok := moves[last]; ok {
 				last = next
 			}
@@ -421,7 +419,7 @@ func parseStorageSlugs(text []byte, ok bool, err error) (StorageSlugs, error) {
 	return slugs, nil
 }
 
-// StorageSlugs returns where things are kept for the instances of a workspace.
+// StorageSlugs returns the storage slugs of the instances of a workspace.
 func (p Instances) StorageSlugs(r Reader, workspaceID string) (StorageSlugs, error) {
 	return parseStorageSlugs(r.Get(p, append([]byte{'w'}, workspaceID...)))
 }

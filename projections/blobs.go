@@ -41,7 +41,7 @@ func (b BlobReferences) files(r Reader, visit func(string)) error {
 	})
 }
 
-// documents visits what changes of the content name, and what is staged for one.
+// documents visits the blobs of documents, of all changes and of staged content.
 func (b BlobReferences) documents(r Reader, visit func(string)) error {
 	for space, mark := range map[byte]string{'d': `"a":true`, 's': `"apart":true`} {
 		err := r.Iterate(History{}, Span{Prefix: []byte{space}}, func(key, value []byte) (bool, error) {
@@ -58,7 +58,7 @@ func (b BlobReferences) documents(r Reader, visit func(string)) error {
 	return nil
 }
 
-// operations visits whatever the record of an operation names: one that has not ended may need it again.
+// operations visits the blobs in the records of operations: an operation that has not ended may need them.
 func (b BlobReferences) operations(r Reader, visit func(string)) error {
 	return r.Iterate(Operations{}, Span{Prefix: []byte{'o'}}, func(_, value []byte) (bool, error) {
 		var op operation.State
@@ -72,7 +72,7 @@ func (b BlobReferences) operations(r Reader, visit func(string)) error {
 	})
 }
 
-// users visits what accounts name: the address of a picture ends with the name of its blob.
+// users visits the pictures of accounts: their address ends with the name of the blob.
 func (BlobReferences) users(r Reader, visit func(string)) error {
 	return r.Iterate(Users{}, Span{Prefix: []byte{'u'}}, func(_, value []byte) (bool, error) {
 		VisitBlobNames(value, visit)
@@ -94,7 +94,7 @@ func VisitBlobNames(text []byte, visit func(name string)) {
 	}
 }
 
-// BlobID is the name of a blob in half the space.
+// BlobID is the name of a blob in binary form.
 type BlobID [blobNameLen / 2]byte
 
 // String is the name.

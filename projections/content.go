@@ -15,21 +15,21 @@ import (
 	"svc/domain/workspace"
 )
 
-// Content is the read model of the documents of workspaces. Documents are kept by
-// the hash of their JSON and never go: what a workspace was stays readable.
+// Content is the read model of the documents of workspaces. Documents are stored by the hash of
+// their JSON and never deleted, so that the history of a workspace stays readable.
 //
-//	b{workspace}\0{hash}   the document as JSON; absent when it is kept apart
-//	n{workspace}\0{hash}   DocumentMeta: what follows from the document
+//	b{workspace}\0{hash}   the document as JSON; absent when it is in the blob store
+//	n{workspace}\0{hash}   DocumentMeta
 //	c{workspace}\0{path}   the current document there: hash, flags, revision, sequences, id
-//	e{workspace}\0{seq}    when a change was made, and by whom
-//	k{workspace}           how many changes documents have seen
-//	s{workspace}\0{n}      entries that were put down for a later step, and its name
+//	e{workspace}\0{seq}    time and author of a change
+//	k{workspace}           number of changes of documents
+//	s{workspace}\0{n}      staged entries, and the name of the stage
 //	p{pageId}              workspace and path of a page
-//	a{app}\0{workspace}    nothing; the workspace has, or had, an instance of the app
-//	q{workspace}\0{pageId} shares of a page, but for the public one
+//	a{app}\0{workspace}    nothing: the workspace has, or had, an instance of the app
+//	q{workspace}\0{pageId} shares of a page, without the public one
 type Content struct{}
 
-// DocumentMeta is what follows from a document alone.
+// DocumentMeta is metadata that is computed from a document alone.
 type DocumentMeta struct {
 	Checksum string        `json:"checksum"`
 	Events   *document.Map `json:"events,omitempty"`
@@ -152,7 +152,7 @@ func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {
 	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Body: body}, err
 }
 
-// countChange returns how many changes the documents have seen, this one included.
+// countChange returns the number of changes of documents, this one included.
 func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
 	value, _, err := tx.Get(scopedKey('k', id, nil))
 	if err != nil {
@@ -201,12 +201,12 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 	return tx.Set(scopedKey('c', id, []byte(e.Path)), item.encode())
 }
 
-// putDocument stores a document and what follows from it under its hash.
+// putDocument stores a document and its DocumentMeta under its hash.
 func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 	meta := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
 	if folder, slug := workspace.Folder(e.Path); slug != "" && folder != "" {
 		if len(e.Body) == 0 && e.About == nil {
-			return nil // it was kept when it was staged
+			return nil // it was stored when it was staged
 		}
 		meta.About = e.Describe()
 	}
@@ -237,7 +237,7 @@ func (c Content) deleteItem(tx Tx, id, path string) error {
 	return tx.Delete(scopedKey('c', id, []byte(path)))
 }
 
-// scopedKey is a key of a workspace. No id holds a zero byte.
+// scopedKey is a key of a workspace. Ids have no zero byte.
 func scopedKey(space byte, id string, rest []byte) []byte {
 	b := make([]byte, 0, 2+len(id)+len(rest))
 	b = append(append(append(b, space), id...), 0)
@@ -289,8 +289,8 @@ func parseItem(path string, b []byte) (Item, error) {
 	return i, nil
 }
 
-// putPage notes where a page is. An id that is a page of another workspace stays
-// theirs, however it came to be here.
+// putPage stores the workspace and path of a page. An id of a page of another workspace is not
+// overwritten.
 func (Content) putPage(tx Tx, id string, e workspace.Entry) error {
 	if e.ID == "" {
 		return nil
@@ -306,7 +306,7 @@ func (Content) putPage(tx Tx, id string, e workspace.Entry) error {
 	return tx.Set(key, []byte(id+"\x00"+e.Path))
 }
 
-// deletePage drops what is kept of a page by its id.
+// deletePage deletes the entries of a page by its id.
 func (Content) deletePage(tx Tx, id, pageID string) error {
 	key := append([]byte{'p'}, pageID...)
 	value, ok, err := tx.Get(key)
@@ -325,7 +325,7 @@ func (Content) deletePage(tx Tx, id, pageID string) error {
 	return tx.Delete(shares)
 }
 
-// putShare keeps with whom a page is shared; without permissions, with whom no more.
+// putShare stores a share of a page; without permissions it deletes the share.
 func (Content) putShare(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
 	if target.Public {
 		return nil
@@ -376,13 +376,12 @@ func (c Content) List(r Reader, id, prefix string, visit func(Item) (more bool, 
 	})
 }
 
-// Body returns a document by its hash; ok is false when it is kept apart, or was
-// never there.
+// Body returns a document by its hash; ok is false when it is in the blob store, or does not exist.
 func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err error) {
 	return r.Get(c, scopedKey('b', id, []byte(hash)))
 }
 
-// Meta returns what follows from the document with a hash.
+// Meta returns the DocumentMeta of the document with a hash.
 func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
 	return n, c.readMeta(r, id, hash, &n)
 }
@@ -430,7 +429,7 @@ func (c Content) Page(r Reader, pageID string) (workspaceID, path string, err er
 	return workspaceID, path, nil
 }
 
-// Shares returns with whom a page of a workspace is shared, but for everyone.
+// Shares returns the shares of a page, without the public one.
 func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err error) {
 	value, ok, err := r.Get(c, scopedKey('q', id, []byte(pageID)))
 	if err != nil || !ok {
@@ -449,7 +448,7 @@ func (c Content) Users(r Reader, appSlug string) (ids []string, err error) {
 	return ids, err
 }
 
-// stagedPart is what one event put down.
+// stagedPart is what one event staged.
 type stagedPart struct {
 	Name    string            `json:"name"`
 	Entries []workspace.Entry `json:"entries"`
@@ -492,7 +491,7 @@ func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
 	return tx.Set(scopedKey('s', id, binary.BigEndian.AppendUint32(nil, uint32(n))), body)
 }
 
-// unstage takes up what was put down under a name.
+// unstage returns and deletes what was staged under a name.
 func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err error) {
 	var keys [][]byte
 	err = tx.Iterate(Span{Prefix: scopedKey('s', id, nil)}, func(key, value []byte) (bool, error) {
@@ -534,7 +533,7 @@ func (c Content) Fields(r Reader, id string, item Item) access.Fields {
 func (c Content) AllShares(r Reader, id string, item Item) []access.Share {
 	shares, err := c.Shares(r, id, item.ID)
 	if err != nil {
-		shares = nil // nobody is known to be shared with
+		shares = nil // without the shares only public access remains
 	}
 	if item.Public {
 		shares = append([]access.Share{workspace.Everyone()}, shares...)

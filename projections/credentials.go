@@ -16,11 +16,10 @@ import (
 	"svc/domain/user"
 )
 
-// Sessions is the read model of sessions that ended before their time, until
-// that time has come.
+// Sessions is the read model of sessions that were ended before they expired, until they expire.
 //
 //	s{id}         nothing
-//	x{expires}{id} nothing; to find what can be forgotten
+//	x{expires}{id} nothing; to find expired entries
 type Sessions struct{}
 
 // Name implements Projection.
@@ -44,14 +43,13 @@ func (s Sessions) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set(sessionExpiry(ended.Expires.UnixMilli(), ended.SessionID), nil)
 }
 
-// Now and then what is over is forgotten: looking for it at each event would
-// make a rebuild slow.
+// Expired entries are deleted now and then: a search at each event would make a rebuild slow.
 const (
 	forgetEvery  = 256 // sequences
 	forgetAtOnce = 1000
 )
 
-// forget drops sessions whose time was over when ev happened.
+// forget deletes sessions that had expired at the time of ev.
 func (Sessions) forget(tx Tx, ev domain.Recorded) error {
 	if ev.Seq%forgetEvery != 0 {
 		return nil
@@ -76,7 +74,7 @@ func (Sessions) forget(tx Tx, ev domain.Recorded) error {
 	return err
 }
 
-// Ended reports whether the session with this id ended before its time.
+// Ended reports whether the session with this id was ended before it expired.
 func (s Sessions) Ended(r Reader, id string) (bool, error) {
 	_, ended, err := r.Get(s, append([]byte{'s'}, id...))
 	return ended, err
@@ -86,17 +84,16 @@ func sessionExpiry(at int64, id string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{'x'}, uint64(at)), id...)
 }
 
-// AccessTokens is the read model of access tokens. It leaves out what was
-// deleted, with its user or alone, and what an account lost when it changed
-// hands.
+// AccessTokens is the read model of access tokens, without those that were deleted, alone or with
+// their user, and those that became void when the account got another owner.
 //
 //	h{hash}                the token
 //	t{id}                  hash
-//	u{user}\x00{seq}{id}   hash; seq is that of the event that made it
-//	d{user}                seq of the event before which nothing of theirs counts
+//	u{user}\x00{seq}{id}   hash; seq is the sequence of its first event
+//	d{user}                tokens of the user from before this sequence are void
 type AccessTokens struct{}
 
-// AccessToken is a token as it is read: everything but its value.
+// AccessToken is a token without its value.
 type AccessToken struct {
 	ID        string    `json:"id"`
 	UserID    string    `json:"userId"`
@@ -171,14 +168,13 @@ func (AccessTokens) delete(tx Tx, id string) error {
 	return err
 }
 
-// void lets nothing count that a user made before ev.
+// void invalidates the tokens that a user created before ev.
 func (AccessTokens) void(tx Tx, ev domain.Recorded, userID string) error {
 	return tx.Set(voidKey(userID), binary.BigEndian.AppendUint64(nil, ev.Seq))
 }
 
 // ByHash returns the token whose SHA-256 is hash, in hex; ok is false when there
-// is none. Whether it has expired, and whether its user may come in, is for the
-// caller to see.
+// is none. The caller checks whether it has expired, and whether its user is active.
 func (p AccessTokens) ByHash(r Reader, hash string) (t AccessToken, ok bool, err error) {
 	value, ok, err := r.Get(p, tokenHashKey(hash))
 	if err != nil || !ok {
@@ -194,8 +190,7 @@ func (p AccessTokens) ByHash(r Reader, hash string) (t AccessToken, ok bool, err
 	return t, true, nil
 }
 
-// Of returns the tokens of a user, the newest first. Those that have expired are
-// among them.
+// Of returns the tokens of a user, the newest first, expired ones included.
 func (p AccessTokens) Of(r Reader, userID string) (tokens []AccessToken, err error) {
 	newestFirst := Span{Prefix: tokensKey(userID), Reverse: true}
 	err = r.Iterate(p, newestFirst, func(_, hash []byte) (bool, error) {
@@ -220,14 +215,14 @@ func tokenOrderKey(t AccessToken) []byte {
 	return append(binary.BigEndian.AppendUint64(tokensKey(t.UserID), t.Seq), t.ID...)
 }
 
-// APIKeys is the read model of API keys. A request is admitted with one look.
+// APIKeys is the read model of API keys. A request is authenticated with one read.
 //
 //	h{hash}                  JSON
 //	k{id}                    hash
 //	w{workspaceId}\x00{id}   nothing
 type APIKeys struct{}
 
-// APIKey is a key as it is known: never its value.
+// APIKey is a key without its value.
 type APIKey struct {
 	apikey.State
 	CreatedAt string `json:"createdAt"`
@@ -315,12 +310,12 @@ func (k APIKeys) ByHash(r Reader, hash string) (key APIKey, ok bool, err error) 
 	return key, err == nil, err
 }
 
-// Stored is ByHash for whoever may have made something of the same bytes before.
+// Stored is ByHash without decoding, for callers that cache the decoded value.
 func (k APIKeys) Stored(r Reader, hash string) (value []byte, ok bool, err error) {
 	return r.Get(k, keyHashKey(hash))
 }
 
-// ParseAPIKey reads what Stored returned.
+// ParseAPIKey decodes what Stored returned.
 func ParseAPIKey(value []byte) (key APIKey, err error) { return key, json.Unmarshal(value, &key) }
 
 // Of returns the keys of a workspace, in the order of their ids.
@@ -343,13 +338,13 @@ func keyOfKey(workspaceID, id string) []byte {
 	return append(append(append([]byte{'w'}, workspaceID...), 0), id...)
 }
 
-// NATSUsers is the read model of the programs of others that may watch events over
-// NATS. Those that were removed are not in it.
+// NATSUsers is the read model of the external programs that may subscribe to events over NATS,
+// without deleted ones.
 //
 //	{id}  JSON
 type NATSUsers struct{}
 
-// NATSUser is a program as it is known.
+// NATSUser is an external program.
 type NATSUser struct {
 	natsuser.User
 	CreatedAt string `json:"createdAt"`
@@ -398,9 +393,8 @@ func (p NATSUsers) List(r Reader) (all []NATSUser, err error) {
 	return all, err
 }
 
-// Keyring is the read model of the signing keys: the ring as its events fold it,
-// in one document, and apart from it what nearly every reader asks: whether it
-// has changed.
+// Keyring is the read model of the signing keys: the folded key ring, and apart from it the sequence
+// of its last change, which most readers compare only.
 //
 //	k   JSON
 //	s   sequence of the event that last changed it
@@ -438,8 +432,7 @@ func (Keyring) Apply(tx Tx, ev domain.Recorded) error {
 }
 
 // Keys returns the key ring and the sequence of the event that last changed it:
-// 0 before the first. A caller that has the ring at that sequence already says
-// so, and is spared the reading: the ring returned is then empty.
+// 0 before the first. If known is that sequence, the ring is not read, and returned empty.
 func (k Keyring) Keys(r Reader, known uint64) (ring keyring.State, seq uint64, err error) {
 	value, ok, err := r.Get(k, ringSeqKey)
 	if err != nil || !ok {
@@ -455,7 +448,7 @@ func (k Keyring) Keys(r Reader, known uint64) (ring keyring.State, seq uint64, e
 	return ring, seq, err
 }
 
-// parseRing opens what Get returned.
+// parseRing decodes what Get returned.
 func parseRing(value []byte, ok bool, failed error) (ring keyring.State, err error) {
 	if failed != nil || !ok {
 		return ring, failed

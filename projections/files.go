@@ -11,12 +11,12 @@ import (
 	"svc/domain/file"
 )
 
-// Files is the read model of files. It leaves out what was deleted; what has
-// expired is there until it is swept, and whoever reads compares the time.
+// Files is the read model of files, without deleted ones. An expired file stays until it is swept;
+// readers compare the time.
 //
 //	f{workspace}\x00{id}               JSON
-//	w{workspace}\x00{seq}{id}          nothing; seq is that of the event that made it
-//	x{expiry}{workspace}\x00{id}       nothing; in milliseconds, the first to end first
+//	w{workspace}\x00{seq}{id}          nothing; seq is the sequence of its first event
+//	x{expiry}{workspace}\x00{id}       nothing; expiry in milliseconds
 type Files struct{}
 
 // File is a file as it is read.
@@ -25,7 +25,7 @@ type File struct {
 	CreatedAt string `json:"createdAt"`
 	UpdatedAt string `json:"updatedAt"`
 	UpdatedBy string `json:"updatedBy"`
-	Seq       uint64 `json:"seq"` // of the event that made it
+	Seq       uint64 `json:"seq"` // of its first event
 }
 
 // FileRef names a file.
@@ -100,7 +100,7 @@ func (Files) remove(tx Tx, ref FileRef) (f File, err error) {
 	return f, tx.Delete(fileExpiryKey(ref, f.ExpiresAt))
 }
 
-// Get returns a file that is there at now.
+// Get returns a file that has not expired at now.
 func (p Files) Get(r Reader, workspaceID, id string, now time.Time) (f File, ok bool, err error) {
 	value, ok, err := r.Get(p, fileKey(FileRef{workspaceID, id}))
 	if err != nil || !ok {
@@ -112,8 +112,8 @@ func (p Files) Get(r Reader, workspaceID, id string, now time.Time) (f File, ok 
 	return f, !f.GoneAt(now), nil
 }
 
-// List visits the files of a workspace that are there at now, the newest first,
-// until visit returns false.
+// List visits the files of a workspace that have not expired at now, the newest first, until visit
+// returns false.
 func (p Files) List(r Reader, workspaceID string, now time.Time, visit func(File) (more bool)) error {
 	prefix := filesKey('w', workspaceID)
 	return r.Iterate(p, Span{Prefix: prefix, Reverse: true, KeysOnly: true}, func(key, _ []byte) (bool, error) {
@@ -122,8 +122,7 @@ func (p Files) List(r Reader, workspaceID string, now time.Time, visit func(File
 	})
 }
 
-// Due returns files whose time was over at now, those that ended first before the
-// others, and at most limit of them.
+// Due returns up to limit files that have expired at now, in the order of their expiry.
 func (p Files) Due(r Reader, now time.Time, limit int) (due []FileRef, err error) {
 	err = r.Iterate(p, Span{Prefix: []byte{'x'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		if len(due) == limit || binary.BigEndian.Uint64(key[1:]) > uint64(now.UnixMilli()) {

@@ -9,15 +9,15 @@ import (
 	"svc/domain/workspace"
 )
 
-// Schedules is the read model of where automations may fire by themselves: workspaces
-// that ever had a document with schedules or an app instance, and when they changed
-// last. It errs on the side of too many: who runs schedules looks at the documents.
+// Schedules is the read model of workspaces that may have schedules: those that ever had a document
+// with schedules or an app instance, and their last change. It may have too many: the reader looks at
+// the documents.
 //
 //	w{workspace}         sequence of the last change
 //	c{seq}{workspace}    nothing
 //	i{app}\0{workspace}  nothing: the app was installed there once
 //	h{workspace}         the app that the workspace publishes
-//	a{app}               sequence of the last change of what its instances consist of
+//	a{app}               sequence of the last change of the content of its instances
 //	p{seq}{app}          nothing
 type Schedules struct{}
 
@@ -68,8 +68,7 @@ func isProgramPath(path string) bool {
 	return folder == "automations" || folder == "imports"
 }
 
-// change notes that documents of a workspace changed, unless it has nothing to do with
-// schedules.
+// change records a change of documents, unless it cannot affect schedules.
 func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) error {
 	concerned := false
 	for _, e := range entries {
@@ -90,8 +89,7 @@ func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) 
 	return p.move(tx, changedWorkspaces, ev.Stream.ID, ev.Seq)
 }
 
-// turn notes that a workspace was deleted or came back, and with it the app that it
-// publishes.
+// turn records that a workspace was deleted or restored, and with it the app that it publishes.
 func (p Schedules) turn(tx Tx, ev domain.Recorded) error {
 	if err := p.change(tx, ev, nil); err != nil {
 		return err
@@ -103,8 +101,8 @@ func (p Schedules) turn(tx Tx, ev domain.Recorded) error {
 	return p.move(tx, changedApps, string(slug), ev.Seq)
 }
 
-// mayFire reports whether a document may bring schedules. What a document says that is
-// kept apart because of its size is not known here.
+// mayFire reports whether a document may have schedules. The content of a document in the blob store
+// is not known here.
 func mayFire(e workspace.Entry) bool {
 	switch folder, _ := workspace.Folder(e.Path); folder {
 	case "imports":
@@ -115,7 +113,7 @@ func mayFire(e workspace.Entry) bool {
 	return false
 }
 
-// changes is a list of names in the order in which what they name changed last.
+// changes is a list of names in the order of their last change.
 type changes struct{ last, order byte }
 
 var (
@@ -197,7 +195,7 @@ func (p Schedules) Users(r Reader, appSlug string) ([]string, error) {
 	return all, nil
 }
 
-// homes are the workspaces that an app was installed in by itself.
+// homes returns the workspaces in which an app was installed directly.
 func (p Schedules) homes(r Reader, appSlug string) (ids []string, err error) {
 	prefix := scopedKey('i', appSlug, nil)
 	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {

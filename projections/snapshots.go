@@ -12,21 +12,21 @@ import (
 	"svc/domain"
 )
 
-// Snapshots keep the folded state of long aggregates, so that a command need
-// not load their whole history. They are a cache: losing one costs time only.
+// Snapshots stores the folded state of long aggregates, so that a command need not load their whole
+// history. They are a cache: losing one costs only time.
 // They belong to one log and are used only while that log is being followed.
 type Snapshots struct {
 	db   store
-	open atomic.Bool // whether the log is known to be theirs
+	open atomic.Bool // the log is known to be the one of the snapshots
 
 	mu     sync.Mutex
 	extent extent
 }
 
-// extent is the stored record of where all snapshots come from.
+// extent is the stored record of the log that all snapshots come from.
 type extent struct {
 	Identity string `json:"identity"` // of STATE
-	High     uint64 `json:"high"`     // no snapshot is of a later sequence
+	High     uint64 `json:"high"`     // no snapshot has a later sequence
 }
 
 // Get returns the state of the aggregate id as of the event at seq, folded by
@@ -45,8 +45,8 @@ func (s *Snapshots) Get(id domain.StreamID, version int) (seq uint64, state []by
 	return binary.BigEndian.Uint64(state), state[8:], true
 }
 
-// Put keeps state, the aggregate id as of the event at seq. Before the log is
-// known it keeps nothing.
+// Put stores state, the aggregate id as of the event at seq. Before the log is known it stores
+// nothing.
 func (s *Snapshots) Put(id domain.StreamID, version int, seq uint64, state []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func snapshotKey(id domain.StreamID, version int) []byte {
 
 // openFor opens the snapshots for the log with this identity, whose history is
 // known to be that of the read models up to trusted. When they come from another
-// log, or one is of a later event, which may have been lost since, all are
-// discarded first. Those put since they were opened need no such check.
+// log, or one has a later sequence, whose event may be lost, all are discarded first. Snapshots
+// that were put after opening need no such check.
 func (s *Snapshots) openFor(identity string, trusted uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,15 +103,15 @@ func (s *Snapshots) openFor(identity string, trusted uint64) error {
 	return nil
 }
 
-// clear discards every snapshot and keeps none until a log is admitted again.
+// clear discards every snapshot and stores none until openFor.
 func (s *Snapshots) clear() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.discard(extent{})
 }
 
-// discard deletes every snapshot before it records next: a crash in between
-// leaves them as unwanted as they were.
+// discard deletes every snapshot and then records next: after a crash in between they are discarded
+// again.
 func (s *Snapshots) discard(next extent) error {
 	s.open.Store(false)
 	if err := dropPrefix(s.db, []byte{snapshotSpace}, func() bool { return false }); err != nil {

@@ -28,8 +28,8 @@ type SubscriptionRecord struct {
 	CreatedBy string    `json:"createdBy"`
 	UpdatedAt string    `json:"updatedAt"`
 	UpdatedBy string    `json:"updatedBy"`
-	Since     string    `json:"since"`             // id of the event that made it: it delivers what came after
-	ClosedAt  time.Time `json:"closedAt,omitzero"` // when its breaker was closed by hand
+	Since     string    `json:"since"`             // id of the event that created it: it delivers later events
+	ClosedAt  time.Time `json:"closedAt,omitzero"` // when its breaker was closed by a user
 }
 
 // Name implements Projection.
@@ -85,7 +85,7 @@ func (Subscriptions) put(tx Tx, ev domain.Recorded, rec SubscriptionRecord) erro
 
 func subscriptionKey(workspaceID, id string) []byte { return scopedKey('s', workspaceID, []byte(id)) }
 
-// Version tells whether anything changed: it is the same as long as nothing has.
+// Version changes whenever a subscription changes.
 func (s Subscriptions) Version(r Reader) (uint64, error) {
 	value, ok, err := r.Get(s, []byte{'v'})
 	if err != nil || !ok || len(value) != 8 {
@@ -137,7 +137,7 @@ func (s Subscriptions) Count(r Reader, workspaceID string) (n int, err error) {
 	return n, err
 }
 
-// All returns those that deliver now.
+// All returns all subscriptions that deliver now.
 func (s Subscriptions) All(r Reader) (list []SubscriptionRecord, err error) {
 	err = s.list(r, []byte{'s'}, func(rec SubscriptionRecord) error {
 		gone, err := s.isWorkspaceDeleted(r, rec.WorkspaceID)

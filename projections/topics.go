@@ -57,8 +57,8 @@ func (Topics) join(tx Tx, ev domain.Recorded, name, userID string) error {
 
 func topicKey(space byte, id string) []byte { return append([]byte{space}, id...) }
 
-// Version tells whether the topics of a user changed in some workspace: it is the same
-// as long as they have not, and 0 for who has never joined one.
+// Version changes whenever the topics of a user change in any workspace; 0 if the user has never
+// joined one.
 func (t Topics) Version(r Reader, userID string) (uint64, error) {
 	value, ok, err := r.Get(t, topicKey('v', userID))
 	if err != nil || !ok || len(value) != 8 {
@@ -95,7 +95,7 @@ func (t Topics) hasMark(r Reader, mark byte, id string) (bool, error) {
 	return there, err
 }
 
-// list returns what comes after a prefix.
+// list returns the keys with a prefix, without the prefix.
 func (t Topics) list(r Reader, prefix []byte) (rest []string, err error) {
 	err = r.Iterate(t, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		rest = append(rest, string(key[len(prefix):]))

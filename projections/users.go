@@ -13,11 +13,11 @@ import (
 	"svc/domain/user"
 )
 
-// Users is the read model of accounts. Deleted ones are not in it. Nothing that
-// is checked against a password or a code is here: those are read from the log.
+// Users is the read model of accounts, without deleted ones. Credentials are not stored here: they
+// are read from the log.
 //
 //	u{id}                  the user, as REST serves it and more
-//	a{id}                  what admitting a request needs of it
+//	a{id}                  UserBrief
 //	e{email}               id
 //	c{seq}{id}             as a; seq is that of the user's first event
 type Users struct{}
@@ -29,14 +29,14 @@ type User struct {
 	EmailVouched bool   `json:"emailVouched,omitempty"`
 	HasPassword  bool   `json:"hasPassword,omitempty"`
 	Seq          uint64 `json:"seq"`   // of the event that last changed it
-	First        uint64 `json:"first"` // of the event that made it
+	First        uint64 `json:"first"` // of the event that created it
 	CreatedAt    string `json:"createdAt"`
 	CreatedBy    string `json:"createdBy"`
 	UpdatedAt    string `json:"updatedAt"`
 	UpdatedBy    string `json:"updatedBy"`
 }
 
-// UserBrief is what admitting a request, and searching, needs of an account.
+// UserBrief has the fields of an account that authentication and search need.
 type UserBrief struct {
 	ID          string                   `json:"id"`
 	Email       string                   `json:"email,omitempty"`
@@ -163,8 +163,7 @@ func (p Users) Get(r Reader, id string) (u User, ok bool, err error) {
 	return u, err == nil, err
 }
 
-// Brief returns what admitting a request needs of the user with this id; ok is
-// false when there is none.
+// Brief returns the UserBrief of the user with this id; ok is false when there is none.
 func (p Users) Brief(r Reader, id string) (b UserBrief, ok bool, err error) {
 	value, ok, err := r.Get(p, briefKey(id))
 	if err != nil || !ok {
@@ -174,7 +173,7 @@ func (p Users) Brief(r Reader, id string) (b UserBrief, ok bool, err error) {
 	return b, err == nil, err
 }
 
-// ByEmail returns the user with this address, in whatever case it is written.
+// ByEmail returns the user with this address, in any case.
 func (p Users) ByEmail(r Reader, email string) (User, bool, error) {
 	id, ok, err := r.Get(p, emailKey(user.NormalEmail(email)))
 	if err != nil || !ok {
