@@ -375,7 +375,7 @@ func (m slugMoves) addRestored(slugs StorageSlugs, d workspace.Delta) {
 }
 
 // applyRenames returns the storage slugs after renames. If the new slug of an instance had data of a
-// deleted instance, that data moves to the slug that is free now: nothing is lost, and no two
+// deleted instance, that data belongs to the slug that is free now: nothing is lost, and no two
 // instances share data.
 func applyRenames(before, moves map[string]string) map[string]string {
 	storageSlug := func(slug string) string {

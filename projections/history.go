@@ -22,10 +22,10 @@ import (
 //	h{scope}\0{seq}      Change: an entry of the history
 //	g{seq}               scope: the history of everything
 //	d{workspace}\0{seq}  JSON: what a change did to the manifest, with what was there before
-//	f{workspace}\0{seq}  JSON: the whole manifest after a change; every so often
+//	f{workspace}\0{seq}  JSON: the whole manifest after a change; see fullManifestEvery
 //	n{workspace}         how many documents may still change before the next whole manifest
 //	i{workspace}         the index document after the last change
-//	s{workspace}         what was put down for a later step
+//	s{workspace}         staged content
 //	a{workspace}\0{ms}   sequence of the last event by a time
 //	j{workspace}         JSON: the Ref of the index document after the last change
 //	t{workspace}\0{part} sequence of the last change of a part; of a document also its Ref, unless the change was large
@@ -42,7 +42,7 @@ type Change struct {
 	CorrelationID string   `json:"correlationId,omitempty"`
 	Content       bool     `json:"content,omitempty"`
 	Parts         []string `json:"parts,omitempty"` // what it touched: paths, index#name
-	Many          bool     `json:"many,omitempty"`  // as it is kept: paths are those of the manifest's change
+	Many          bool     `json:"many,omitempty"`  // as it is stored: the paths are in the change of the manifest
 	// Rollback says that it put content there as it was at another time: a restoration, a version or
 	// an archive, not the newest of a repository.
 	Rollback bool `json:"rollback,omitempty"`
@@ -78,8 +78,8 @@ type refChange struct {
 // every workspace, and to read a manifest costs at most twice its size.
 const fullManifestEvery = 64
 
-// maxParts is how much a change may touch that is kept with everything else of it: what
-// one event writes must fit into one transaction.
+// maxParts is the maximal number of parts that are stored with a change: the writes of one event
+// must fit into one transaction.
 const maxParts = 500
 
 // Name implements Projection.
@@ -88,7 +88,7 @@ func (History) Name() string { return "history.6" }
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
 
-// isHidden are events that are means to an end.
+// isHidden reports whether an event is internal and not shown in the history.
 func isHidden(ev domain.Event) bool {
 	switch ev.(type) {
 	case workspace.Staged, workspace.Marked, workspace.Intended, domain.Sealed, domain.Void, domain.Unknown,
@@ -235,7 +235,7 @@ func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, err
 	return workspace.Parts(before, after), setJSON(tx, scopedKey('i', id, nil), after)
 }
 
-// putManifest writes a delta of the manifest, and the whole every so often.
+// putManifest stores a delta of the manifest, and now and then the whole manifest.
 func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
 	at := binary.BigEndian.AppendUint64(nil, seq)
 	if err := setJSON(tx, scopedKey('d', id, at), refs); err != nil {
@@ -300,7 +300,7 @@ func setJSON(tx Tx, key []byte, v any) error {
 	return tx.Set(key, body)
 }
 
-// maxPart is how long the name of a part may be as a key.
+// maxPart is the maximal length of the name of a part in a key.
 const maxPart = 1000
 
 // partKey is the key of a part. A name that is too long for a key is hashed.
@@ -311,7 +311,7 @@ func partKey(id, part string) []byte {
 	return scopedKey('t', id, []byte(part))
 }
 
-// manifestSource is where a manifest is read from: a transaction, or a reader.
+// manifestSource is a transaction or a reader.
 type manifestSource interface {
 	getter
 	iterate(s Span, visit func(key, value []byte) (bool, error)) error
@@ -335,8 +335,7 @@ func (s readerSource) iterate(span Span, visit func(key, value []byte) (bool, er
 	return s.r.Iterate(History{}, span, visit)
 }
 
-// manifestAt puts the manifest together: the last whole one, and what changed
-// since.
+// manifestAt computes the manifest from the last whole one and the changes since.
 func manifestAt(from manifestSource, id string, seq uint64) (Manifest, error) {
 	m, since := Manifest{}, uint64(0)
 	at := binary.BigEndian.AppendUint64(nil, seq)
@@ -528,7 +527,7 @@ func (h History) Revision(r Reader, id string, seq uint64) (revision uint64, err
 	return revision, err
 }
 
-// ListAll is List of everything that happened.
+// ListAll is List for all scopes.
 func (h History) ListAll(r Reader, before uint64, visit func(Change) (more bool)) error {
 	span := Span{Prefix: []byte{'g'}, Reverse: true}
 	if before > 0 {

@@ -38,7 +38,7 @@ func FindIn[T any](m Viewer, read func(Reader, string, string) (T, bool, error),
 
 // The reads below are those of one value. Each one has a Reader of its own.
 
-// Workspace returns what is known of a workspace, also of one that was deleted.
+// Workspace returns the record of a workspace, also of a deleted one.
 func (m *Models) Workspace(id string) (rec Record, ok bool, err error) {
 	r := m.Reader()
 	defer r.Close()
@@ -79,8 +79,8 @@ func (m *Models) DocumentBody(workspaceID, hash string) (body []byte, ok bool, e
 	return Content{}.Body(r, workspaceID, hash)
 }
 
-// FindAppVersion returns the workspace of an app, and the revision of its content that a
-// version is of; 0 when there is none.
+// FindAppVersion returns the workspace of an app, and the revision of a version; 0 when there is
+// none.
 func (m *Models) FindAppVersion(slug, version string) (workspaceID string, revision uint64, err error) {
 	r := m.Reader()
 	defer r.Close()
@@ -199,7 +199,7 @@ func (m *Models) HasActivity(workspaceID string, eventIDs ...string) (found bool
 	return found, err
 }
 
-// UnfinishedTrees returns the trees that began and did not end, of some workspaces.
+// UnfinishedTrees returns the unfinished trees of some workspaces.
 func (m *Models) UnfinishedTrees(of func(workspaceID string) bool, wanted func(UnfinishedTree) bool) (found []UnfinishedTree, err error) {
 	r := m.Reader()
 	defer r.Close()
@@ -212,8 +212,7 @@ func (m *Models) UnfinishedTrees(of func(workspaceID string) bool, wanted func(U
 	return found, err
 }
 
-// CancellingWaits returns how many waits of a workspace keep events from starting anything
-// else.
+// CancellingWaits returns how many pending waits of a workspace cancel triggers.
 func (m *Models) CancellingWaits(workspaceID string) (count int, err error) {
 	r := m.Reader()
 	defer r.Close()

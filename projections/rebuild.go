@@ -20,7 +20,7 @@ import (
 // Report is the outcome of a rebuild.
 type Report struct {
 	Generation uint32          `json:"generation"` // the one that serves now
-	Position   domain.Position `json:"position"`   // what it held when it took over
+	Position   domain.Position `json:"position"`   // the last events that it contained when it became live
 	Duration   Duration        `json:"duration"`
 }
 
@@ -31,11 +31,9 @@ type Progress func(done, total uint64)
 // errSuperseded says that the logs themselves were replaced meanwhile.
 var errSuperseded = errors.New("projections: the read models were replaced during the rebuild")
 
-// Rebuild builds the read models anew from the beginning of the logs, beside
-// those that serve and follow, and puts them in their place at once: no reader
-// sees half of either. When it fails, everything stays as it was. It needs no
-// Run, and revives a log that had stopped. One rebuild or verification runs at a
-// time; others wait.
+// Rebuild builds the read models again from the beginning of the logs, beside the live ones, and
+// replaces those atomically. When it fails, nothing changes. It does not need Run, and clears the
+// fault of a log. One rebuild or verification runs at a time; others wait.
 func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error) {
 	if err := m.work.acquire(ctx); err != nil {
 		return Report{}, fmt.Errorf("wait to rebuild read models: %w", err)
@@ -64,8 +62,8 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 	return r, nil
 }
 
-// build fills gen from the logs. The second pass reads what came during the
-// first, so that little is left for the moment of the swap.
+// build fills gen from the logs. The second pass reads the events that were recorded during the
+// first, so that few are left for the swap.
 func (m *Models) build(ctx context.Context, gen *generation, progress Progress) ([]*writer, error) {
 	meter := newMeter(progress)
 	var writers []*writer
@@ -82,8 +80,8 @@ func (m *Models) build(ctx context.Context, gen *generation, progress Progress) 
 	return writers, nil
 }
 
-// swapIn brings gen to where the live generation is, while that one is held
-// still, and puts it in its place.
+// swapIn brings gen to the position of the live generation, while nothing writes to that one, and
+// replaces it.
 func (m *Models) swapIn(ctx context.Context, old, gen *generation, writers []*writer) error {
 	release, err := m.pauseWriters(ctx)
 	if err != nil {
@@ -103,8 +101,7 @@ func (m *Models) swapIn(ctx context.Context, old, gen *generation, writers []*wr
 	return m.install(gen, at)
 }
 
-// replay applies the log from where w, a builder, is up to and with until, or
-// to its end.
+// replay applies the log from the position of w, a builder, up to and including until, or to its end.
 func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *meter) error {
 	if w.at.Seq >= until {
 		return nil
@@ -182,7 +179,7 @@ type VerifyReport struct {
 	Duration    Duration           `json:"duration"`
 }
 
-// ProjectionReport compares one live read model with its rebuilt twin.
+// ProjectionReport compares one live read model with the rebuilt one.
 type ProjectionReport struct {
 	Name        string `json:"name"`
 	Keys        uint64 `json:"keys"`
@@ -198,7 +195,7 @@ type LogReport struct {
 	First    uint64     `json:"first"`
 	Last     uint64     `json:"last"`
 	Messages uint64     `json:"messages"`
-	Gaps     []Gap      `json:"gaps,omitempty"` // of STATE; ACTIVITY is cleaned up and has them by right
+	Gaps     []Gap      `json:"gaps,omitempty"` // of STATE; ACTIVITY may have gaps after a cleanup
 }
 
 // Gap is a range of missing sequences.
@@ -207,10 +204,9 @@ type Gap struct {
 	To   uint64 `json:"to"`
 }
 
-// Verify rebuilds the read models from the logs, beside the live ones and up to
-// exactly where those are now, and compares the two byte by byte; and it reads
-// STATE for gaps. Differences are in the report, not in the error. Traffic goes
-// on meanwhile, and the rebuilt copy is dropped in any case.
+// Verify rebuilds the read models from the logs, beside the live ones and up to their position, and
+// compares both byte by byte; and it searches STATE for gaps. Differences are in the report, not in
+// the error. Requests are served meanwhile, and the rebuilt copy is dropped in any case.
 func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport, err error) {
 	if err := m.work.acquire(ctx); err != nil {
 		return r, fmt.Errorf("wait to verify read models: %w", err)
@@ -284,8 +280,8 @@ func (m *Models) replayScratch(ctx context.Context, scratch *generation, at chec
 	return m.replay(ctx, w, at.Seq, meter)
 }
 
-// countEvent takes note of one event. One that is applied again, because its
-// transaction was split, counts once.
+// countEvent counts one event. An event that is applied again, because its transaction was split, is
+// counted once.
 func (l *LogReport) countEvent(seq uint64) {
 	if seq <= l.Last {
 		return
@@ -297,7 +293,7 @@ func (l *LogReport) countEvent(seq uint64) {
 	l.Messages++
 }
 
-// addGap takes note of a gap, once.
+// addGap records a gap, once.
 func (l *LogReport) addGap(from, to uint64) {
 	if n := len(l.Gaps); n == 0 || l.Gaps[n-1].To < to {
 		l.Gaps = append(l.Gaps, Gap{from, to})
@@ -343,7 +339,7 @@ func (a keyArea) hash() (keys uint64, sum string, err error) {
 	return keys, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// hashPart adds b with its length, so that no two lists of parts are alike.
+// hashPart adds b with its length, so that different lists of parts have different hashes.
 func hashPart(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(len(b)))
@@ -415,7 +411,7 @@ func (m *Models) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweepOnce drops every generation that neither serves nor is being built.
+// sweepOnce drops every generation that is neither live nor being built.
 func (m *Models) sweepOnce(ctx context.Context) error {
 	var nums []uint32
 	err := m.db.View(func(txn *badger.Txn) (err error) {
@@ -455,8 +451,8 @@ func (m *Models) isInUse(num uint32) bool {
 	return claimed || m.live.Load().num == num
 }
 
-// claimGeneration returns a new generation that is not swept until it is disclaimed. Its
-// number is stored before its first key.
+// claimGeneration returns a new generation that is not swept until it is released. Its number is
+// stored before its first key.
 func (m *Models) claimGeneration() (*generation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,7 +33,7 @@ type Document struct {
 	JSON []byte
 }
 
-// Record is what is kept of a workspace besides its settings.
+// Record is what is stored about a workspace besides its settings.
 type Record struct {
 	ID       string   `json:"id"`
 	Revision uint64   `json:"revision"` // of the settings
@@ -56,7 +56,7 @@ type SyncedContent struct {
 	Revision uint64 `json:"revision"`
 }
 
-// addSynced notes that the content up to a revision is at a place of a repository.
+// addSynced records that the content up to a revision is at a location of a repository.
 func (r *Record) addSynced(repositoryID string, at workspace.Location, revision uint64) {
 	if repositoryID == "" {
 		return
@@ -184,8 +184,7 @@ func applyPublished(r *Record, e workspace.Published) {
 	}
 }
 
-// applyPulled notes what a pull says: that what it brought is in a repository, and that
-// it brought all of it.
+// applyPulled records a pull: the repository has the pulled content, and the workspace has all of it.
 func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 	if s == nil {
 		return
@@ -220,7 +219,7 @@ func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, con
 	return w.put(tx, ev, &before, after, delta, content)
 }
 
-// put stores a record with everything that is found by it.
+// put stores a record and its index entries.
 func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record, delta workspace.Delta, content bool) error {
 	after.Seq = ev.Seq
 	if content {
@@ -268,7 +267,7 @@ func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
 	return tx.Set(documentKey(id), body)
 }
 
-// updateIndexes keeps the keys by which a workspace is found.
+// updateIndexes updates the index entries of a workspace.
 func (Workspaces) updateIndexes(tx Tx, before *Record, after Record) error {
 	stale, fresh := map[string][]byte{}, indexEntries(after)
 	if before != nil {
@@ -291,7 +290,7 @@ func (Workspaces) updateIndexes(tx Tx, before *Record, after Record) error {
 	return nil
 }
 
-// indexEntries lists the keys by which a workspace is found.
+// indexEntries returns the index entries of a workspace.
 func indexEntries(r Record) map[string][]byte {
 	if r.Deleted != nil {
 		return map[string][]byte{string(updateKey('x', r.Updated, r.ID)): nil}
@@ -321,16 +320,15 @@ func updateKey(space byte, seq uint64, id string) []byte {
 
 var errHeader = errors.New("a stored document is damaged")
 
-// State tells which of its states a workspace is in. As long as it is the same, so
-// is what the read models have of the workspace: its settings and what the platform
-// says about them, its documents, with whom they are shared.
+// State identifies the state of a workspace. As long as it is the same, the read models of the
+// workspace are unchanged: settings, documents and shares.
 type State struct {
 	Revision   uint64 // how often the settings changed
 	Seq        uint64 // of the last event of the workspace that changed any of it
-	Generation uint32 // of the read models: what was rebuilt is looked at anew
+	Generation uint32 // of the read models
 }
 
-// Expired lists the workspaces whose lock has run out at a time.
+// Expired lists the workspaces whose lock has expired at a time.
 func (w Workspaces) Expired(r Reader, now time.Time) (ids []string, err error) {
 	err = r.Iterate(w, Span{Prefix: []byte{'l'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		if binary.BigEndian.Uint64(key[1:]) >= uint64(now.UnixMilli()) {
@@ -377,7 +375,7 @@ func (w Workspaces) readState(r Reader, id string) (s State, text []byte, ok boo
 	}, value[16:], true, nil
 }
 
-// Record returns what is kept of a workspace, deleted or not.
+// Record returns the record of a workspace, also of a deleted one.
 func (w Workspaces) Record(r Reader, id string) (rec Record, ok bool, err error) {
 	value, ok, err := r.Get(w, recordKey(id))
 	if err != nil || !ok {
