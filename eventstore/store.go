@@ -40,6 +40,9 @@ type Fact struct {
 	Event   domain.Event
 	Target  *domain.Target
 	Options domain.EventOptions
+	// Apart is stored beside the event and not in it, so that it can be erased sooner. It is lost when it
+	// cannot be stored for a while: the event does not depend on it. Only activity has it.
+	Apart []byte
 }
 
 // Commit is what one decision adds to one aggregate, or, when Stream names only

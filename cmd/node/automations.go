@@ -102,7 +102,7 @@ func (n *Node) openRuntime(ctx context.Context) error {
 		return err
 	}
 	s.runtime, err = runtime.New(runtime.Options{
-		Store: n.store.Log, Payloads: n.store.Payloads, Contexts: s.contexts, Parked: s.parked, Recordings: s.recordings, Secrets: w.secrets, Process: n.newProcessID(),
+		Store: n.store.Log, Contexts: s.contexts, Parked: s.parked, Recordings: s.recordings, Secrets: w.secrets, Process: n.newProcessID(),
 		Throttles: &throttle.Throttle{Rate: n.throttleRate}, Settings: n.runtimeSettings, Registry: n.identity.identity, Effects: effects,
 		Cancelled: s.cancels.WasCancelled, Recorded: n.models.WasRecorded,
 		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,

@@ -16,11 +16,9 @@ func (discardedEvents) Append(context.Context, ...eventstore.Commit) (eventstore
 	return eventstore.Receipt{Position: domain.Position{Activity: 1}}, nil
 }
 
-func (discardedEvents) Put(context.Context, string, string, []byte) error { return nil }
-
 func benchmarkRun(b *testing.B, docs documents) {
 	b.Helper()
-	h := open(b, docs, func(_ *testRuntime, o *runtime.Options) { o.Store, o.Payloads = discardedEvents{}, discardedEvents{} })
+	h := open(b, docs, func(_ *testRuntime, o *runtime.Options) { o.Store = discardedEvents{} })
 	b.ReportAllocs()
 	for b.Loop() {
 		run := h.Launch(h.eventStart())

@@ -103,11 +103,11 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 	}
 	stored.Logs = e.log.Redacted(r.secrets.set)
 	done.Logged = len(stored.Logs) > 0
+	var apart []byte
 	if done.Apart = fits || done.Logged; done.Apart {
-		content, _ := json.Marshal(stored) // JSON already, and texts
-		r.journal.addPayload(payload{id, content})
+		apart, _ = json.Marshal(stored) // JSON already, and texts
 	}
-	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: r.limit(done)})
+	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: r.limit(done), Apart: apart})
 	delete(r.executions.open, x.ID)
 }
 

@@ -133,7 +133,7 @@ func open(t testing.TB, docs documents, more ...func(h *testRuntime, o *runtime.
 		Sizes: map[string]int{"local": 50_000_000, "run": 500_000, "global": 500_000, "session": 1_000_000, "user": 100_000},
 	}
 	o := runtime.Options{
-		Store: h.store, Payloads: h.store, Contexts: h.memory, Parked: h.parked, Secrets: noSecrets{}, Registry: noSecrets{},
+		Store: h.store, Contexts: h.memory, Parked: h.parked, Secrets: noSecrets{}, Registry: noSecrets{},
 		Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return h.rate }},
 		Settings:  func() runtime.Settings { return *h.settings },
 		Process:   ulid.Make().String(), Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,
@@ -270,12 +270,12 @@ func (h *testRuntime) failureOf() (string, error) {
 // store is a real one that can refuse.
 type store struct {
 	*jetstream.Store
-	refuses  atomic.Pointer[func(commits []eventstore.Commit) bool]
-	denies   atomic.Pointer[func(commits []eventstore.Commit) bool]
-	payloads atomic.Int64 // how many are still to be refused
+	refuses atomic.Pointer[func(commits []eventstore.Commit) bool]
+	denies  atomic.Pointer[func(commits []eventstore.Commit) bool]
 
 	mu       sync.Mutex
 	appended []eventstore.Fact // what is on the log, in order
+	seqs     []uint64          // of these
 }
 
 func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
@@ -293,14 +293,19 @@ func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (event
 			s.appended = append(s.appended, c.Facts...)
 		}
 	}
+	s.seqs = append(s.seqs, receipt.Seqs...)
 	return receipt, err
 }
 
-func (s *store) Put(ctx context.Context, workspaceID, eventID string, body []byte) error {
-	if s.payloads.Add(-1) >= 0 {
-		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
-	}
-	return s.Store.Payloads.Put(ctx, workspaceID, eventID, body)
+// apart returns what is stored apart from the event at an index.
+func (h *testRuntime) apart(i int) (body []byte, ok bool) {
+	h.t.Helper()
+	h.store.mu.Lock()
+	id, seq := h.store.appended[i].ID, h.store.seqs[i]
+	h.store.mu.Unlock()
+	body, ok, err := h.store.Payloads.Get(h.t.Context(), "w1", id, seq)
+	require.NoError(h.t, err)
+	return body, ok
 }
 
 // refuse has the store refuse appends for which what is true.

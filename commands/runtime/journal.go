@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/eventstore"
@@ -29,22 +28,14 @@ type journal struct {
 	inDoubt      []batch   // that are being appended, or whose append failed or has an unknown outcome
 	inDoubtSince time.Time // when the first of them was sent first
 	commits      []eventstore.Commit
-	payloads     []payload
-	unstored     map[string][]byte // of payloads, by event: those that are not on disk
-	unanswered   map[string]bool   // events of instructions that have no answer yet
+	unanswered   map[string]bool // events of instructions that have no answer yet
 }
 
 // batch is what is appended at once. It is repeated unchanged: the log recognises it by all
 // of its ids together.
 type batch []eventstore.Commit
 
-// payload is the input and output of an execution, stored apart from its event.
-type payload struct {
-	eventID string
-	body    []byte
-}
-
-// executionPayload is the form in which payloads are stored.
+// executionPayload is what is stored apart from the event of an execution.
 type executionPayload struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
@@ -56,17 +47,6 @@ func (j *journal) add(meta domain.Meta, facts ...eventstore.Fact) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.commits = append(j.commits, eventstore.Commit{Stream: domain.StreamID{Scope: j.workspaceID}, Meta: meta, Facts: facts})
-}
-
-// addPayload buffers a payload.
-func (j *journal) addPayload(p payload) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.payloads = append(j.payloads, p)
-	if j.unstored == nil {
-		j.unstored = map[string][]byte{}
-	}
-	j.unstored[p.eventID] = p.body
 }
 
 // record buffers one event under a new id.
@@ -100,17 +80,12 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 		j.mu.Unlock()
 		return receipt, errInDoubt
 	}
-	batches, payloads := append(j.inDoubt, splitBatches(append(j.commits, more...))...), j.payloads
+	batches := append(j.inDoubt, splitBatches(append(j.commits, more...))...)
 	if len(j.inDoubt) == 0 {
 		j.inDoubtSince = j.rt.Now()
 	}
-	j.inDoubt, j.commits, j.payloads = batches, nil, nil
+	j.inDoubt, j.commits = batches, nil
 	j.mu.Unlock()
-	var beside sync.WaitGroup
-	if len(payloads) > 0 {
-		beside.Go(func() { j.storePayloads(ctx, payloads) })
-	}
-	defer beside.Wait()
 	for len(batches) > 0 {
 		b := batches[0]
 		receipt, err = j.rt.Store.Append(ctx, b...)
@@ -206,36 +181,13 @@ func commitSize(c eventstore.Commit) (bytes int) {
 		case activity.CollectionUpdated:
 			bytes += len(ev.Properties) + len(ev.Indexes) + len(ev.Uniques)
 		}
-		bytes += defaultEventBytes
+		bytes += defaultEventBytes + len(f.Apart)
 	}
 	return bytes
 }
 
 // defaultEventBytes is the assumed size of an event without these texts.
 const defaultEventBytes = 2 << 10
-
-// How often storing a payload is tried, and the pause in between.
-const (
-	payloadAttempts   = 5
-	payloadRetryPause = 200 * time.Millisecond
-)
-
-// storePayloads stores payloads. A failure is logged only: nothing depends on payloads, and
-// they expire anyway.
-func (j *journal) storePayloads(ctx context.Context, payloads []payload) {
-	for _, p := range payloads {
-		err := j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
-		for attempt := 1; err != nil && attempt < payloadAttempts && commands.Sleep(ctx, payloadRetryPause) == nil; attempt++ {
-			err = j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
-		}
-		if err != nil {
-			j.rt.Log.ErrorContext(ctx, "input and output of an execution were not stored", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
-		}
-		j.mu.Lock()
-		delete(j.unstored, p.eventID)
-		j.mu.Unlock()
-	}
-}
 
 // close appends what is left. When it returns nil, everything is on disk.
 func (j *journal) close(ctx context.Context) error {
@@ -258,7 +210,7 @@ type unrecordedEvent struct {
 	Body    json.RawMessage     `json:"body"`
 	Target  *domain.Target      `json:"target,omitempty"`
 	Options domain.EventOptions `json:"options"`
-	Given   json.RawMessage     `json:"given,omitempty"` // its payload
+	Given   json.RawMessage     `json:"given,omitempty"` // what is stored apart
 }
 
 // unrecorded returns the commits that are not known to be on the log, in order. It leaves out
@@ -278,7 +230,7 @@ func (j *journal) unrecorded(more ...eventstore.Commit) (all []unrecordedCommit,
 				if err != nil {
 					return nil, err
 				}
-				u.Events = append(u.Events, unrecordedEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options, j.unstored[f.ID]})
+				u.Events = append(u.Events, unrecordedEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options, f.Apart})
 			}
 			if len(u.Events) > 0 {
 				all = append(all, u)
@@ -314,15 +266,10 @@ func (t *run) recordUnrecorded(s parkedRun) error {
 		}
 		c := eventstore.Commit{Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: u.Source}
 		for _, e := range u.Events {
-			c.Facts = append(c.Facts, eventstore.Fact{ID: e.ID, Event: domain.Unknown{Name: e.Type, Body: e.Body}, Target: e.Target, Options: e.Options})
+			c.Facts = append(c.Facts, eventstore.Fact{ID: e.ID, Event: domain.Unknown{Name: e.Type, Body: e.Body}, Target: e.Target, Options: e.Options, Apart: e.Given})
 		}
 		if err := t.rt.appendAgain(t.ctx, c); err != nil {
 			return err
-		}
-		for i, e := range u.Events {
-			if e.Given != nil {
-				t.journal.storePayloads(t.ctx, []payload{{c.Facts[i].ID, e.Given}})
-			}
 		}
 	}
 	return nil

@@ -25,12 +25,6 @@ type Store interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }
 
-// Payloads stores input and output of executions apart from their events. It is a
-// *jetstream.Payloads.
-type Payloads interface {
-	Put(ctx context.Context, workspaceID, eventID string, body []byte) error
-}
-
 // Contexts stores contexts of automations. It is a *contexts.Contexts.
 type Contexts interface {
 	Load(ctx context.Context, key contexts.Key) (*value.Object, error)
@@ -80,7 +74,6 @@ type Settings struct {
 // Options configure a Runtime. All of them are required but Log.
 type Options struct {
 	Store    Store
-	Payloads Payloads
 	Contexts Contexts
 	Parked   Parked
 	// Recordings stores recordings of runs; nil: nothing is recorded.

@@ -149,10 +149,9 @@ func TestSecretsOfATreeThatDoesNotBeginAreHidden(t *testing.T) {
 		out, err := h.waitEnd(h.Launch(s))
 		require.NoError(t, err)
 		require.Equal(t, automation.ExecutionInterrupt, out.Err.Name)
-		for _, ev := range h.events() {
+		for i, ev := range h.events() {
 			if _, is := ev.Event.(activity.Executed); is {
-				body, there, err := h.store.Payloads.Get(t.Context(), "w1", ev.ID)
-				require.NoError(t, err)
+				body, there := h.apart(i)
 				require.True(t, there)
 				require.NotContains(t, string(body), "hunter22")
 			}

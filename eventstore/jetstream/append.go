@@ -58,15 +58,20 @@ func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventsto
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
-	store := func() ([]uint64, error) { return l.packer.append(ctx, commits) }
+	var seqs []uint64
+	var kept <-chan struct{} // closed when the payloads of the events are stored, too; nil when there are none
+	store := func() (seqs []uint64, err error) {
+		seqs, kept, err = l.packer.append(ctx, commits)
+		return seqs, err
+	}
 	if !l.usesGroups(log) {
 		msgs, err := l.encodeCommits(log, commits)
 		if err != nil {
 			return eventstore.Receipt{}, err
 		}
+		kept = l.payloads.storeInBackground(payloadsOf(commits), 0)
 		store = func() ([]uint64, error) { return l.publish(ctx, log, commits, msgs) }
 	}
-	var seqs []uint64
 	err = l.conn.writeDurably(ctx, string(log), func() (message uint64, err error) {
 		if seqs, err = store(); err != nil {
 			return 0, err
@@ -78,6 +83,12 @@ func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventsto
 	}
 	last := seqs[len(seqs)-1]
 	l.advanceKnown(log, last)
+	if kept != nil {
+		select {
+		case <-kept:
+		case <-ctx.Done():
+		}
+	}
 	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
 }
 

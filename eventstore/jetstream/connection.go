@@ -226,6 +226,15 @@ func (c *connection) waitRetry(ctx context.Context, attempt int) bool {
 	}
 }
 
+// retry repeats do until it succeeds, so many times at most, with pauses.
+func (c *connection) retry(ctx context.Context, attempts int, do func() error) error {
+	err := do()
+	for attempt := 1; err != nil && attempt < attempts && c.waitRetry(ctx, attempt); attempt++ {
+		err = do()
+	}
+	return err
+}
+
 // attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
 func (c *connection) attemptWait() time.Duration { return min(c.opts.MaxWait/2, 5*time.Second) }
 

@@ -23,12 +23,14 @@ type Log struct {
 	batches chan struct{}    // held while an atomic batch is sent
 	orderMu sync.RWMutex     // held while messages must follow each other; see sendGroup
 	packer  *packer
+
+	payloads *Payloads
 }
 
 var _ eventstore.Store = (*Log)(nil)
 
 func newLog(c *connection) *Log {
-	l := &Log{conn: c, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
+	l := &Log{conn: c, payloads: &Payloads{conn: c}, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
 	l.packer = newPacker(l)
 	return l
 }

@@ -322,8 +322,9 @@ type pendingAppend struct {
 	commits []eventstore.Commit
 	packs   []*packed
 	done    chan struct{}
-	seqs    []uint64 // of its facts
-	err     error    // why it was refused
+	seqs    []uint64        // of its facts
+	kept    <-chan struct{} // closed when the payloads of its events are stored; nil when there are none
+	err     error           // why it was refused
 
 	failed  chan struct{} // closed when an attempt had an unknown outcome; another one follows
 	fault   error         // of that attempt
@@ -340,14 +341,18 @@ func newPacker(l *Log) *packer {
 	return &packer{log: l, queues: map[string]*packQueue{}, pending: map[string]*pendingAppend{}, recent: map[string]uint64{}}
 }
 
-// append stores commits and returns the sequences of their facts. They may not be durable then.
-func (p *packer) append(ctx context.Context, commits []eventstore.Commit) ([]uint64, error) {
+// append stores commits and returns the sequences of their facts. They may not be durable then. kept is closed when
+// their payloads are.
+func (p *packer) append(ctx context.Context, commits []eventstore.Commit) (seqs []uint64, kept <-chan struct{}, err error) {
 	a, stored, err := p.enqueue(commits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if stored > 0 {
-		return p.log.verifyStored(ctx, domain.Activity, commits, stored)
+		if seqs, err = p.log.verifyStored(ctx, domain.Activity, commits, stored); err != nil {
+			return nil, nil, err
+		}
+		return seqs, p.log.payloads.storeInBackground(payloadsOf(commits), 0), nil
 	}
 	p.mu.Lock()
 	failed := a.failed
@@ -357,20 +362,20 @@ func (p *packer) append(ctx context.Context, commits []eventstore.Commit) ([]uin
 	case <-failed:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return nil, a.fault
+		return nil, nil, a.fault
 	case <-ctx.Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		a.inDoubt = true
-		return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, context.Cause(ctx))
+		return nil, nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, context.Cause(ctx))
 	}
 	switch {
 	case a.err != nil:
-		return nil, a.err
+		return nil, nil, a.err
 	case !sameIDs(a.commits, commits):
-		return nil, usedTwice(commits[0].Facts[0].ID)
+		return nil, nil, usedTwice(commits[0].Facts[0].ID)
 	}
-	return a.seqs, nil
+	return a.seqs, a.kept, nil
 }
 
 // sameIDs reports whether two appends have the same facts.
@@ -513,6 +518,22 @@ func (s shipment) seqs(n numbering, message uint64) (seqs []uint64) {
 	return seqs
 }
 
+// payloads returns the payloads of the events of a shipment.
+func (s shipment) payloads() (all []payload) {
+	for _, a := range s.appends {
+		all = append(all, payloadsOf(a.commits)...)
+	}
+	return all
+}
+
+// group returns the last sequence of the only pack of a shipment; 0 when it has several.
+func (s shipment) group(seqs []uint64) uint64 {
+	if len(s.packs) > 1 {
+		return 0
+	}
+	return seqs[len(seqs)-1]
+}
+
 // errOtherMessage says that the id of a pack is that of another message, which has the first of its appends only.
 var errOtherMessage = errors.New("another message has this id")
 
@@ -554,12 +575,17 @@ func (p *packer) fail(s shipment, err error) {
 
 // finish tells those who wait where their append is stored, or why it is not.
 func (p *packer) finish(s shipment, seqs []uint64, err error) {
+	var kept <-chan struct{}
+	if err == nil {
+		kept = p.log.payloads.storeInBackground(s.payloads(), s.group(seqs))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range s.appends {
 		delete(p.pending, a.id())
 		if a.err = err; err == nil {
 			a.seqs, seqs = p.takeSeqs(a, seqs)
+			a.kept = kept
 		}
 		close(a.done)
 	}

@@ -238,3 +238,62 @@ func TestALogWithoutPacksGoesOn(t *testing.T) {
 		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
 	}
 }
+
+// What is stored apart from the events of a pack is one message, and found by each of them.
+func TestPayloadsOfAPackAreOneMessage(t *testing.T) {
+	s := openHere(t, Options{Dir: t.TempDir()})
+	all := activityFacts(4)
+	for i := range all[:3] {
+		all[i].Apart = fmt.Appendf(nil, `{"payload":%d}`, i)
+	}
+	all[1].Apart = []byte("{\n}") // a line of its own would not hold it
+	c := eventstore.Commit{Stream: someWorkspace, Facts: all}
+	r, err := s.Log.Append(t.Context(), c)
+	require.NoError(t, err)
+	for i, f := range all {
+		body, ok, err := s.Payloads.Get(t.Context(), "w1", f.ID, r.Seqs[i])
+		require.NoError(t, err)
+		require.Equal(t, f.Apart != nil, ok)
+		require.Equal(t, string(f.Apart), string(body))
+	}
+	extent, err := s.Payloads.Before(t.Context(), "w1", time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, extent.Count)
+	require.EqualValues(t, 3, extent.Below, "two messages")
+	again, err := s.Log.Append(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
+	require.NoError(t, s.Payloads.Purge(t.Context(), "w1", extent.Below+3))
+	_, ok, err := s.Payloads.Get(t.Context(), "w1", all[0].ID, r.Seqs[0])
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+// An event is the same when what belongs beside it cannot be stored.
+func TestAnEventDoesNotDependOnItsPayload(t *testing.T) {
+	s := openHere(t, Options{Dir: t.TempDir()})
+	c := eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(1)}
+	c.Facts[0].Apart = make([]byte, 2<<20)
+	r, err := s.Log.Append(t.Context(), c)
+	require.NoError(t, err)
+	_, ok, err := s.Payloads.Get(t.Context(), "w1", c.Facts[0].ID, r.Seqs[0])
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+func TestRetryRepeatsUntilItSucceeds(t *testing.T) {
+	c, calls := &connection{}, 0
+	fails := func(times int) error {
+		calls = 0
+		return c.retry(t.Context(), 3, func() error {
+			if calls++; calls <= times {
+				return eventstore.ErrUnavailable
+			}
+			return nil
+		})
+	}
+	require.NoError(t, fails(2))
+	require.Equal(t, 3, calls)
+	require.ErrorIs(t, fails(5), eventstore.ErrUnavailable)
+	require.Equal(t, 3, calls)
+}

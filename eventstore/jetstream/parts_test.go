@@ -85,11 +85,11 @@ func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
 func TestPayloadsAreKeptApart(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
 	require.NoError(t, s.Payloads.Put(t.Context(), "w1", "e1", []byte("big")))
-	body, ok, err := s.Payloads.Get(t.Context(), "w1", "e1")
+	body, ok, err := s.Payloads.Get(t.Context(), "w1", "e1", 0)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "big", string(body))
-	_, ok, err = s.Payloads.Get(t.Context(), "w1", "e2")
+	_, ok, err = s.Payloads.Get(t.Context(), "w1", "e2", 0)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -272,7 +272,7 @@ func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 		require.NoError(t, s.Payloads.Put(t.Context(), workspaceID, id, []byte(body)))
 	}
 	has := func(workspaceID, id string) bool {
-		_, ok, err := s.Payloads.Get(t.Context(), workspaceID, id)
+		_, ok, err := s.Payloads.Get(t.Context(), workspaceID, id, 0)
 		require.NoError(t, err)
 		return ok
 	}

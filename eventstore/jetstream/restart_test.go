@@ -195,7 +195,7 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 	content, err := h.store.Blobs.Get(ctx, blob)
 	require.NoError(t, err)
 	require.Equal(t, "content", string(content))
-	payload, ok, err := h.store.Payloads.Get(ctx, "w1", "e1")
+	payload, ok, err := h.store.Payloads.Get(ctx, "w1", "e1", 0)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "payload", string(payload))

@@ -51,9 +51,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c := &connection{
 		opts: o, metrics: newMetrics(o.Metrics), gates: map[string]*gate{}, reconnect: make(chan struct{}), closing: make(chan struct{}),
 	}
-	data := &Data{conn: c}
+	data, log := &Data{conn: c}, newLog(c)
 	s := &Store{
-		conn: c, Log: newLog(c), Data: data, Collections: &Collections{conn: c, data: data}, Payloads: &Payloads{conn: c},
+		conn: c, Log: log, Data: data, Collections: &Collections{conn: c, data: data}, Payloads: log.payloads,
 		Blobs: &Blobs{conn: c}, Counters: &Counters{conn: c}, Buckets: &Buckets{conn: c},
 	}
 	if err := s.open(ctx); err != nil {

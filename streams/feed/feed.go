@@ -42,8 +42,8 @@ type Store interface {
 
 // Payloads keeps payload and output of executions. It is a *jetstream.Payloads.
 type Payloads interface {
-	// Get returns those of an event; ok is false when they were erased.
-	Get(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
+	// Get returns those of the event with an id and a sequence; ok is false when they were erased.
+	Get(ctx context.Context, workspaceID, eventID string, seq uint64) (body []byte, ok bool, err error)
 }
 
 // Options configure a Feed. Models, Store and Payloads are required.
@@ -318,10 +318,10 @@ func (f *Feed) revisionAt(workspaceID string, seq uint64) (uint64, error) {
 	return projections.History{}.Revision(r, workspaceID, seq)
 }
 
-// Logs returns what an execution logged, by the id of the event that says how it ended. It is
+// Logs returns what an execution logged, by id and sequence of the event that says how it ended. It is
 // nil when that was erased.
-func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string) ([]string, error) {
-	apart, found, err := f.payloads.Get(ctx, workspaceID, eventID)
+func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string, seq uint64) ([]string, error) {
+	apart, found, err := f.payloads.Get(ctx, workspaceID, eventID, seq)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -342,7 +342,7 @@ func (f *Feed) toExecutedEvent(ctx context.Context, ev domain.Recorded, at domai
 	}
 	delete(fields, "apart")
 	delete(fields, "logged")
-	apart, found, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID)
+	apart, found, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID, ev.Seq)
 	if err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func (n *node) restart() {
 	n.t.Helper()
 	var err error
 	n.runtime, err = runtime.New(runtime.Options{
-		Store: n.journal, Payloads: n.store.Payloads, Contexts: contexts.New(contexts.Options{Store: n.store.Data, Vault: n.vault, Log: quiet}),
+		Store: n.journal, Contexts: contexts.New(contexts.Options{Store: n.store.Data, Vault: n.vault, Log: quiet}),
 		Parked: &parked.Parked{Store: n.store.Data, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{

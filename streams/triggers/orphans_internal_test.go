@@ -107,7 +107,7 @@ func openOrphanHandler(t *testing.T) (*orphanHandler, *slowLog) {
 	})
 	require.NoError(t, err)
 	running, err := runtime.New(runtime.Options{
-		Store: log, Payloads: log.Payloads, Contexts: contexts.New(contexts.Options{Store: log.Data, Vault: keys, Log: quiet}), Parked: &parked.Parked{Store: log.Data, Vault: keys},
+		Store: log, Contexts: contexts.New(contexts.Options{Store: log.Data, Vault: keys, Log: quiet}), Parked: &parked.Parked{Store: log.Data, Vault: keys},
 		Secrets: waits{}, Registry: waits{}, Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return throttle.Rate{} }},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{

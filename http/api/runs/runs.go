@@ -297,6 +297,7 @@ type executionResponse struct {
 
 	logged bool   // what it logged is kept with this event
 	event  string // that says how it ended
+	seq    uint64 // of that event
 	parent string
 	began  time.Time
 }
@@ -407,7 +408,7 @@ func (h *Handlers) addLogs(ctx context.Context, workspaceID string, t *runTree) 
 			t.cut = true
 			return nil
 		}
-		lines, err := h.Feed.Logs(ctx, workspaceID, x.event)
+		lines, err := h.Feed.Logs(ctx, workspaceID, x.event, x.seq)
 		if err != nil {
 			return err
 		}
@@ -434,7 +435,7 @@ func (t *runTree) apply(e *feed.Event) error {
 	}
 	x := &executionResponse{
 		ExecutionID: ended.ExecutionID, Slug: ended.Slug, StartedAt: ended.StartedAt, Duration: &ended.Duration, Throttled: ended.Throttled,
-		Break: ended.Break, Error: ended.Error, parent: ended.ParentExecutionID, logged: ended.Logged, event: e.ID,
+		Break: ended.Break, Error: ended.Error, parent: ended.ParentExecutionID, logged: ended.Logged, event: e.ID, seq: e.Number(),
 	}
 	_ = json.Unmarshal(ended.Trigger, &x.Trigger)          // none is one of no type
 	x.began, _ = time.Parse(time.RFC3339, ended.StartedAt) // no time is the first
