@@ -23,7 +23,7 @@ import (
 // Runs is the read model of runs: the runs, their trees, and the waits of their executions.
 // Inputs and outputs of executions are only in the log.
 //
-//	s{workspace}\0{seq}                  an event that these rows depend on: its kind, and the tree, run or wait
+//	s{workspace}\0{group}                the events of one message that these rows depend on: see runEvent
 //	t{workspace}\0{tree}                 treeRow
 //	o{workspace}\0{run}\0{seq}           the tree that started or ended
 //	u{workspace}\0{tree}                 nothing: the tree is unfinished
@@ -47,17 +47,33 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.5" }
+func (Runs) Name() string { return "runs.6" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }
 
 // Apply implements Projection.
-func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
-	if gone, ok := ev.Data.(activity.Dropped); ok {
-		return p.drop(tx, gone)
+func (p Runs) Apply(tx Tx, ev domain.Recorded) error { return p.ApplyGroup(tx, []domain.Recorded{ev}) }
+
+// ApplyGroup implements Grouped.
+func (p Runs) ApplyGroup(tx Tx, events []domain.Recorded) error {
+	w := runsTx{tx, events[0].Stream.Scope, &[]runEvent{}}
+	for _, ev := range events {
+		if gone, ok := ev.Data.(activity.Dropped); ok {
+			if err := p.drop(tx, gone); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.apply(ev); err != nil {
+			return err
+		}
 	}
-	w := runsTx{tx, ev.Stream.Scope}
+	return w.putEvents(groupOf(events[0]))
+}
+
+// apply changes the rows that an event concerns.
+func (w runsTx) apply(ev domain.Recorded) error {
 	if run := ev.Meta.CorrelationID; !IsIndexable(run) {
 		return nil // the event belongs to no run
 	}
@@ -88,6 +104,7 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 type runsTx struct {
 	tx          Tx
 	workspaceID string
+	events      *[]runEvent // that are recorded with the next putEvents
 }
 
 // The kinds of events that rows depend on.
@@ -98,10 +115,58 @@ const (
 	eventOfWaitEnd byte = 'E' // a wait ended
 )
 
-// recordEvent stores the kind of an event, and which tree, run or wait it is about.
-func (w runsTx) recordEvent(seq uint64, kind byte, rest string) error {
-	return w.tx.Set(scopedKey('s', w.workspaceID, seqKey(seq)), append([]byte{kind}, rest...))
+// runEvent is an event that rows depend on: its kind, and which tree, run or wait it is about. In the row of
+// its group it is the distance of its sequence from that of the group, the kind, and the length of the rest.
+type runEvent struct {
+	seq  uint64
+	kind byte
+	rest string
 }
+
+// recordEvent adds an event to those that rows depend on.
+func (w runsTx) recordEvent(seq uint64, kind byte, rest string) {
+	*w.events = append(*w.events, runEvent{seq, kind, rest})
+}
+
+// putEvents stores the events that were recorded, which are of one group.
+func (w runsTx) putEvents(group uint64) error {
+	if len(*w.events) == 0 {
+		return nil
+	}
+	key := scopedKey('s', w.workspaceID, seqKey(group))
+	row, _, err := w.tx.Get(key)
+	if err != nil {
+		return err
+	}
+	return w.tx.Set(key, appendRunEvents(row, group, *w.events))
+}
+
+func appendRunEvents(row []byte, group uint64, events []runEvent) []byte {
+	for _, e := range events {
+		row = binary.AppendUvarint(append(row, byte(group-e.seq), e.kind), uint64(len(e.rest)))
+		row = append(row, e.rest...)
+	}
+	return row
+}
+
+// parseRunEvents returns the events in the row of a group.
+func parseRunEvents(group uint64, row []byte) (events []runEvent, err error) {
+	for len(row) > 0 {
+		if len(row) < 3 {
+			return nil, errRunEvents
+		}
+		e := runEvent{seq: group - uint64(row[0]), kind: row[1]}
+		length, n := binary.Uvarint(row[2:])
+		if n <= 0 || length > uint64(len(row)-2-n) {
+			return nil, errRunEvents
+		}
+		e.rest, row = string(row[2+n:2+n+int(length)]), row[2+n+int(length):]
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+var errRunEvents = errors.New("runs: a row of events is damaged")
 
 // tally is what trees and executions add up to in a run.
 type tally struct {
@@ -158,34 +223,36 @@ func executionTally(recorded int) tally {
 // countExecution adds an ended execution, which another one called, to its run.
 func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 	as := recordedState(e.Recorded)
-	return errors.Join(
-		w.recordEvent(ev.Seq, eventOfCall, string(rune(as))+ev.Meta.CorrelationID),
-		w.updateRun(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.add(executionTally(as), 1) }))
+	w.recordEvent(ev.Seq, eventOfCall, string(rune(as))+ev.Meta.CorrelationID)
+	return w.updateRun(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.add(executionTally(as), 1) })
 }
 
 // drop subtracts what erased events added.
 func (p Runs) drop(tx Tx, gone activity.Dropped) error {
-	w := runsTx{tx, gone.WorkspaceID}
+	w := runsTx{tx, gone.WorkspaceID, &[]runEvent{}}
 	again := map[string]bool{}
-	err := eachErased(tx, 's', gone, func(key, value []byte) error {
-		if len(value) == 0 {
-			return fmt.Errorf("runs: %q says nothing", key)
+	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
+	err := eachErased(tx, 's', touched, func(key, value []byte) error {
+		group := binary.BigEndian.Uint64(key[len(key)-8:])
+		events, err := parseRunEvents(group, value)
+		var left []runEvent
+		for _, e := range events {
+			switch {
+			case err != nil:
+				return err
+			case e.seq < gone.From || e.seq > gone.To:
+				left = append(left, e)
+			default:
+				err = w.dropEvent(e, again)
+			}
 		}
-		if err := tx.Delete(key); err != nil {
+		switch {
+		case err != nil || len(left) == len(events):
 			return err
+		case len(left) == 0:
+			return tx.Delete(key)
 		}
-		seq := binary.BigEndian.Uint64(key[len(key)-8:])
-		switch rest := string(value[1:]); {
-		case value[0] == eventOfTree:
-			return w.removeFact(rest, seq, again)
-		case value[0] == eventOfWait:
-			return w.deleteWait(rest, seq)
-		case value[0] == eventOfWaitEnd:
-			return w.deleteWaitEnd(rest, seq)
-		case value[0] == eventOfCall && len(rest) > 1:
-			return w.updateRun(rest[1:], func(r *runRow) { r.tally = r.add(executionTally(int(rest[0])), -1) })
-		}
-		return fmt.Errorf("runs: %q is of nothing", key)
+		return tx.Set(key, appendRunEvents(nil, group, left))
 	})
 	for _, run := range slices.Sorted(maps.Keys(again)) {
 		if err == nil {
@@ -193,6 +260,21 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 		}
 	}
 	return err
+}
+
+// dropEvent subtracts what an erased event added. again gets the runs that must be described anew.
+func (w runsTx) dropEvent(e runEvent, again map[string]bool) error {
+	switch {
+	case e.kind == eventOfTree:
+		return w.removeFact(e.rest, e.seq, again)
+	case e.kind == eventOfWait:
+		return w.deleteWait(e.rest, e.seq)
+	case e.kind == eventOfWaitEnd:
+		return w.deleteWaitEnd(e.rest, e.seq)
+	case e.kind == eventOfCall && len(e.rest) > 1:
+		return w.updateRun(e.rest[1:], func(r *runRow) { r.tally = r.add(executionTally(int(e.rest[0])), -1) })
+	}
+	return fmt.Errorf("runs: event %d has the unknown kind %q", e.seq, e.kind)
 }
 
 // parseMillis parses a timestamp of the API as milliseconds; 0 when it is not valid.
@@ -564,7 +646,8 @@ func (w runsTx) addFact(f treeFact) error {
 		return err
 	}
 	now := treeRow{Facts: append(slices.Clone(old.Facts), f)}
-	if err := errors.Join(w.recordEvent(f.Seq, eventOfTree, key), w.putTree(key, old, now)); err != nil {
+	w.recordEvent(f.Seq, eventOfTree, key)
+	if err := w.putTree(key, old, now); err != nil {
 		return err
 	}
 	if old.run() == "" || old.run() == f.Run {
@@ -706,7 +789,8 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: parseMillis(e.ExpiresAt),
 		Cancels: automation.CancelsTriggers(e.Wait),
 	}
-	if err := errors.Join(w.recordEvent(ev.Seq, eventOfWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
+	w.recordEvent(ev.Seq, eventOfWait, e.ID)
+	if err := setJSON(w.tx, waitKey(w.workspaceID, e.ID), row); err != nil {
 		return err
 	}
 	if row.Cancels {
@@ -779,7 +863,7 @@ func (w runsTx) endWait(ev domain.Recorded, id string) error {
 		return err
 	}
 	if !row.Cancels {
-		return deleteKeys(w.tx, waitKey(w.workspaceID, id), scopedKey('s', w.workspaceID, seqKey(row.Seq)))
+		return w.tx.Delete(waitKey(w.workspaceID, id))
 	}
 	row.EndSeq, row.EndAt = ev.Seq, ev.At.UTC()
 	return errors.Join(
@@ -913,7 +997,8 @@ func (w runsTx) recordWaitEnd(ev domain.Recorded, id string) error {
 	if !IsIndexable(id) {
 		return nil
 	}
-	return errors.Join(w.recordEvent(ev.Seq, eventOfWaitEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
+	w.recordEvent(ev.Seq, eventOfWaitEnd, id)
+	return w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq))
 }
 
 // deleteWaitEnd deletes that a wait has ended, unless a later event says so too.
@@ -967,15 +1052,21 @@ func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Neede
 	open := map[string][]UnfinishedTree{} // by run
 	prefix := scopedKey('s', workspaceID, nil)
 	err = r.Iterate(p, Span{Prefix: prefix, From: scopedKey('s', workspaceID, seqKey(from))}, func(key, value []byte) (bool, error) {
-		seq := binary.BigEndian.Uint64(key[len(prefix):])
-		if seq > to || len(value) == 0 {
-			return seq <= to, nil
+		group := binary.BigEndian.Uint64(key[len(prefix):])
+		if group > lastGroupWith(to) {
+			return false, nil
 		}
-		trees, err := p.treesNeeding(r, workspaceID, seq, value[0], string(value[1:]), open)
-		if len(trees) > 0 {
-			all = append(all, Needed{seq, trees})
+		events, err := parseRunEvents(group, value)
+		for _, e := range events {
+			if err != nil || e.seq < from || e.seq > to {
+				continue
+			}
+			var trees []UnfinishedTree
+			if trees, err = p.treesNeeding(r, workspaceID, e.seq, e.kind, e.rest, open); len(trees) > 0 {
+				all = append(all, Needed{e.seq, trees})
+			}
 		}
-		return true, err
+		return err == nil, err
 	})
 	return all, err
 }

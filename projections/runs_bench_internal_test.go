@@ -2,6 +2,7 @@ package projections
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func (b *runsBench) record(run string, events ...domain.Event) uint64 {
 	for _, ev := range events {
 		b.seq++
 		b.apply(domain.Recorded{
-			Log: domain.Activity, Seq: b.seq, At: begins.Add(time.Duration(b.seq) * time.Second), Stream: domain.StreamID{Scope: "w1"},
+			Log: domain.Activity, Seq: b.seq, Group: (b.seq + 2) / 3 * 3, At: begins.Add(time.Duration(b.seq) * time.Second), Stream: domain.StreamID{Scope: "w1"},
 			Meta: domain.Meta{CorrelationID: run, UserID: "ada", Host: domain.Host{Replica: "n1"}}, Data: ev,
 		})
 	}
@@ -57,9 +58,14 @@ func (b *runsBench) record(run string, events ...domain.Event) uint64 {
 func (b *runsBench) apply(ev domain.Recorded) {
 	b.t.Helper()
 	b.log = append(b.log, ev)
+	b.applyGroup([]domain.Recorded{ev})
+}
+
+func (b *runsBench) applyGroup(events []domain.Recorded) {
+	b.t.Helper()
 	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-		return Runs{}.Apply(Tx{txnKeys{txn}, b.area()}, ev)
-	}), "%+v", ev)
+		return Runs{}.ApplyGroup(Tx{txnKeys{txn}, b.area()}, events)
+	}), "%+v", events)
 }
 
 func (b *runsBench) drop(to uint64) {
@@ -169,11 +175,12 @@ func (b *runsBench) isWhole() {
 			below = max(below, gone.To+1)
 		}
 	}
+	left := slices.DeleteFunc(slices.Clone(b.log), func(ev domain.Recorded) bool { return ev.Seq < below })
 	again := b.fresh(b.t)
-	for _, ev := range b.log {
-		if ev.Seq >= below {
-			again.apply(ev)
-		}
+	for len(left) > 0 {
+		n := groupLength(left)
+		again.applyGroup(left[:n])
+		left = left[n:]
 	}
 	require.Equal(b.t, again.rows(), b.rows())
 }
