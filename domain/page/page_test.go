@@ -155,6 +155,15 @@ func TestTextThatDoublesIsBounded(t *testing.T) {
 	require.NotEmpty(t, tree.Problems)
 }
 
+// Text costs what it has, and not what it has up to each of its values.
+func TestTextWithManyValuesIsWhole(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 10_000) + strings.Repeat("{{n}}", 1000)
+	tree := view(t, `{"n":7,"blocks":[{"slug":"KPI","x":"`+long+`"}]}`).Expand()
+	require.Empty(t, tree.Problems)
+	require.Len(t, at(t, tree, "0", "x"), 11_002)
+}
+
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	v := view(t, `{"blocks":[

@@ -279,10 +279,11 @@ func (e *expansion) evalTemplate(t *Template, s *scope) any {
 			b.WriteString(p.text)
 			continue
 		}
-		b.WriteString(e.textOf(e.evalPart(p, s)))
-		if !e.spend(b.Len()) {
+		text := e.textOf(e.evalPart(p, s))
+		if !e.spend(len(text)) {
 			return ""
 		}
+		b.WriteString(text)
 	}
 	return b.String()
 }
