@@ -317,6 +317,17 @@ func TestBadPages(t *testing.T) {
 	require.Contains(t, copies, "99,000")
 	require.Contains(t, copies, "<h1>The rest</h1>")
 
+	// One list of 10^6 entries is more than a view may have, or takes too long: what is stored is shown.
+	double := strings.Repeat(`,{"set":{"name":"l","value":"{{l}}","type":"merge"}}`, 10)
+	s.automation(t, `{"slug":"million","name":"million","do":[{"set":{"name":"l","value":[`+strings.TrimSuffix(strings.Repeat("0,", 1000), ",")+`]}}`+double+`],"output":{"list":"{{l}}"}}`)
+	s.page(t, true, `{"slug":"million","name":"Million","automation":"million","blocks":[
+		{"slug":"RichText","content":"copy {{$index}}.","repeat":{"on":"{{list}}"}},{"slug":"Header","title":"The rest"}]}`)
+	million := v.loadPage("/million")
+	require.NotContains(t, million.html, "copy ")
+	require.Contains(t, million.html, "<h1>The rest</h1>")
+	refused := s.awaitSome(t, "error")
+	require.Contains(t, []any{"ViewTooLarge", "PageAutomationError"}, refused[len(refused)-1]["payload"].(map[string]any)["error"])
+
 	nested := `{"slug":"RichText","content":"x{{$index}}"}`
 	for range 3 { // 10^6 copies by repeats in repeats
 		nested = `{"slug":"BlocksList","repeat":{"on":"{{list}}"},"blocks":[` + nested + `]}`
