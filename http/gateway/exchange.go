@@ -143,6 +143,9 @@ func GrantFrom(ctx context.Context) Grant {
 // ClientIP returns the client's address, seen through trusted proxies.
 func ClientIP(r *http.Request) netip.Addr { return exchangeOf(r).ip }
 
+// ClientKey names the client by its address, as limits count one without a credential.
+func ClientKey(r *http.Request) string { return addressKey(exchangeOf(r).ip) }
+
 // Secure reports whether the client came over HTTPS.
 func Secure(r *http.Request) bool { return exchangeOf(r).secure }
 

@@ -63,10 +63,10 @@ func (p *Pages) receiveEvent(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.ensureSession(); err != nil {
+	if err := v.limitEvents(); err != nil {
 		return nil, err
 	}
-	if err := v.limitEvents(); err != nil {
+	if err := v.ensureSession(); err != nil {
 		return nil, err
 	}
 	in, err := v.readInteraction()
@@ -495,7 +495,12 @@ func (l *liveView) confirmPage(in interaction, h hook) any {
 	return l.htmlAnswer(html, http.StatusOK, f, "", l.view.Language)
 }
 
-// limitEvents refuses more than 30 events a second of one session, with a burst of 100.
+// limitEvents refuses more than 30 events a second of one session, with a burst of 100. Those without a session count
+// by their address: otherwise each would begin a session, and a limit, of its own.
 func (v *visit) limitEvents() error {
-	return v.events.take(v.caller.SessionID, v.Now())
+	who := v.caller.SessionID
+	if who == "" {
+		who = gateway.ClientKey(v.request)
+	}
+	return v.events.take(who, v.Now())
 }
