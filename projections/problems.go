@@ -213,7 +213,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 			return err
 		}
 	}
-	return w.review(touched)
+	return w.review(touched, changes)
 }
 
 // putFacts stores the facts of a document.
@@ -455,12 +455,15 @@ func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in m
 	return true, setJSON(w.tx, bucketKey(list, bucket), paths)
 }
 
-// review finds the problems of documents again.
-func (w problemsTx) review(touched map[string]bool) error {
+// review finds the problems of documents again. changed has what is known of some of them already.
+func (w problemsTx) review(touched map[string]bool, changed map[string]*documentFacts) error {
 	for _, path := range slices.Sorted(maps.Keys(touched)) {
-		facts, err := w.facts(path)
-		if err != nil {
-			return err
+		facts, known := changed[path]
+		if !known {
+			var err error
+			if facts, err = w.facts(path); err != nil {
+				return err
+			}
 		}
 		if facts == nil {
 			continue
@@ -682,7 +685,7 @@ func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
 			return err
 		}
 	}
-	return w.review(touched)
+	return w.review(touched, nil)
 }
 
 // repository stores whether the last operation could reach its repository.
@@ -878,7 +881,7 @@ func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 	if err != nil {
 		return err
 	}
-	return w.review(touched)
+	return w.review(touched, nil)
 }
 
 // checkInstances reviews the instances of an app.
@@ -898,7 +901,7 @@ func (w problemsTx) checkInstances(slug string) error {
 			return err
 		}
 		w.id = id
-		err = w.review(found[id])
+		err = w.review(found[id], nil)
 	}
 	return err
 }

@@ -98,9 +98,11 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 	if err != nil {
 		return nil, err
 	}
-	text, err := archive.Text(archive.Location{Kind: f.kind, Slug: view.item.Slug()}, doc)
-	if err != nil {
-		return nil, err
+	var text []byte
+	if handler.WantsYAML(r) {
+		if text, err = archive.Text(archive.Location{Kind: f.kind, Slug: view.item.Slug()}, doc); err != nil {
+			return nil, err
+		}
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
