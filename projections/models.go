@@ -76,6 +76,7 @@ type Models struct {
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
 	listener atomic.Pointer[Listener] // is called with applied events
+	ring     atomic.Pointer[ringRead] // every request asks for it
 
 	mu      sync.Mutex
 	next    uint32              // number of the next generation

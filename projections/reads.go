@@ -148,9 +148,23 @@ func (m *Models) IsSessionEnded(id string) (bool, error) {
 // SigningKeys returns the key ring and its sequence; the ring is empty when known is that
 // sequence.
 func (m *Models) SigningKeys(known uint64) (ring keyring.State, seq uint64, err error) {
+	now := m.Moment() // before the reader: what changes between them is looked at again
+	if last := m.ring.Load(); last != nil && last.seq == known && last.at == now && now != 0 {
+		return ring, known, nil
+	}
 	r := m.Reader()
 	defer r.Close()
-	return Keyring{}.Keys(r, known)
+	ring, seq, err = Keyring{}.Keys(r, known)
+	if err == nil {
+		m.ring.Store(&ringRead{at: now, seq: seq})
+	}
+	return ring, seq, err
+}
+
+// ringRead is when the sequence of the key ring was read.
+type ringRead struct {
+	at  Moment
+	seq uint64
 }
 
 // NATSUser returns a NATS user; ok is false when there is none.

@@ -76,6 +76,7 @@ func (n *Node) openSessions(ctx context.Context) error {
 	}
 	n.identity.sessions, err = sessions.New(sessions.Options{
 		Engine: n.engine, Bucket: bucket, MaxAge: func() time.Duration { return n.config().Auth.SessionCookieMaxAge }, Ended: n.models.IsSessionEnded,
+		Moment: func() uint64 { return uint64(n.models.Moment()) },
 	})
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,7 +50,9 @@ type Options struct {
 	Bucket eventstore.Bucket
 	// Ended reports whether a session ended before its time, as the read model
 	// knows.
-	Ended  func(id string) (bool, error)
+	Ended func(id string) (bool, error)
+	// Moment names a time during which Ended returns the same again; 0 names none. nil: it may change at any time.
+	Moment func() uint64
 	MaxAge func() time.Duration // longest life of a session
 	Now    func() time.Time     // default time.Now
 }
@@ -66,6 +69,7 @@ type cachedSession struct {
 	Session
 	revision uint64
 	read     time.Time
+	liveAt   *atomic.Uint64 // the moment at which it had not ended
 }
 
 // Bounds of what a node remembers.
@@ -82,6 +86,9 @@ const (
 func New(o Options) (*Sessions, error) {
 	if o.Engine == nil || o.Bucket == nil || o.Ended == nil || o.MaxAge == nil {
 		return nil, errors.New("sessions: Engine, Bucket, Ended and MaxAge are required")
+	}
+	if o.Moment == nil {
+		o.Moment = func() uint64 { return 0 }
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -108,7 +115,7 @@ func (s *Sessions) Open(ctx context.Context, o Opening) (Session, error) {
 	if err != nil {
 		return Session{}, unavailable(err)
 	}
-	s.cacheSession(cachedSession{Session: next, revision: revision})
+	s.cacheSession(cachedSession{Session: next, revision: revision, liveAt: new(atomic.Uint64)})
 	return next, nil
 }
 
@@ -118,9 +125,12 @@ func (s *Sessions) Get(ctx context.Context, userID, id string) (Session, bool, e
 	if err != nil || !ok || !found.Expires.After(s.o.Now()) {
 		return Session{}, false, err
 	}
-	ended, err := s.o.Ended(id)
-	if err != nil || ended {
-		return Session{}, false, err
+	if now := s.o.Moment(); now == 0 || found.liveAt.Load() != now { // before the look: what it shows is at least that much
+		ended, err := s.o.Ended(id)
+		if err != nil || ended {
+			return Session{}, false, err
+		}
+		found.liveAt.Store(now)
 	}
 	s.note(found)
 	return found.Session, true, nil
@@ -142,7 +152,7 @@ func (s *Sessions) find(ctx context.Context, userID, id string) (cachedSession, 
 	if err != nil {
 		return cachedSession{}, false, unavailable(err)
 	}
-	have := cachedSession{revision: revision}
+	have := cachedSession{revision: revision, liveAt: new(atomic.Uint64)}
 	if err := json.Unmarshal(value, &have.Session); err != nil {
 		return cachedSession{}, false, fmt.Errorf("read a session: %w", err)
 	}

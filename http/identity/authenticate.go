@@ -161,13 +161,9 @@ func newPerson(stored []byte) (person, error) {
 
 // find returns a user; ok is false when there is none.
 func (i *Identity) find(userID string) (found person, ok bool, err error) {
-	r := i.o.ReadModel.Reader()
-	defer r.Close()
-	stored, ok, err := projections.Users{}.StoredBrief(r, userID)
-	if err == nil && ok {
-		found, err = i.users.of(userID, stored)
-	}
-	return found, ok && err == nil, err
+	return i.users.get(i.o.ReadModel, userID, func(r projections.Reader) ([]byte, bool, error) {
+		return projections.Users{}.StoredBrief(r, userID)
+	})
 }
 
 // admit sets the user of a caller. A visitor has no account while they own nothing.
@@ -227,14 +223,10 @@ func newAPIKey(stored []byte) (apiKey, error) {
 }
 
 func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
-	r := i.o.ReadModel.Reader()
-	defer r.Close()
 	hash := domain.HashSecret(value)
-	stored, known, err := projections.APIKeys{}.Stored(r, hash)
-	var found apiKey
-	if err == nil && known {
-		found, err = i.keys.of(hash, stored)
-	}
+	found, known, err := i.keys.get(i.o.ReadModel, hash, func(r projections.Reader) ([]byte, bool, error) {
+		return projections.APIKeys{}.Stored(r, hash)
+	})
 	if err != nil {
 		return err
 	}
@@ -405,10 +397,8 @@ func (i *Identity) keyOf(id string) (*access.Key, error) {
 	if err != nil || !ok || key.Disabled || !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(i.o.Now()) {
 		return nil, err
 	}
-	stored, ok, err := projections.APIKeys{}.Stored(r, key.Hash)
-	if err != nil || !ok {
-		return nil, err
-	}
-	made, err := i.keys.of(key.Hash, stored)
+	made, _, err := i.keys.get(i.o.ReadModel, key.Hash, func(r projections.Reader) ([]byte, bool, error) {
+		return projections.APIKeys{}.Stored(r, key.Hash)
+	})
 	return made.ready, err
 }

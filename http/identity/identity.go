@@ -103,14 +103,16 @@ func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
 	return c.SessionID != "" && hmac.Equal([]byte(token), []byte(i.CSRFToken(c.SessionID)))
 }
 
-// decodedCache caches decoded values. The stored value is read for each request, so that a change
-// has an effect at once; it is decoded only when it has changed. Decoded values must not be changed.
+// decodedCache caches decoded values. While the read models stand still they are taken as they are. After that the
+// stored value is read again, so that a change has an effect at once; it is decoded only when it has changed. Decoded
+// values must not be changed.
 type decodedCache[T any] struct {
 	cache *cache.Cache[string, cachedValue[T]]
 	make  func(stored []byte) (T, error)
 }
 
 type cachedValue[T any] struct {
+	at     projections.Moment // when stored was read last
 	stored []byte
 	made   T
 }
@@ -119,14 +121,24 @@ func newDecodedCache[T any](size int, make func([]byte) (T, error)) *decodedCach
 	return &decodedCache[T]{cache.New[string, cachedValue[T]](size), make}
 }
 
-// of returns the decoded value of the stored value of key.
-func (m *decodedCache[T]) of(key string, stored []byte) (T, error) {
-	if have, ok := m.cache.Get(key); ok && bytes.Equal(have.stored, stored) {
-		return have.made, nil
+// get returns the decoded value of key. read returns its stored value; ok is false when there is none.
+func (m *decodedCache[T]) get(of ReadModel, key string, read func(projections.Reader) (stored []byte, ok bool, err error)) (made T, ok bool, err error) {
+	now := of.Moment() // before the reader: what changes between them is looked at again
+	have, known := m.cache.Get(key)
+	if known && have.at == now && now != 0 {
+		return have.made, true, nil
 	}
-	made, err := m.make(stored)
-	if err == nil {
-		m.cache.Set(key, cachedValue[T]{stored, made})
+	r := of.Reader()
+	defer r.Close()
+	stored, ok, err := read(r)
+	if err != nil || !ok {
+		return made, false, err
 	}
-	return made, err
+	if known && bytes.Equal(have.stored, stored) {
+		made = have.made
+	} else if made, err = m.make(stored); err != nil {
+		return made, false, err
+	}
+	m.cache.Set(key, cachedValue[T]{now, stored, made})
+	return made, true, nil
 }
