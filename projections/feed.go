@@ -383,7 +383,7 @@ func (f Feed) ByID(r Reader, workspaceID, id string) (seq, group uint64, ok bool
 
 // nearest returns the first entry from a sequence on, upwards or downwards.
 func (f Feed) nearest(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
-	err = f.list(r, workspaceID, FeedSelection{}, from, Span{Reverse: down, Few: true}, func(e FeedEntry) bool {
+	err = f.list(r, workspaceID, FeedSelection{}, from, Span{Reverse: down}, func(e FeedEntry) bool {
 		e.Signature = nil
 		found, ok = e, true
 		return false
@@ -456,7 +456,7 @@ func (f Feed) lastGroup(r Reader, workspaceID string, end uint64, isBefore func(
 // nearestGroup returns the first group from a sequence on, upwards or downwards, and its time.
 func (f Feed) nearestGroup(r Reader, workspaceID string, from uint64, down bool) (group uint64, at time.Time, err error) {
 	prefix := FeedSelection{}.prefix(workspaceID)
-	span := Span{Prefix: prefix, From: scopedKey('e', workspaceID, seqKey(from)), Reverse: down, Few: true}
+	span := Span{Prefix: prefix, From: scopedKey('e', workspaceID, seqKey(from)), Reverse: down}
 	err = r.Iterate(f, span, func(key, value []byte) (bool, error) {
 		length, n := binary.Uvarint(value)
 		if n <= 0 || uint64(len(value)-n) < length {

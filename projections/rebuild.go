@@ -376,7 +376,7 @@ func smaller(c int, a, b []byte) []byte {
 
 func (a keyArea) iterator() *badger.Iterator {
 	opts := badger.DefaultIteratorOptions
-	opts.Prefix = a.prefix
+	opts.Prefix, opts.PrefetchValues = a.prefix, false
 	it := a.txn.NewIterator(opts)
 	it.Rewind()
 	return it

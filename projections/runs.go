@@ -479,7 +479,7 @@ func (w runsTx) findFact(run string, ended bool) (f treeFact, err error) {
 	prefix := listKey('o', w.workspaceID, run, nil)
 	var seq uint64
 	tree := ""
-	err = w.tx.Iterate(Span{Prefix: prefix, Reverse: ended, Few: true}, func(key, value []byte) (bool, error) {
+	err = w.tx.Iterate(Span{Prefix: prefix, Reverse: ended}, func(key, value []byte) (bool, error) {
 		if len(value) == 0 || ended && value[0] != factEnd {
 			return true, nil
 		}

@@ -56,7 +56,6 @@ type Span struct {
 	From     []byte // the first key to visit, or the nearest one after it in the order of visit; default the end
 	Reverse  bool   // descending
 	KeysOnly bool   // the value handed to visit is nil
-	Few      bool   // only the first ones are visited: others are not read ahead
 }
 
 // txnKeys is the keys of a transaction.
@@ -103,11 +102,13 @@ func get(txn *badger.Txn, key []byte) ([]byte, bool, error) {
 	return value, err == nil, err
 }
 
+// iterate visits the keys of a span. Values are not read ahead: Badger begins with a hundred, and
+// with a goroutine for each, which takes longer than to read them, however many are visited.
 func iterate(txn *badger.Txn, area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
 	opts := badger.DefaultIteratorOptions
 	opts.Prefix = join(area, s.Prefix)
 	opts.Reverse = s.Reverse
-	opts.PrefetchValues = !s.KeysOnly && !s.Few
+	opts.PrefetchValues = false
 	it := txn.NewIterator(opts)
 	defer it.Close()
 	for it.Seek(s.start(area)); it.Valid(); it.Next() {

@@ -186,8 +186,8 @@ func (v *view) allRows(number uint32, visit func(string, collection.Row) (bool, 
 }
 
 // scan visits the keys below a prefix, without it, that are from from on and before
-// to; nil is no bound. Values are not read ahead: Badger would begin with a hundred, and
-// with a goroutine for each, and most are stored with their keys.
+// to; nil is no bound. Values are not read ahead: Badger begins with a hundred, and with
+// a goroutine for each, which takes longer than to read them, however many are visited.
 func scan(txn *badger.Txn, prefix, from, to []byte, visit func(key, value []byte) (more bool, err error)) error {
 	opts := badger.DefaultIteratorOptions
 	opts.Prefix, opts.PrefetchValues = prefix, false
