@@ -80,9 +80,12 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 		return nil
 	}
 	key := scopedKey('e', workspaceID, seqKey(group))
-	value, _, err := tx.Get(key)
-	if err != nil {
-		return err
+	var value []byte
+	if f.log == domain.Activity { // its first events may be there already: the messages of State have one
+		var err error
+		if value, _, err = tx.Get(key); err != nil {
+			return err
+		}
 	}
 	for _, e := range added {
 		value = e.appendTo(value)

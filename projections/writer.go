@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -318,39 +318,84 @@ func (w *writer) finishAt(last uint64) error {
 }
 
 const (
-	bulkBytes = 16 << 20 // size at which a bulk is flushed
-	bulkEntry = 128      // overhead of an entry besides its key and value
+	bulkBytes = 16 << 20 // changes that a bulk holds before they are written
+	keptBytes = 64 << 20 // values that a bulk keeps because they are read again
+	bulkEntry = 128      // overhead of an entry besides key and value
 )
 
-// bulk buffers writes to a generation that is not live yet: a value that is soon overwritten or
-// deleted is never written. It is flushed when it is large, and at the end, in several
-// transactions: an unfinished generation is dropped, so nobody sees a part of them.
+// bulk holds the changes of a generation that nobody reads yet. Most events of a workspace read
+// and overwrite the same values: those stay in memory, and the others are written when there are
+// many of them. Nothing depends on the order of the writes: an unfinished generation is deleted.
 type bulk struct {
 	db      store
-	entries map[string]*bulkValue
-	size    int
-	partial bool // something has been flushed
+	areas   map[string]*bulkArea
+	size    int  // of the changes that nobody has read
+	kept    int  // of the values that somebody has read
+	partial bool // something was written
 }
 
-// bulkValue is the last write to a key.
+// bulkArea has the keys of one projection.
+type bulkArea struct {
+	changed map[string]*bulkValue // not written yet
+	cached  map[string][]byte     // the same as in the store
+}
+
+// bulkValue is the last value of a key.
 type bulkValue struct {
 	value   []byte
 	deleted bool
 	only    bool // the store does not have the key
+	read    bool // events read it: it is kept
 }
 
-func newBulk(db store) *bulk { return &bulk{db: db, entries: map[string]*bulkValue{}} }
+func newBulk(db store) *bulk { return &bulk{db: db, areas: map[string]*bulkArea{}} }
+
+// area returns the area of a key, which begins with it.
+func (b *bulk) area(key []byte) *bulkArea {
+	name := len(generationPrefix(0)) + 1
+	name += bytes.IndexByte(key[name:], 0) + 1
+	a := b.areas[string(key[:name])]
+	if a == nil {
+		a = &bulkArea{map[string]*bulkValue{}, map[string][]byte{}}
+		b.areas[string(key[:name])] = a
+	}
+	return a
+}
+
+// count adds the size of an entry to the sum that it belongs to, or subtracts it.
+func (b *bulk) count(key string, value []byte, read bool, sign int) {
+	size := sign * (len(key) + len(value) + bulkEntry)
+	if read {
+		b.kept += size
+	} else {
+		b.size += size
+	}
+}
 
 func (b *bulk) get(key []byte) ([]byte, bool, error) {
-	if e, ok := b.entries[string(key)]; ok {
+	a := b.area(key)
+	if e, ok := a.changed[string(key)]; ok {
+		if !e.read && !e.deleted {
+			b.count(string(key), e.value, false, -1)
+			b.count(string(key), e.value, true, 1)
+			e.read = true
+		}
 		return bytes.Clone(e.value), !e.deleted, nil
+	}
+	if value, ok := a.cached[string(key)]; ok {
+		return bytes.Clone(value), true, nil
 	}
 	if !b.partial {
 		return nil, false, nil
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return txnKeys{txn}.get(key)
+	value, ok, err := txnKeys{txn}.get(key)
+	if ok && err == nil {
+		a.cached[string(key)] = bytes.Clone(value)
+		b.count(string(key), value, true, 1)
+	}
+	return value, ok, err
 }
 
 func (b *bulk) set(key, value []byte) error {
@@ -359,9 +404,10 @@ func (b *bulk) set(key, value []byte) error {
 }
 
 func (b *bulk) delete(key []byte) error {
-	if e, ok := b.entries[string(key)]; ok && e.only {
-		delete(b.entries, string(key))
-		b.size -= len(key) + len(e.value) + bulkEntry
+	a := b.area(key)
+	if e, ok := a.changed[string(key)]; ok && e.only {
+		delete(a.changed, string(key))
+		b.count(string(key), e.value, e.read, -1)
 		return nil
 	}
 	if b.partial {
@@ -371,19 +417,26 @@ func (b *bulk) delete(key []byte) error {
 }
 
 func (b *bulk) put(key, value []byte, deleted bool) {
-	e, ok := b.entries[string(key)]
-	if !ok {
+	a := b.area(key)
+	e, ok := a.changed[string(key)]
+	if ok {
+		b.count(string(key), e.value, e.read, -1)
+	} else {
 		e = &bulkValue{only: !b.partial}
-		b.entries[string(key)] = e
-		b.size += len(key) + bulkEntry
+		if old, cached := a.cached[string(key)]; cached {
+			delete(a.cached, string(key))
+			b.count(string(key), old, true, -1)
+			e.read = true
+		}
+		a.changed[string(key)] = e
 	}
-	b.size += len(value) - len(e.value)
 	e.value, e.deleted = value, deleted
+	b.count(string(key), value, e.read, 1)
 }
 
-// iterate flushes first: the store has the keys in order.
+// iterate writes the changes of the area first: the store has the order of keys.
 func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
-	if err := b.flush(); err != nil {
+	if err := b.write(area, false); err != nil {
 		return err
 	}
 	txn := b.db.NewTransaction(false)
@@ -391,29 +444,77 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	return txnKeys{txn}.iterate(area, s, visit)
 }
 
-// flush writes everything to the store, in the order of keys.
-func (b *bulk) flush() error {
+// isFull reports whether something should be written.
+func (b *bulk) isFull() bool { return b.size > bulkBytes || b.kept > keptBytes }
+
+// makeRoom writes the changes that nobody has read, and everything when too much is kept.
+func (b *bulk) makeRoom() error {
+	if b.kept <= keptBytes {
+		return b.write(nil, true)
+	}
+	err := b.flush()
+	for _, a := range b.areas {
+		clear(a.cached)
+	}
+	b.kept = 0
+	return err
+}
+
+// flush writes all changes.
+func (b *bulk) flush() error { return b.write(nil, false) }
+
+// write writes changes in the order of their keys: those of an area, or of all when it is nil. With unread, the
+// changes that were read stay in memory only.
+func (b *bulk) write(area []byte, unread bool) error {
+	var all []bulkChange
+	for name, a := range b.areas {
+		if area != nil && name != string(area) {
+			continue
+		}
+		for key, e := range a.changed {
+			if !unread || !e.read {
+				all = append(all, bulkChange{key, e, a})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(x, y bulkChange) int { return strings.Compare(x.key, y.key) })
+	b.partial = true
 	txn := b.db.NewTransaction(true)
 	defer func() { txn.Discard() }()
-	b.partial = b.partial || len(b.entries) > 0
-	for _, key := range slices.Sorted(maps.Keys(b.entries)) {
-		err := b.entries[key].write(txn, []byte(key))
+	for _, c := range all {
+		err := c.write(txn, []byte(c.key))
 		if errors.Is(err, badger.ErrTxnTooBig) {
 			if err = b.db.commit(txn); err == nil {
 				txn = b.db.NewTransaction(true)
-				err = b.entries[key].write(txn, []byte(key))
+				err = c.write(txn, []byte(c.key))
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("write %q: %w", key, err)
+			return fmt.Errorf("write %q: %w", c.key, err)
 		}
 	}
 	if err := b.db.commit(txn); err != nil {
 		return err
 	}
-	clear(b.entries)
-	b.size = 0
+	for _, c := range all {
+		delete(c.area.changed, c.key)
+		if c.read && !c.deleted {
+			c.area.cached[c.key] = c.value
+		} else {
+			b.count(c.key, c.value, c.read, -1)
+		}
+	}
 	return nil
+}
+
+// bulkChange is a change that is written.
+type bulkChange struct {
+	key string
+	*bulkValue
+	area *bulkArea
 }
 
 func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
@@ -444,8 +545,11 @@ func (w *writer) collect(events []domain.Recorded) error {
 		w.at, events, count = at, events[len(group):], count+n
 	}
 	w.metrics.observe(w.log, count, w.now().Sub(started))
-	if w.bulk.size > bulkBytes {
-		return w.flush()
+	if !w.bulk.isFull() {
+		return nil
+	}
+	if err := w.bulk.makeRoom(); err != nil {
+		return fmt.Errorf("write %s up to %d: %w", w.log, w.at.Seq, err)
 	}
 	return nil
 }

@@ -1,0 +1,106 @@
+package projections
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever a bulk has written and keeps in memory, its readers see the last value of every key, and in the end the
+// store has them. Its sizes are those of what it holds.
+func TestABulkIsAsWhatWasWrittenToIt(t *testing.T) {
+	t.Parallel()
+	db, err := OpenDB(DBOptions{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			gen := newGeneration(uint32(seed)<<8, []Projection{Runs{}, Usage{}})
+			random := rand.New(rand.NewPCG(seed, 1))
+			b, want := newBulk(db.store()), map[string]string{}
+			for range 2000 {
+				area := gen.areas[[]string{Runs{}.Name(), Usage{}.Name()}[random.IntN(2)]]
+				key := join(area, fmt.Appendf(nil, "%c%d", 'a'+random.IntN(2), random.IntN(40)))
+				switch random.IntN(20) {
+				case 0:
+					require.NoError(t, b.write(nil, true))
+				case 1:
+					require.NoError(t, b.flush())
+				case 2:
+					require.Equal(t, under(want, string(area)+"a"), iterated(t, b, area, "a"))
+				case 3:
+					b.kept += keptBytes + 1
+					require.NoError(t, b.makeRoom())
+				case 4, 5, 6:
+					require.NoError(t, b.delete(key))
+					delete(want, string(key))
+				case 7, 8, 9, 10, 11:
+					value, ok, err := b.get(key)
+					require.NoError(t, err)
+					expected, there := want[string(key)]
+					require.Equal(t, there, ok)
+					require.Equal(t, expected, string(value))
+				default:
+					value := strings.Repeat("v", random.IntN(50))
+					require.NoError(t, b.set(key, []byte(value)))
+					want[string(key)] = value
+				}
+				size, kept := b.sum()
+				require.Equal(t, []int{size, kept}, []int{b.size, b.kept})
+			}
+			require.NoError(t, b.flush())
+			require.Zero(t, b.size)
+			txn := db.store().NewTransaction(false)
+			defer txn.Discard()
+			for _, area := range gen.areas {
+				found := map[string]string{}
+				require.NoError(t, iterate(txn, area, Span{}, func(key, value []byte) (bool, error) {
+					found[string(area)+string(key)] = string(value)
+					return true, nil
+				}))
+				require.Equal(t, under(want, string(area)), found)
+			}
+		})
+	}
+}
+
+// under returns the entries whose key begins with a prefix.
+func under(all map[string]string, prefix string) map[string]string {
+	some := maps.Clone(all)
+	maps.DeleteFunc(some, func(key, _ string) bool { return !strings.HasPrefix(key, prefix) })
+	return some
+}
+
+// iterated returns what an iteration visits, which is in order.
+func iterated(t *testing.T, b *bulk, area []byte, prefix string) map[string]string {
+	t.Helper()
+	found, keys := map[string]string{}, [][]byte{}
+	require.NoError(t, b.iterate(area, Span{Prefix: []byte(prefix)}, func(key, value []byte) (bool, error) {
+		found[string(area)+string(key)] = string(value)
+		keys = append(keys, bytes.Clone(key))
+		return true, nil
+	}))
+	require.True(t, slices.IsSortedFunc(keys, bytes.Compare))
+	return found
+}
+
+// sum returns the sizes of what a bulk holds.
+func (b *bulk) sum() (size, kept int) {
+	held := bulk{}
+	for _, a := range b.areas {
+		for key, e := range a.changed {
+			held.count(key, e.value, e.read, 1)
+		}
+		for key, value := range a.cached {
+			held.count(key, value, true, 1)
+		}
+	}
+	return held.size, held.kept
+}
