@@ -192,7 +192,7 @@ func (m *Models) Subscription(workspaceID, id string) (rec SubscriptionRecord, o
 func (m *Models) HasDelivery(id string) (bool, error) {
 	r := m.Reader()
 	defer r.Close()
-	_, found, err := Deliveries{}.Get(r, id)
+	_, found, err := r.Get(Deliveries{}, deliveryKey(id))
 	return found, err
 }
 
