@@ -174,7 +174,12 @@ export function writeHeaders(options: { ifMatch?: string; key?: string }): Recor
  *
  *     const { data } = await answer(api.GET('/v2/workspaces/{workspaceId}/automations/{slug}', { params, ...asYaml }));
  */
-export const asYaml = { parseAs: 'text', headers: { Accept: 'application/yaml' } } as const;
+export const asYaml = {
+  parseAs: 'text',
+  headers: { Accept: 'application/yaml' },
+  // The same address has JSON, too: the browser must not keep one for the other.
+  cache: 'no-store',
+} as const;
 
 /**
  * Options for a write of a document as YAML text. The answer is text too.

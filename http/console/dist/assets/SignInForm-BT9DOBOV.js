@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-B6ZG7aH8.js";
