@@ -132,8 +132,9 @@ func (h *Webhooks) watchChanges(ctx context.Context, all []*partition) {
 	defer tick.Stop()
 	var seen uint64  // version of the subscriptions
 	var asked uint64 // sequence of the last request
+	var last domain.Position
+	anew := false // a partition was acquired since they were read
 	for {
-		anew := false
 		select {
 		case <-ctx.Done():
 			return
@@ -141,9 +142,15 @@ func (h *Webhooks) watchChanges(ctx context.Context, all []*partition) {
 		case <-h.changed:
 			anew = true
 		}
+		at := h.models.Position() // before the read: that contains at least so much
+		if at == last && !anew {
+			continue
+		}
 		if err := h.applyChanges(all, anew, &seen, &asked); err != nil {
 			h.log.WarnContext(ctx, "subscriptions could not be read", "err", err)
+			continue
 		}
+		last, anew = at, false
 	}
 }
 
