@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-CBP28E12.js";

@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-B-ZIsY7u.js";
