@@ -193,7 +193,7 @@ func TestPagesRunNoScriptOfAttackers(t *testing.T) {
 			HTMLFormElement.prototype.submit.call(form);
 			return true;
 		})()`)
-		b.await(`document.querySelector('.svc-form-error') && document.querySelector('[name="l[0]"]')?.value === `+quoted+`[0].replace(/[\r\n]/g, '')`, "the form again")
+		b.await(`document.readyState === 'complete' && document.querySelector('.svc-form-error') && document.querySelector('[name="l[0]"]')?.value === `+quoted+`[0].replace(/[\r\n]/g, '')`, "the form again")
 		check("values of a form")
 	}
 }
