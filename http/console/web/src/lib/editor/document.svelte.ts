@@ -58,6 +58,8 @@ export class EditedDocument {
   private checkAbort: AbortController | undefined;
   private draftTimer: ReturnType<typeof setTimeout> | undefined;
   private pendingTheirs: { seq: string; by: string; at: string } | undefined;
+  /** Counts reads and saves: the answer to an earlier read may come after that to a later one, and is dropped. */
+  private turns = 0;
   private closed = false;
 
   constructor(private readonly calls: DocumentCalls) {}
@@ -147,6 +149,7 @@ export class EditedDocument {
     const sent = this.text;
     try {
       const { seq: _, ...written } = await this.calls.write(sent, this.stored.etag);
+      this.turns++;
       this.stored = written;
       if (this.text === sent) this.text = written.text;
       this.savedAt = Date.now();
@@ -192,9 +195,10 @@ export class EditedDocument {
       return;
     }
     this.pendingTheirs = undefined;
+    const turn = ++this.turns;
     try {
       const theirs = await this.calls.read(event.seq);
-      if (theirs.etag === this.stored.etag || this.closed) return;
+      if (turn !== this.turns || theirs.etag === this.stored.etag || this.closed) return;
       this.deletedBy = undefined;
       if (untrack(() => this.dirty) && theirs.text !== this.stored.text) {
         this.theirs = { ...theirs, by: event.by, at: event.at };

@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$n as e,C as t,D as n,En as r,Fn as i,In as a,Jt as o,Kn as s,Ln as c,On as l,Qn as u,Rn as d,Un as f,Vn as p,Vt as m,Wn as h,Xt as g,Yn as _,d as v,in as y,qn as b,tr as x,wn as S,xn as C,zt as w}from"./base-Bmn3_5_v.js";import{t as T}from"./phrases-CT8GisL-.js";var E=l(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=l(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=l(`<p class="muted same s5e3xg"> </p>`),k=l(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(l,A){e(A,!0);let j=o(A,`language`,3,`yaml`),M=o(A,`unified`,3,!1),N=v(`(max-width: 899px)`),P=_(()=>M()||N.matches),F=b(void 0),I=b(void 0);d(()=>{let e=i(F),t={left:A.left,right:a(()=>A.right),labels:A.labels,language:j(),unified:i(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return m(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),o=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[c],a.replaceChildren(o),r=new i({root:a,parent:o,...t,phrases:T(),take:w.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),s(I,r)}),()=>{n=!0,r?.destroy(),s(I,void 0)}}),t({nextProblem:()=>i(I)?.next(),previousProblem:()=>i(I)?.previous()});var L=k(),R=p(L),z=e=>{var t=E(),n=p(t),i=f(n),a=h(n),o=f(a);x(t),c(()=>{S(i,`− ${A.labels[0]??``}`),S(o,`+ ${A.labels[1]??``}`)}),r(e,t)},B=e=>{var t=D(),n=p(t),i=f(n,!0),a=h(n),o=f(a,!0);x(t),c(()=>{S(i,A.labels[0]),S(o,A.labels[1])}),r(e,t)};C(R,e=>{i(P)?e(z):e(B,-1)});var V=h(R,2),H=e=>{var t=O(),n=f(t,!0);c(()=>S(n,w.editor.same)),r(e,t)};C(V,e=>{A.left===A.right&&e(H)});var U=h(V,2);g(U,e=>s(F,e),()=>i(F));var W=h(U,2),G=e=>{n(e,{kind:`text`,rows:6})};C(W,e=>{!i(I)&&A.left!==A.right&&e(G)}),x(L),c(()=>y(U,`hidden`,A.left===A.right&&!A.onchange)),r(l,L),u()}export{A as t};

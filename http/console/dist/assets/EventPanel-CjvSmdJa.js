@@ -1,0 +1,1 @@
+export{t as default}from"./EventPanel-BX7Kd_M6.js";

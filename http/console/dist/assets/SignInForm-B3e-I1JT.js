@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-xc0fCzA9.js";
