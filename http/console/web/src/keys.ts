@@ -25,6 +25,10 @@ export const keys = {
   hold: 'p',
   expand: 'e',
   trace: 'c',
+  // History.
+  mark: 'm',
+  compare: 'd',
+  undo: 'z',
   // Data.
   edit: 'e',
 } as const;
@@ -35,7 +39,7 @@ export type KeyId = keyof typeof keys;
 export const keyGroups: { id: 'everywhere' | 'lists' | 'screen'; keys: KeyId[] }[] = [
   { id: 'everywhere', keys: ['palette', 'shortcuts', 'filter', 'new', 'save', 'confirm', 'nextProblem', 'previousProblem', 'close'] },
   { id: 'lists', keys: ['down', 'up', 'open', 'select'] },
-  { id: 'screen', keys: ['unpushedOnly', 'hold', 'expand', 'trace', 'edit'] },
+  { id: 'screen', keys: ['unpushedOnly', 'hold', 'expand', 'trace', 'edit', 'mark', 'compare', 'undo'] },
 ];
 
 /** Second key after `g`, by route name (2.3). Only routes that exist are bound. */

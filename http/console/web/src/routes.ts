@@ -16,8 +16,8 @@ export interface Route {
   /** Of the core messages: the menu shows it before the screen's own are loaded. */
   title: (t: CoreMessages) => string;
   load: () => Promise<{ default: Screen }>;
-  /** The screen shows earlier moments (`at=`); others say that they show the present. */
-  past?: boolean;
+  /** The screen shows earlier moments (`at=`), or lets one be chosen; others say that they show the present. */
+  past?: true | 'chosen';
   /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
   menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right?: [action: string, subject: string] };
 }
@@ -36,6 +36,7 @@ export const routes: Route[] = [
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
   { name: 'data', pattern: '/w/:id/data/*collection', area: 'workspace', title: (t) => t.shell.screens.data, load: () => import('./screens/data/Data.svelte'), menu: { group: 'run', icon: 'data', right: ['read', 'collections'] } },
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
+  { name: 'history', pattern: '/w/:id/history', area: 'workspace', title: (t) => t.shell.screens.history, load: () => import('./screens/history/History.svelte'), past: 'chosen', menu: { group: 'ship', icon: 'history', right: ['read', 'workspaces'] } },
   { name: 'security', pattern: '/w/:id/security', area: 'workspace', title: (t) => t.shell.screens.security, load: () => import('./screens/security/Security.svelte'), menu: { group: 'govern', icon: 'security', right: ['read', 'workspaces'] } },
 ];
 

@@ -54,9 +54,14 @@ export class OpenWorkspace {
     return /^\d{4}-\d\d/.test(at) ? { at } : { atSeq: at };
   }
 
-  /** Content cannot be written: an earlier moment is shown, or the lock is not that of a push, which lets editing go on. */
+  /** The lock forbids writing content. That of a push lets editing go on. */
+  get locked(): boolean {
+    return this.lock !== undefined && !/^(bulk_)?push_in_progress$/.test(this.lock.reason);
+  }
+
+  /** Content cannot be written: it is locked, or an earlier moment is shown. */
   get readOnly(): boolean {
-    return this.at !== undefined || (this.lock !== undefined && !/^(bulk_)?push_in_progress$/.test(this.lock.reason));
+    return this.at !== undefined || this.locked;
   }
 }
 

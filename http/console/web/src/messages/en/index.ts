@@ -1,8 +1,11 @@
 import axis from './axis.ts';
+import changes from './changes.ts';
 import common from './common.ts';
+import diff from './diff.ts';
 import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
+import imported from './imported.ts';
 import keys from './keys.ts';
 import shell from './shell.ts';
 import signin from './signin.ts';
@@ -11,10 +14,13 @@ import states from './states.ts';
 /** What every page needs; loaded before the first one. */
 const en = {
   axis,
+  changes,
   common,
+  diff,
   editor,
   errors,
   form,
+  imported,
   keys,
   shell,
   signin,
@@ -28,6 +34,7 @@ interface ScreenMessages {
   automations: typeof import('./automations.ts').default;
   config: typeof import('./config.ts').default;
   data: typeof import('./data.ts').default;
+  history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;

@@ -19,5 +19,8 @@ const keys: Record<KeyId, string> = {
   expand: 'Expand',
   trace: 'Open the trace',
   edit: 'Edit',
+  mark: 'Mark this moment, to compare with it',
+  compare: 'Compare with the marked moment',
+  undo: 'Undo the change',
 };
 export default keys;

@@ -67,6 +67,7 @@ export default {
   past: (time: string) => `You see ${time}. Nothing can be changed here.`,
   pastState: 'You see an earlier state. Nothing can be changed here.',
   pastNotHere: 'This screen has no earlier states: you see it as it is now. Nothing can be changed here.',
+  pastChosen: 'An earlier moment is chosen. Screens that are opened from here show it, and nothing can be changed there.',
   notThen: 'It did not exist then',
   notThenText: 'The workspace was created later than the moment in the address.',
   backToNow: 'Back to now',

@@ -1,7 +1,6 @@
 import { plural } from '../../lib/i18n.svelte.ts';
 
 const of = (n: number, one: string, other: string): string => plural('en', n, { one: `1 ${one}`, other: `${n} ${other}` });
-const word = (one: string, other: string) => (n: number): string => plural('en', n, { one, other });
 
 export default {
   newWorkspace: 'New workspace',
@@ -52,35 +51,8 @@ export default {
   restoreTitle: (name: string) => `Restore ${name}`,
   restoreSlug: (slug: string) => `Another workspace has the slug ${slug} meanwhile. Choose one under which it comes back.`,
   importArchive: 'Import archive',
-  importTitle: (file: string) => `Import ${file}`,
-  import: 'Import',
-  importing: 'Importing…',
   imported: (name: string) => `${name} is imported`,
-  sending: (size: string) => `Sending ${size}`,
-  checking: 'Checking what the archive brings',
-  tooLarge: (size: string, limit: string) => `The archive has ${size}. At most ${limit} can be imported here.`,
-  planFirst: 'The archive is checked first.',
-  willImport: 'This will be imported',
-  wasImported: 'This was imported',
-  willDelete: (n: number) => `${of(n, 'document', 'documents')} will be deleted:`,
-  nothingToImport: 'Nothing in this archive can be imported.',
-  allDocuments: (n: number) => `Show ${of(n, 'document', 'documents')}`,
-  faults: (n: number) => of(n, 'error', 'errors'),
-  warnings: (n: number) => of(n, 'warning', 'warnings'),
-  faultsText: 'Files with an error are left out. Everything else can be imported.',
-  faultsLeft: 'These files were left out.',
-  noFaults: 'No file has an error.',
-  archive: 'The archive',
   dropHere: 'Drop the archive to see what it brings',
-  kinds: {
-    automations: word('automation', 'automations'),
-    pages: word('page', 'pages'),
-    imports: word('app', 'apps'),
-    files: word('file', 'files'),
-    index: word('description of the workspace', 'descriptions of workspaces'),
-    security: word('set of rules', 'sets of rules'),
-    other: word('other document', 'other documents'),
-  },
   emptyTitle: 'Begin with a workspace',
   emptyText: 'A workspace holds automations, pages and data that belong together, and records everything that happens in them. The sample shows each of these at work, without asking anything of the outside.',
   emptyDrop: 'An archive of a workspace can be dropped anywhere on this page.',

@@ -19,5 +19,8 @@ const keys: Messages['keys'] = {
   expand: 'Déplier',
   trace: 'Ouvrir la trace',
   edit: 'Modifier',
+  mark: 'Marquer ce moment, pour comparer avec lui',
+  compare: 'Comparer avec le moment marqué',
+  undo: 'Annuler le changement',
 };
 export default keys;

@@ -69,6 +69,7 @@ const states: Messages['states'] = {
   past: (time) => `Vous voyez l’état du ${time}. Rien ne peut être modifié ici.`,
   pastState: 'Vous voyez un état passé. Rien ne peut être modifié ici.',
   pastNotHere: 'Cet écran n’a pas d’états passés : vous le voyez tel qu’il est maintenant. Rien ne peut être modifié ici.',
+  pastChosen: 'Un moment antérieur est choisi. Les écrans ouverts d’ici le montrent, et rien ne peut y être modifié.',
   notThen: 'Il n’existait pas encore',
   notThenText: 'L’espace a été créé après le moment qui figure dans l’adresse.',
   backToNow: 'Revenir à maintenant',

@@ -2,7 +2,6 @@ import { plural } from '../../lib/i18n.svelte.ts';
 import type { Messages } from '../en/index.ts';
 
 const of = (n: number, one: string, other: string): string => plural('fr', n, { one: `${n} ${one}`, other: `${n} ${other}` });
-const word = (one: string, other: string) => (n: number): string => plural('fr', n, { one, other });
 
 const workspaces: Messages['workspaces'] = {
   newWorkspace: 'Nouvel espace',
@@ -53,35 +52,8 @@ const workspaces: Messages['workspaces'] = {
   restoreTitle: (name) => `Restaurer ${name}`,
   restoreSlug: (slug) => `Un autre espace porte entre-temps l’identifiant ${slug}. Choisissez celui sous lequel il revient.`,
   importArchive: 'Importer une archive',
-  importTitle: (file) => `Importer ${file}`,
-  import: 'Importer',
-  importing: 'Importation…',
   imported: (name) => `${name} est importé`,
-  sending: (size) => `Envoi de ${size}`,
-  checking: 'Examen de ce que l’archive apporte',
-  tooLarge: (size, limit) => `L’archive fait ${size}. On peut importer au plus ${limit} ici.`,
-  planFirst: 'L’archive est d’abord examinée.',
-  willImport: 'Sera importé',
-  wasImported: 'A été importé',
-  willDelete: (n) => `${of(n, 'document sera supprimé', 'documents seront supprimés')} :`,
-  nothingToImport: 'Rien dans cette archive ne peut être importé.',
-  allDocuments: (n) => `Afficher ${of(n, 'document', 'documents')}`,
-  faults: (n) => of(n, 'erreur', 'erreurs'),
-  warnings: (n) => of(n, 'avertissement', 'avertissements'),
-  faultsText: 'Les fichiers en erreur sont laissés de côté. Tout le reste peut être importé.',
-  faultsLeft: 'Ces fichiers ont été laissés de côté.',
-  noFaults: 'Aucun fichier n’est en erreur.',
-  archive: 'L’archive',
   dropHere: 'Déposez l’archive pour voir ce qu’elle apporte',
-  kinds: {
-    automations: word('automatisation', 'automatisations'),
-    pages: word('page', 'pages'),
-    imports: word('application', 'applications'),
-    files: word('fichier', 'fichiers'),
-    index: word('description de l’espace', 'descriptions d’espaces'),
-    security: word('jeu de règles', 'jeux de règles'),
-    other: word('autre document', 'autres documents'),
-  },
   emptyTitle: 'Commencez par un espace de travail',
   emptyText: 'Un espace réunit des automatisations, des pages et des données qui vont ensemble, et consigne tout ce qui s’y passe. L’exemple montre chacune d’elles au travail, sans rien demander à l’extérieur.',
   emptyDrop: 'L’archive d’un espace peut être déposée n’importe où sur cette page.',

@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$n as e,C as t,D as n,En as r,Fn as i,Gn as a,Hn as o,Jn as s,Jt as c,Ln as l,On as u,Rn as d,Vt as f,Wn as p,Xn as m,Xt as h,d as g,er as _,in as v,nr as y,qn as b,wn as x,xn as S,zn as C,zt as w}from"./base-BdSl00K1.js";import{t as T}from"./phrases-QEN1J3Ca.js";var E=u(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=u(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=u(`<p class="muted same s5e3xg"> </p>`),k=u(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(u,A){_(A,!0);let j=c(A,`language`,3,`yaml`),M=c(A,`unified`,3,!1),N=g(`(max-width: 899px)`),P=m(()=>M()||N.matches),F=s(void 0),I=s(void 0);C(()=>{let e=i(F),t={left:A.left,right:l(()=>A.right),labels:A.labels,language:j(),unified:i(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return f(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),o=document.createElement(`div`),s=new CSSStyleSheet;s.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[s],a.replaceChildren(o),r=new i({root:a,parent:o,...t,phrases:T(),take:w.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),b(I,r)}),()=>{n=!0,r?.destroy(),b(I,void 0)}}),t({nextProblem:()=>i(I)?.next(),previousProblem:()=>i(I)?.previous()});var L=k(),R=o(L),z=e=>{var t=E(),n=o(t),i=p(n),s=a(n),c=p(s);y(t),d(()=>{x(i,`− ${A.labels[0]??``}`),x(c,`+ ${A.labels[1]??``}`)}),r(e,t)},B=e=>{var t=D(),n=o(t),i=p(n,!0),s=a(n),c=p(s,!0);y(t),d(()=>{x(i,A.labels[0]),x(c,A.labels[1])}),r(e,t)};S(R,e=>{i(P)?e(z):e(B,-1)});var V=a(R,2),H=e=>{var t=O(),n=p(t,!0);d(()=>x(n,w.editor.same)),r(e,t)};S(V,e=>{A.left===A.right&&e(H)});var U=a(V,2);h(U,e=>b(F,e),()=>i(F));var W=a(U,2),G=e=>{n(e,{kind:`text`,rows:6})};S(W,e=>{!i(I)&&A.left!==A.right&&e(G)}),y(L),d(()=>v(U,`hidden`,A.left===A.right&&!A.onchange)),r(u,L),e()}export{A as t};

@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-BX7Kd_M6.js";

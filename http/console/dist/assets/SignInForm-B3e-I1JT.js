@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-xc0fCzA9.js";
