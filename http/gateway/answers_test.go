@@ -120,10 +120,12 @@ func TestAnAnswerCutShortDoesNotLookWhole(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestCredentialedJSONIsNotStored(t *testing.T) {
-	w := serve(t, get("/x", 1), get("/cached", gateway.OK(1).With("Cache-Control", "max-age=300")), get("/text", gateway.Content{Type: "text/plain", Body: []byte("x")}))
+func TestCredentialedDocumentsAreNotStored(t *testing.T) {
+	w := serve(t, get("/x", 1), get("/cached", gateway.OK(1).With("Cache-Control", "max-age=300")), get("/text", gateway.Content{Type: "text/plain", Body: []byte("x")}),
+		get("/yaml", gateway.Content{Type: "application/yaml; charset=utf-8", Body: []byte("x: 1")}))
 	me := []string{"Authorization", "Bearer ann"}
 	require.Equal(t, "no-store", w.do("GET", "/x", "", me...).header.Get("Cache-Control"))
+	require.Equal(t, "no-store", w.do("GET", "/yaml", "", me...).header.Get("Cache-Control"))
 	require.Empty(t, w.do("GET", "/x", "").header.Get("Cache-Control"))
 	require.Equal(t, "max-age=300", w.do("GET", "/cached", "", me...).header.Get("Cache-Control"))
 	require.Empty(t, w.do("GET", "/text", "", me...).header.Get("Cache-Control"))

@@ -33,6 +33,9 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 	if err != nil || g.opts.ReadModel == nil || ex.route.NoWait {
 		return err
 	}
+	if !ex.route.Runs && g.opts.Known != nil {
+		ex.readAt = g.opts.Known()
+	}
 	return waitBounded(r.Context(), func(ctx context.Context) error {
 		if !pos.IsZero() {
 			if err := g.opts.ReadModel.Reach(ctx, pos); err != nil {

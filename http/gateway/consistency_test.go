@@ -158,6 +158,25 @@ func TestAWriteThatChangedNothingTellsWhatIsKnown(t *testing.T) {
 	require.Empty(t, seq(w.do("GET", "/x", "")))
 }
 
+func TestAReadTellsWhatItContainsAtLeast(t *testing.T) {
+	known := domain.Position{State: 8}
+	read := func(handler gateway.HandlerFunc, path string) gateway.Route {
+		return gateway.Route{Method: "GET", Path: path, Surface: gateway.Versioned, Permission: gateway.Public, Handler: handler}
+	}
+	w := start(t, gateway.Options{ReadModel: current{}, Known: func() domain.Position { return known }, Routes: []gateway.Route{
+		read(func(*http.Request) (any, error) {
+			known.State++ // somebody writes meanwhile: the answer may not contain it
+			return tagged{"t1"}, nil
+		}, "/x"),
+		read(returns(nil, domain.Refuse(domain.CodeConflict, "no")), "/fail")}})
+	seq := func(a answer) string { return a.header.Get("X-Svc-Seq") }
+	require.Equal(t, domain.Position{State: 8}.Token(), seq(w.do("GET", "/v2/x", "")))
+	unchanged := w.do("GET", "/v2/x", "", "If-None-Match", `"t1"`)
+	require.Equal(t, http.StatusNotModified, unchanged.status)
+	require.Equal(t, domain.Position{State: 9}.Token(), seq(unchanged))
+	require.Empty(t, seq(w.do("GET", "/v2/fail", "")))
+}
+
 func TestTheWriteGate(t *testing.T) {
 	for name, shut := range map[string]error{
 		"any error":     errors.New("disk is low"),

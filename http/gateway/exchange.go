@@ -47,6 +47,7 @@ type exchange struct {
 	grant       Grant
 	command     *commands.Request
 	slot        *slot
+	readAt      domain.Position // what a read contains at least
 	devices     []string // tokens of the device, on routes that sign in
 
 	mu   sync.Mutex

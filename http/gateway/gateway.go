@@ -44,7 +44,7 @@ type Options struct {
 	Authorizer    Authorizer
 	CheckCSRF     func(c Caller, token string) bool // nil: no token is valid
 	ReadModel     ReadModel                         // nil: reads never wait
-	Known         func() domain.Position            // the known end of the logs, for runs, and for writes that changed nothing; nil: those answer without a position
+	Known         func() domain.Position            // the known end of the logs, for runs, reads, and writes that changed nothing; nil: those answer without a position
 	WriteGate     func() error                      // nil: always open
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
 	SeedKey       []byte                            // the same on all nodes: without it nobody can predict the ids of requests with an Idempotency-Key; nil: they are predictable

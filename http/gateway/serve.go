@@ -111,7 +111,8 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 }
 
 // positionOf returns the position of an answer: how far the request has written. For a write
-// without changes it is what this node knows.
+// without changes it is what this node knows, and for a read what the node knew before it, so
+// that a stream which begins there misses no change of what was read.
 func (ex *exchange) positionOf(r *http.Request, status int) domain.Position {
 	var pos domain.Position
 	if ex.command != nil {
@@ -119,6 +120,9 @@ func (ex *exchange) positionOf(r *http.Request, status int) domain.Position {
 	}
 	if g := ex.gateway; pos.IsZero() && status < http.StatusMultipleChoices && ex.writes(r) && g != nil && g.opts.Known != nil {
 		pos = g.opts.Known()
+	}
+	if pos.IsZero() && (status < http.StatusMultipleChoices || status == http.StatusNotModified) {
+		pos = ex.readAt
 	}
 	return pos
 }
@@ -129,10 +133,11 @@ func setPosition(h http.Header, pos domain.Position) {
 	}
 }
 
-// forbidStoring keeps personal answers out of caches.
+// forbidStoring keeps personal answers out of caches. A document has one address as JSON and as YAML.
 func (g *Gateway) forbidStoring(h http.Header, ex *exchange, rp *reply) {
-	isJSON := strings.HasPrefix(rp.header.Get("Content-Type"), "application/json")
-	if isJSON && ex.caller.Kind != KindNone && rp.header.Get("Cache-Control") == "" || rp.header.Get("Set-Cookie") != "" {
+	kind := rp.header.Get("Content-Type")
+	isDocument := strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/yaml")
+	if isDocument && ex.caller.Kind != KindNone && rp.header.Get("Cache-Control") == "" || rp.header.Get("Set-Cookie") != "" {
 		h.Set("Cache-Control", "no-store")
 	}
 }

@@ -118,7 +118,7 @@ func (h *history) fill(t *testing.T) {
 // write spreads events evenly over workspaces, with many writers.
 func write(t *testing.T, store *jetstream.Store, workspaces int, events uint64) error {
 	t.Helper()
-	const writers = 64
+	writers := min(64, workspaces)
 	var sent atomic.Uint64
 	var failure atomic.Pointer[error]
 	var running sync.WaitGroup

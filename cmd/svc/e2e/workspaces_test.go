@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -203,6 +204,29 @@ func TestUnpushedWorkspaces(t *testing.T) {
 	// A change makes the clean one come, live.
 	ada.do(t, http.StatusOK, "PATCH", "/v2/workspaces/"+clean, map[string]any{"description": "Changed"})
 	b.see("link", "Clean")
+}
+
+// What changes after a screen was read and before its stream is open comes live, too.
+func TestChangesBeforeTheStream(t *testing.T) {
+	t.Parallel()
+	ada := sharedService(t).person(t, "Ada")
+	id := ada.workspace(t, "Early", "slug: hello\nname: Hello\ndo:\n  - set: {name: a, value: 1}\n")
+	b := ada.open(t)
+	// A worker's requests cannot be held: the page follows by itself.
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
+	b.hold("*/events/stream*")
+	b.visit("workspaces")
+	b.see("link", "Early")
+	ada.do(t, http.StatusOK, "PATCH", "/v2/workspaces/"+id, map[string]any{"name": "Later"})
+	b.release()
+	b.see("link", "Later")
+
+	b.hold("*/events/stream*")
+	b.openAutomation(id, "hello?tab=runs")
+	b.seeText("Not run yet")
+	ada.do(t, http.StatusOK, "POST", "/v2/workspaces/"+id+"/test/hello", map[string]any{})
+	b.release()
+	b.await(`document.querySelectorAll('[role=row].openable').length > 0`, "the run")
 }
 
 // #18: somebody who has nothing gets a workspace that works.

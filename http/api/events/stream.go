@@ -157,7 +157,8 @@ func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error)
 		w.WriteHeader(http.StatusOK)
 		return nil, nil
 	}
-	s.buf = append(s.buf, "retry: 2000\n\n"...)
+	// With its position a reader who has got no event yet can go on after a lost connection, too.
+	s.buf = append(append(append(s.buf, "retry: 2000\nid: "...), s.follow.After.Token()...), "\n\n"...)
 	if s.ahead {
 		s.buf = append(s.buf, ": the position is ahead of the log: events are sent from now on\n\n"...)
 	}

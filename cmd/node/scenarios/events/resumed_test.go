@@ -25,7 +25,7 @@ func TestAPositionAheadOfTheLogIsNow(t *testing.T) {
 			frames, text := nodetest.ReadFrames(byHeader, 1)
 			require.Len(t, frames, 1, "%d %s", i, path)
 			require.Contains(t, frames[0].Data, made[0].ID, "%d %s", i, path)
-			require.Regexp(t, "^retry: 2000\n\n"+comment, text)
+			require.Regexp(t, "^retry: 2000\nid: [^\n]+\n\n"+comment, text)
 			frames, text = nodetest.ReadFrames(byQuery, 1)
 			require.Len(t, frames, 1, "%d %s", i, path)
 			require.Contains(t, frames[0].Data, made[0].ID, "%d %s", i, path)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ApiError, hooks, isOwnSeq, send, setCsrf } from './client.ts';
+import { ApiError, hooks, isOwnEvent, latestSeq, send, setCsrf, type Schema } from './client.ts';
 
 let close = (): void => {};
 afterEach(() => {
@@ -30,6 +30,8 @@ async function serve(answers: Handler[]): Promise<string> {
 }
 const refuse = (status: number, body: object, headers: Record<string, string> = {}): Handler => (_, response) => void response.writeHead(status, { 'content-type': 'application/json', 'x-correlation-id': 'c-1', ...headers }).end(JSON.stringify(body));
 
+const eventAt = (seq: string, correlationId: string): Schema<'Event'> => ({ id: 'e', type: 'workspaces.updated', createdAt: '', seq, source: { correlationId }, payload: {} }) as unknown as Schema<'Event'>;
+
 test('a write has one key for all its tries and gets a new CSRF token once', async () => {
   const keys: unknown[] = [];
   const tokens: unknown[] = [];
@@ -40,7 +42,7 @@ test('a write has one key for all its tries and gets a new CSRF token once', asy
   };
   const origin = await serve([
     note(refuse(401, { error: 'invalid_token', message: 'no', details: { reason: 'csrf' } })),
-    note((_, response) => void response.writeHead(201, { 'x-svc-seq': 'S7' }).end('{}')),
+    note((_, response) => void response.writeHead(201, { 'x-svc-seq': 'S7', 'x-correlation-id': 'c-7' }).end('{}')),
   ]);
   setCsrf('old');
   const response = await send(new Request(`${origin}/v2/workspaces`, { method: 'POST', body: '{}' }));
@@ -48,7 +50,15 @@ test('a write has one key for all its tries and gets a new CSRF token once', asy
   expect(tokens).toEqual(['old', 'fresh']);
   expect(keys[0]).toBe(keys[1]);
   expect(keys[0]).toMatch(/.{16,}/);
-  expect(isOwnSeq('S7')).toBe(true);
+  expect(isOwnEvent(eventAt('S7', 'c-7'))).toBe(true);
+  expect(isOwnEvent(eventAt('S7', 'c-8')), 'a write that changed nothing has the position of another event').toBe(false);
+});
+
+test('a read has a position, and is no event of this tab', async () => {
+  const origin = await serve([(_, response) => void response.writeHead(200, { 'x-svc-seq': 'S8' }).end('[]')]);
+  await send(new Request(`${origin}/v2/workspaces`));
+  expect(latestSeq()).toBe('S8');
+  expect(isOwnEvent(eventAt('S8', ''))).toBe(false);
 });
 
 test('a busy server is asked again after the time it named', async () => {

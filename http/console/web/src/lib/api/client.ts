@@ -17,11 +17,31 @@ export const hooks = {
 };
 
 let csrf = '';
-const ownSeqs = new Set<string>();
+/** Positions of the writes of this tab, with their correlation ids: a write that changed nothing answers a position that may be of somebody else's event. */
+const ownWrites = new Map<string, string>();
 
-/** Whether the event at this position was caused by a write of this tab. */
-export function isOwnSeq(seq: string): boolean {
-  return ownSeqs.has(seq);
+function rememberWrite(headers: Headers): void {
+  const seq = headers.get('x-svc-seq');
+  if (!seq) return;
+  ownWrites.delete(seq);
+  ownWrites.set(seq, headers.get('x-correlation-id') ?? '');
+  if (ownWrites.size > 500) ownWrites.delete(ownWrites.keys().next().value!);
+}
+
+/** Whether an event was caused by a write of this tab. */
+export function isOwnEvent(event: Schema<'Event'>): boolean {
+  const id = ownWrites.get(event.seq);
+  return id !== undefined && id === event.source.correlationId;
+}
+
+let latest = { seq: '', at: 0 };
+
+/**
+ * The position of an answer of the last minute, '' without one. Reads that begin now contain at
+ * least what was before it, and a stream that begins there sends what comes after it.
+ */
+export function latestSeq(): string {
+  return Date.now() - latest.at < 60_000 ? latest.seq : '';
 }
 
 /** Called with the header of a sign-in, so that the first write needs no read before it. */
@@ -78,10 +98,8 @@ export async function send(original: Request, patient = true): Promise<Response>
     }
     if (response.ok || response.status === 304) {
       const seq = response.headers.get('x-svc-seq');
-      if (seq) {
-        ownSeqs.add(seq);
-        if (ownSeqs.size > 500) ownSeqs.delete(ownSeqs.values().next().value!);
-      }
+      if (seq) latest = { seq, at: Date.now() };
+      if (write) rememberWrite(response.headers);
       return response;
     }
     const refusal = await refusalOf(response, route);
@@ -142,7 +160,7 @@ export interface Answer<T> {
   response: Response;
   /** For If-Match. */
   etag: string;
-  /** Position of a write (Undo, `x-svc-min-seq`). */
+  /** Position of a write (Undo, `x-svc-min-seq`), or what a read contains at least. */
   seq: string;
   /** Matches in all (`x-total-count`); undefined where the list does not count. */
   total: number | undefined;
@@ -177,8 +195,6 @@ export function writeHeaders(options: { ifMatch?: string; key?: string }): Recor
 export const asYaml = {
   parseAs: 'text',
   headers: { Accept: 'application/yaml' },
-  // The same address has JSON, too: the browser must not keep one for the other.
-  cache: 'no-store',
 } as const;
 
 /**
@@ -239,8 +255,7 @@ export async function upload<T>(
         if (value) headers.set(name, value);
       }
       if (request.status >= 200 && request.status < 300) {
-        const seq = headers.get('x-svc-seq');
-        if (seq) ownSeqs.add(seq);
+        rememberWrite(headers);
         resolve((request.responseText ? JSON.parse(request.responseText) : undefined) as T);
         return;
       }

@@ -1,5 +1,5 @@
 import { untrack } from 'svelte';
-import { asApiError, isOwnSeq, type ApiError } from '../api/client.ts';
+import { asApiError, isOwnEvent, type ApiError } from '../api/client.ts';
 import { dropDraft, readDraft, saveDraft, type Draft } from '../drafts.ts';
 import { live, type LiveEvent } from '../live/live.svelte.ts';
 import { session } from '../session.svelte.ts';
@@ -46,7 +46,7 @@ export class EditedDocument {
   checking = $state(false);
   /** Somebody else saved, or deleted, while there is unsaved text here. */
   theirs = $state.raw<(StoredText & { by: string; at: string }) | undefined>(undefined);
-  deletedBy = $state.raw<{ by: string; at: string; seq: string } | undefined>(undefined);
+  deletedBy = $state.raw<LiveEvent | undefined>(undefined);
   /** The comparison is open; `wanted`: a save was refused, keeping mine goes on with it. */
   comparing = $state<false | 'asked' | 'wanted'>(false);
   /** Unsaved text of an earlier visit, offered. */
@@ -57,18 +57,19 @@ export class EditedDocument {
   private checkTimer: ReturnType<typeof setTimeout> | undefined;
   private checkAbort: AbortController | undefined;
   private draftTimer: ReturnType<typeof setTimeout> | undefined;
-  private pendingTheirs: { seq: string; by: string; at: string } | undefined;
+  private pendingTheirs: LiveEvent | 'gap' | undefined;
   /** Counts reads and saves: the answer to an earlier read may come after that to a later one, and is dropped. */
   private turns = 0;
   private closed = false;
 
   constructor(private readonly calls: DocumentCalls) {}
 
-  async load(): Promise<void> {
+  async load(minSeq = ''): Promise<void> {
     this.failure = undefined;
+    const turn = ++this.turns;
     try {
-      const stored = await this.calls.read('');
-      if (this.closed) return;
+      const stored = await this.calls.read(minSeq);
+      if (turn !== this.turns || this.closed) return;
       this.stored = stored;
       this.text = stored.text;
       this.loaded = true;
@@ -76,7 +77,7 @@ export class EditedDocument {
       const draft = await readDraft(session.me!.id, this.calls.draft).catch(() => undefined);
       if (draft && draft.text !== stored.text) this.draft = draft;
     } catch (error) {
-      this.failure = asApiError(error);
+      if (turn === this.turns) this.failure = asApiError(error);
     }
   }
 
@@ -173,7 +174,7 @@ export class EditedDocument {
           return await this.save();
         }
         if (theirs) {
-          this.theirs = { ...theirs, by: this.theirs?.by ?? this.pendingTheirs?.by ?? '', at: this.theirs?.at ?? this.pendingTheirs?.at ?? '' };
+          this.theirs = { ...theirs, ...(this.theirs ? { by: this.theirs.by, at: this.theirs.at } : authorOf(this.pendingTheirs)) };
           this.comparing = 'wanted';
           return false;
         }
@@ -187,9 +188,11 @@ export class EditedDocument {
     }
   }
 
-  /** An event says that the document was written. */
-  async changedElsewhere(event: { seq: string; by: string; at: string }): Promise<void> {
-    if (isOwnSeq(event.seq)) return;
+  /** An event says that the document was written, or it may have been written without one being seen. */
+  async changedElsewhere(event: LiveEvent | 'gap'): Promise<void> {
+    if (event !== 'gap' && isOwnEvent(event)) return;
+    const minSeq = event === 'gap' ? '' : event.seq;
+    if (!this.loaded) return this.load(minSeq);
     if (this.saving) {
       this.pendingTheirs = event;
       return;
@@ -197,11 +200,11 @@ export class EditedDocument {
     this.pendingTheirs = undefined;
     const turn = ++this.turns;
     try {
-      const theirs = await this.calls.read(event.seq);
+      const theirs = await this.calls.read(minSeq);
       if (turn !== this.turns || theirs.etag === this.stored.etag || this.closed) return;
       this.deletedBy = undefined;
       if (untrack(() => this.dirty) && theirs.text !== this.stored.text) {
-        this.theirs = { ...theirs, by: event.by, at: event.at };
+        this.theirs = { ...theirs, ...authorOf(event) };
         return;
       }
       if (!untrack(() => this.dirty)) this.text = theirs.text;
@@ -213,8 +216,8 @@ export class EditedDocument {
     }
   }
 
-  deletedElsewhere(event: { seq: string; by: string; at: string }): void {
-    if (!isOwnSeq(event.seq)) this.deletedBy = event;
+  deletedElsewhere(event: LiveEvent): void {
+    if (!isOwnEvent(event)) this.deletedBy = event;
   }
 
   /** Drops what was typed for what is stored now; the editor's own undo brings it back. */
@@ -250,11 +253,25 @@ export class EditedDocument {
   }
 }
 
+const authorOf = (event: LiveEvent | 'gap' | undefined): { by: string; at: string } =>
+  event === undefined || event === 'gap' ? { by: '', at: '' } : { by: event.source.userId ?? '', at: event.createdAt };
+
+interface UseOptions {
+  isReady: () => boolean;
+  workspaceId: () => string;
+  types: string[];
+  /** Further condition on an event. */
+  isAbout?: (event: LiveEvent) => boolean;
+  /** Whether an event is the end of the document. */
+  isDeletion?: (event: LiveEvent) => boolean;
+  past?: boolean;
+}
+
 /**
  * Opens a document while a component is set up: it is read once `isReady`, followed by events of these types, and its
  * draft is kept when the screen is left.
  */
-export function useDocument(doc: EditedDocument, options: { isReady: () => boolean; workspaceId: () => string; types: string[]; isAbout?: (event: LiveEvent) => boolean; past?: boolean }): void {
+export function useDocument(doc: EditedDocument, options: UseOptions): void {
   let begun = false;
   $effect(() => {
     if (begun || !options.isReady()) return;
@@ -266,11 +283,21 @@ export function useDocument(doc: EditedDocument, options: { isReady: () => boole
     return live.subscribe(
       options.types,
       (events) => {
-        const last = events.filter((event) => options.isAbout?.(event) ?? true).pop();
-        if (last) void doc.changedElsewhere({ seq: last.seq ?? '', by: last.source?.userId ?? '', at: last.createdAt ?? '' });
+        let last: LiveEvent | undefined;
+        for (const event of events.filter((one) => options.isAbout?.(one) ?? true)) {
+          if (options.isDeletion?.(event)) doc.deletedElsewhere(event);
+          else last = event;
+        }
+        if (last) void doc.changedElsewhere(last);
       },
       options.workspaceId(),
     );
+  });
+  let gaps = live.gaps;
+  $effect(() => {
+    if (live.gaps === gaps || options.past) return;
+    gaps = live.gaps;
+    if (begun) untrack(() => void doc.changedElsewhere('gap'));
   });
   $effect(() => () => doc.close());
 }

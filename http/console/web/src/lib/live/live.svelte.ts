@@ -1,4 +1,4 @@
-import { urlOf, type Schema } from '../api/client.ts';
+import { latestSeq, urlOf, type Schema } from '../api/client.ts';
 import type { FromWorker, ToWorker } from './live.worker.ts';
 import workerUrl from './live.worker.ts?sharedworker&url';
 import type { Frame } from './sse.ts';
@@ -28,7 +28,7 @@ class Live {
   state = $state<'off' | 'connecting' | 'live' | 'reconnecting' | 'ended'>('off');
   /** When the stream last said something. */
   lastUpdate = $state.raw(new Date());
-  /** Grows when events were lost: every read is old then. */
+  /** Grows when events may have been missed: every read is old then. */
   gaps = $state(0);
   /** Grows when the connection came back: the server may run another build now. */
   reconnects = $state(0);
@@ -40,7 +40,9 @@ class Live {
   private readonly subscriptions = new Set<Subscription>();
   private port: MessagePort | undefined;
   private own: EventStream | undefined;
+  /** Up to where, and up to when, everything is known. */
   private position = '';
+  private since = Date.now();
   private downTimer: ReturnType<typeof setTimeout> | undefined;
   private hiddenTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly url = urlOf('/v2/events/stream', {}, { types: shellTypes });
@@ -50,8 +52,9 @@ class Live {
     if (this.state !== 'off' && this.state !== 'ended') return;
     const again = this.state === 'ended';
     this.state = 'connecting';
+    this.position ||= latestSeq();
     if (typeof SharedWorker === 'undefined') return this.openOwn();
-    if (this.port) return this.post({ say: again ? 'restart' : 'hello', url: this.url });
+    if (this.port) return this.greet(again ? 'restart' : 'hello');
     const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('svc-worker', {
       createScriptURL: (url) => url,
     });
@@ -66,22 +69,23 @@ class Live {
       return this.openOwn();
     }
     this.port.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      this.since = Date.now();
       if (data.say === 'state') this.onState(data.state, data.status);
       else if (data.say === 'gap') this.gaps++;
       else this.onFrames(data.frames);
     };
-    this.post({ say: 'hello', url: this.url });
-    setInterval(() => this.state !== 'off' && this.post({ say: 'hello', url: this.url }), 20_000);
+    this.greet('hello');
+    setInterval(() => this.state !== 'off' && this.greet('hello'), 20_000);
     addEventListener('pagehide', () => this.post({ say: 'bye' }));
-    addEventListener('pageshow', (event) => event.persisted && this.post({ say: 'hello', url: this.url }));
+    addEventListener('pageshow', (event) => event.persisted && this.greet('hello'));
     addEventListener('online', () => this.post({ say: 'retry' }));
   }
 
-  /** Follows as someone else: after another sign-in. */
+  /** Goes on with another session: after another sign-in. */
   restart(): void {
     if (this.state === 'off') return this.start();
-    if (this.port) return this.post({ say: 'restart', url: this.url });
-    this.position = '';
+    if (this.port) return this.greet('restart');
+    this.position = this.own?.position || this.position;
     this.own?.close();
     this.openOwn();
   }
@@ -92,6 +96,7 @@ class Live {
     this.own?.close();
     this.own = undefined;
     clearTimeout(this.downTimer);
+    this.position = '';
     this.state = 'off';
   }
 
@@ -107,6 +112,10 @@ class Live {
 
   private post(message: ToWorker): void {
     this.port?.postMessage(message);
+  }
+
+  private greet(say: 'hello' | 'restart'): void {
+    this.post({ say, url: this.url, from: this.position, since: this.since });
   }
 
   private openOwn(): void {
@@ -125,7 +134,7 @@ class Live {
       clearTimeout(this.hiddenTimer);
       if (document.hidden) {
         this.hiddenTimer = setTimeout(() => {
-          this.position = this.own?.position ?? '';
+          this.position = this.own?.position || this.position;
           this.own?.close();
           this.own = undefined;
         }, 30_000);
@@ -156,6 +165,7 @@ class Live {
 
   private onFrames(frames: Frame[]): void {
     this.lastUpdate = new Date();
+    this.position = frames[frames.length - 1]!.id;
     const events = frames.map((frame) => JSON.parse(frame.data) as LiveEvent);
     for (const { types, workspaceId, listener } of this.subscriptions) {
       const touched = events.filter(
@@ -177,21 +187,22 @@ export const live = new Live();
 export interface FollowHandlers {
   onEvents(events: LiveEvent[]): void;
   onState?(state: StreamState, status: number): void;
-  /** Events were lost: read again and mark the gap. */
-  onGap?(): void;
+  /** Events may have been missed: read again. */
+  onGap(): void;
 }
 
 /**
- * Follows the feed of one workspace with the filters of api 7.3, from a position or from now.
+ * Follows the feed of one workspace with the filters of api 7.3. Nothing is missed that is not in
+ * a read which begins now or later. With `from` empty it begins when it is open: read then.
  * Close the result when the screen is left.
  */
-export function followWorkspace(workspaceId: string, query: URLSearchParams, handlers: FollowHandlers, from = ''): EventStream {
+export function followWorkspace(workspaceId: string, query: URLSearchParams, handlers: FollowHandlers, from = latestSeq()): EventStream {
   return new EventStream(
     urlOf('/v2/workspaces/{workspaceId}/events/stream', { workspaceId }, query),
     {
       onFrames: (frames) => handlers.onEvents(frames.map((frame) => JSON.parse(frame.data) as LiveEvent)),
       onState: (state, status) => handlers.onState?.(state, status),
-      onGap: () => handlers.onGap?.(),
+      onGap: () => handlers.onGap(),
     },
     from,
   );

@@ -18,6 +18,15 @@ describe('FrameReader', () => {
   test('accepts lines that end with CRLF and fields without a space', () => {
     expect(new FrameReader().push('id:7\r\ndata:x\r\n\r\n')).toEqual([{ id: '7', event: '', data: 'x' }]);
   });
+  test('knows the position of a stream that has sent no event yet', () => {
+    const reader = new FrameReader();
+    expect(reader.push('retry: 2000\nid: S4\n\n: still here\n\n')).toEqual([]);
+    expect(reader.position).toBe('S4');
+    reader.push('id: S5\ndata: x\n');
+    expect(reader.position).toBe('S4');
+    reader.push('\n');
+    expect(reader.position).toBe('S5');
+  });
   test('keeps an unfinished frame', () => {
     const reader = new FrameReader();
     expect(reader.push('data: x\n')).toEqual([]);

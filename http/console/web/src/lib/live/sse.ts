@@ -10,6 +10,8 @@ export interface Frame {
  * frames without data are dropped; `retry` is not ours to obey.
  */
 export class FrameReader {
+  /** Id of the last frame, also of one without data: the server says its position when a stream begins. */
+  position = '';
   private rest = '';
   private id = '';
   private event = '';
@@ -23,6 +25,7 @@ export class FrameReader {
     for (const raw of lines) {
       const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
       if (line === '') {
+        this.position = this.id;
         if (this.data.length > 0) frames.push({ id: this.id, event: this.event, data: this.data.join('\n') });
         this.data = [];
         this.event = '';

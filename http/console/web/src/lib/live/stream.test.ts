@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { EventStream } from './stream.ts';
+import { EventStream, type StreamHandlers } from './stream.ts';
 
 let close = (): void => {};
 afterEach(() => close());
@@ -17,13 +17,18 @@ async function serve(answers: ((response: ServerResponse, lastId: string | undef
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-test('resumes after the last frame, starts anew after 410, ends on 401', async () => {
+test('goes on from its position, starts anew after 410, ends on 401', async () => {
   const seen: (string | undefined)[] = [];
   const url = await serve([
     (response, id) => {
       seen.push(id);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end('id: S1\ndata: {"n":1}\n\n');
+    },
+    (response, id) => {
+      seen.push(id);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('retry: 2000\nid: S2\n\n');
     },
     (response, id) => {
       seen.push(id);
@@ -40,21 +45,37 @@ test('resumes after the last frame, starts anew after 410, ends on 401', async (
     },
   ]);
   const data: string[] = [];
-  let gaps = 0;
   const status = await new Promise<number>((resolve) => {
-    const stream: EventStream = new EventStream(url, {
+    const handlers: StreamHandlers = {
       onFrames: (frames) => data.push(...frames.map((frame) => frame.data)),
       onState: (state, code) => {
         if (state === 'down') queueMicrotask(() => stream.retryNow());
         if (state === 'ended') resolve(code);
       },
-      onGap: () => gaps++,
-    });
+      onGap: () => data.push('gap'),
+    };
+    const stream = new EventStream(url, handlers, 'S0');
   });
   expect(status).toBe(401);
-  expect(data).toEqual(['{"n":1}', '{"n":9}']);
-  expect(seen).toEqual([undefined, 'S1', undefined, 'S9']);
-  expect(gaps).toBe(1);
+  expect(data).toEqual(['{"n":1}', 'gap', '{"n":9}']);
+  expect(seen).toEqual(['S0', 'S1', 'S2', undefined, 'S9']);
+});
+
+test('a stream without a position says that what was read before it opened may be old', async () => {
+  const url = await serve([(response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()]);
+  const said: string[] = [];
+  const live = later<void>();
+  const stream = new EventStream(url, {
+    onFrames: () => {},
+    onState: (state) => {
+      said.push(state);
+      if (state === 'live') live.resolve();
+    },
+    onGap: () => said.push('gap'),
+  });
+  await live.promise;
+  expect(said).toEqual(['connecting', 'gap', 'live']);
+  stream.close();
 });
 
 function later<T>(): { promise: Promise<T>; resolve: (value: T) => void } {

@@ -7,13 +7,14 @@ export interface StreamHandlers {
   /** Frames in order, as many as one piece of the network held. */
   onFrames(frames: Frame[]): void;
   onState(state: StreamState, status: number): void;
-  /** 410: events between the last frame and now are lost. Read everything again. */
+  /** The stream begins now, and not after what was read or followed before: read everything again. */
   onGap(): void;
 }
 
 /**
  * A stream of server-sent events over fetch, because EventSource hides 401, 403, 410 and 429.
- * It resumes after the last frame it has read and comes back with growing pauses.
+ * It begins after a position, resumes after the last frame it has read and comes back with
+ * growing pauses.
  */
 export class EventStream {
   private lastId: string;
@@ -56,7 +57,7 @@ export class EventStream {
     this.wake?.();
   }
 
-  /** Id of the last frame: where another stream goes on. */
+  /** Where another stream goes on. */
   get position(): string {
     return this.lastId;
   }
@@ -78,6 +79,7 @@ export class EventStream {
         status = response.status;
         if (response.ok && response.body) {
           failures = 0;
+          if (!this.lastId && !this.finite) this.handlers.onGap();
           this.handlers.onState('live', status);
           await this.read(response.body);
           if (this.finite) {
@@ -86,8 +88,7 @@ export class EventStream {
             return;
           }
         } else if (status === 410) {
-          this.lastId = '';
-          this.handlers.onGap();
+          this.lastId = ''; // what came after it is erased
           continue;
         } else if (status >= 400 && status < 500 && status !== 429 && status !== 408) {
           this.closed = true;
@@ -118,9 +119,8 @@ export class EventStream {
       const { done, value } = await reader.read();
       if (done) return;
       const complete = frames.push(decoder.decode(value, { stream: true }));
-      if (complete.length === 0) continue;
-      this.lastId = complete[complete.length - 1]!.id || this.lastId;
-      this.handlers.onFrames(complete);
+      this.lastId = frames.position || this.lastId;
+      if (complete.length > 0) this.handlers.onFrames(complete);
     }
   }
 

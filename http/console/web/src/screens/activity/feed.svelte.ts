@@ -1,4 +1,4 @@
-import { followWorkspace } from '../../lib/live/live.svelte.ts';
+import { followWorkspace, type LiveEvent } from '../../lib/live/live.svelte.ts';
 import type { EventStream, StreamState } from '../../lib/live/stream.ts';
 import type { ActivityEvent } from './events.ts';
 
@@ -51,7 +51,6 @@ export class Feed {
   private inSecond = 0;
   private opened: (() => void) | undefined;
   private gapAt = '';
-  private wasDown = false;
   /** False from another filter to its first page: until then nothing is drawn. */
   private ready = false;
   /** Counts streams: what an earlier one still says is not heard. */
@@ -69,7 +68,6 @@ export class Feed {
     this.close();
     this.gaps = 0;
     this.gapAt = '';
-    this.wasDown = false;
     this.ready = false;
     const ready = new Promise<void>((resolve) => (this.opened = resolve));
     const mine = ++this.opens;
@@ -77,11 +75,12 @@ export class Feed {
       if (mine === this.opens) act();
     };
     this.tail = 'connecting';
-    this.stream = followWorkspace(workspaceId, query, {
-      onEvents: (events) => ifMine(() => this.take(events as unknown as ActivityEvent[])),
-      onState: (state, status) => ifMine(() => this.onState(state, status)),
+    const handlers = {
+      onEvents: (events: LiveEvent[]) => ifMine(() => this.take(events as unknown as ActivityEvent[])),
+      onState: (state: StreamState, status: number) => ifMine(() => this.onState(state, status)),
       onGap: () => ifMine(() => this.onGap()),
-    });
+    };
+    this.stream = followWorkspace(workspaceId, query, handlers, '');
     await Promise.race([ready, new Promise((resolve) => setTimeout(resolve, openTime))]);
   }
 
@@ -204,17 +203,14 @@ export class Feed {
     this.tail = state;
     if (state === 'live') {
       this.opened?.();
-      // Without a frame there is no position to go on from: the page is read again.
-      if (this.wasDown && this.stream?.position === '') this.reload();
-      this.wasDown = false;
-    } else if (state === 'down') this.wasDown = true;
-    else if (state === 'ended') {
+    } else if (state === 'ended') {
       this.endedWith = status;
       this.opened?.();
     }
   }
 
   private onGap(): void {
+    if (!this.ready) return; // the first page is still to be read
     this.gaps++;
     this.gapAt = this.rows.find((row) => !isGap(row))?.createdAt ?? '';
     this.reload();

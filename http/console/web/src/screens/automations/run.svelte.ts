@@ -46,8 +46,6 @@ export class LiveRun {
         this.minSeq = events[events.length - 1]?.seq ?? this.minSeq;
         this.schedule();
       },
-      // What happened before the stream was there is in the read that follows it.
-      onState: (state) => state === 'live' && this.schedule(),
       onGap: () => this.schedule(),
     });
     void this.read();

@@ -63,7 +63,7 @@ export class WorkspaceList {
     const touched = this.touched;
     this.touched = new Map();
     const seq = [...touched.values()].pop() ?? '';
-    if (resource.data === undefined || touched.size > mostTouched) {
+    if (resource.data === undefined || resource.reading || touched.size > mostTouched) {
       this.timer = undefined;
       resource.reload(seq);
       return;

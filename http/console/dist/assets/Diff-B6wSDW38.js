@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$n as e,C as t,Cn as n,D as r,Dn as i,In as a,Kn as o,Ln as s,Pn as c,Qn as l,Rn as u,Tn as d,Un as f,Vn as p,Vt as m,Wn as h,Yn as g,Yt as _,bn as v,d as y,qn as b,qt as x,rn as S,tr as C,zt as w}from"./base-BHHQYSxv.js";import{t as T}from"./phrases-Dikzmf7-.js";var E=i(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=i(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=i(`<p class="muted same s5e3xg"> </p>`),k=i(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(i,A){e(A,!0);let j=x(A,`language`,3,`yaml`),M=x(A,`unified`,3,!1),N=y(`(max-width: 899px)`),P=g(()=>M()||N.matches),F=b(void 0),I=b(void 0);u(()=>{let e=c(F),t={left:A.left,right:a(()=>A.right),labels:A.labels,language:j(),unified:c(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return m(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),s=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[c],a.replaceChildren(s),r=new i({root:a,parent:s,...t,phrases:T(),take:w.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),o(I,r)}),()=>{n=!0,r?.destroy(),o(I,void 0)}}),t({nextProblem:()=>c(I)?.next(),previousProblem:()=>c(I)?.previous()});var L=k(),R=p(L),z=e=>{var t=E(),r=p(t),i=f(r),a=h(r),o=f(a);C(t),s(()=>{n(i,`− ${A.labels[0]??``}`),n(o,`+ ${A.labels[1]??``}`)}),d(e,t)},B=e=>{var t=D(),r=p(t),i=f(r,!0),a=h(r),o=f(a,!0);C(t),s(()=>{n(i,A.labels[0]),n(o,A.labels[1])}),d(e,t)};v(R,e=>{c(P)?e(z):e(B,-1)});var V=h(R,2),H=e=>{var t=O(),r=f(t,!0);s(()=>n(r,w.editor.same)),d(e,t)};v(V,e=>{A.left===A.right&&e(H)});var U=h(V,2);_(U,e=>o(F,e),()=>c(F));var W=h(U,2),G=e=>{r(e,{kind:`text`,rows:6})};v(W,e=>{!c(I)&&A.left!==A.right&&e(G)}),C(L),s(()=>S(U,`hidden`,A.left===A.right&&!A.onchange)),d(i,L),l()}export{A as t};

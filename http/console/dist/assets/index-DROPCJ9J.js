@@ -1,1 +1,0 @@
-import{$ as e,Bt as t,Cn as n,Ct as r,Pt as i,Q as a,f as o,ft as s,it as c,st as l,t as u,tt as d}from"./base-BdSl00K1.js";var f=c();d(f),s.start(),e(),r.waiting=o.begin;var p=a.load().catch(e=>a.fail(e));await t(i(f.language,navigator.languages)),n(u,{target:document.getElementById(`app`)}),await p,l().catch(()=>{});
