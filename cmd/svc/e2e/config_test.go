@@ -184,7 +184,7 @@ func (b *tab) openRowMenu(key string) {
 
 // The states that every screen has, for those that govern a workspace. Who may not read something is told which right is
 // missing, and nothing is asked for that would be refused.
-func TestStatesOfGoverning(t *testing.T) {
+func TestStatesOfGoverningWorkspaces(t *testing.T) {
 	t.Parallel()
 	s := sharedService(t)
 	ada, eve := s.person(t, "Ada"), s.person(t, "Eve")
@@ -202,6 +202,7 @@ func TestStatesOfGoverning(t *testing.T) {
 		{"members", "security", "Eve Doe", "manage the sharing of this workspace"},
 		{"rules", "security?tab=rules", "guest", ""},
 		{"keys", "security?tab=keys", "Stock", "manage the sharing of this workspace"},
+		{"settings", "settings", "YAML", "change this workspace"},
 		{"explain", "security?tab=explain", "Eve Doe", "manage the security of this workspace"},
 	}
 	sheets := map[string]*sheet{}

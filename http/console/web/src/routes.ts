@@ -38,6 +38,7 @@ export const routes: Route[] = [
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
   { name: 'history', pattern: '/w/:id/history', area: 'workspace', title: (t) => t.shell.screens.history, load: () => import('./screens/history/History.svelte'), past: 'chosen', menu: { group: 'ship', icon: 'history', right: ['read', 'workspaces'] } },
   { name: 'security', pattern: '/w/:id/security', area: 'workspace', title: (t) => t.shell.screens.security, load: () => import('./screens/security/Security.svelte'), menu: { group: 'govern', icon: 'security', right: ['read', 'workspaces'] } },
+  { name: 'settings', pattern: '/w/:id/settings', area: 'workspace', title: (t) => t.shell.screens.settings, load: () => import('./screens/settings/Settings.svelte'), past: true, menu: { group: 'govern', icon: 'settings', right: ['update', 'workspaces'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */

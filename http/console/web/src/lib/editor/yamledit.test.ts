@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changeYaml, moveInYaml, withRemovals, yamlPart, yamlValue } from './yamledit.ts';
+import { changedParts, changeYaml, moveInYaml, orStored, withRemovals, yamlPart, yamlValue } from './yamledit.ts';
 
 const text = `schema:
   b:
@@ -54,4 +54,10 @@ test('an entry of a list is moved, added and removed as a whole', () => {
   expect(changeYaml(list, ['rules', 2], undefined, { action: 'd' })).toBe(`${list}  - action: d\n`);
   expect(changeYaml(list, ['rules', 0], { action: 'a' }, undefined)).toBe('rules:\n  - action: c\n');
   expect(changeYaml('rules: []\n', ['rules', 0], undefined, { action: 'd' })).toBe('rules:\n  - action: d\n');
+});
+
+test('only the parts that changed are sent', () => {
+  expect(changedParts('name: Shop\nlabels:\n  - a\n', 'name: Store\nlabels:\n  - a\nphoto: /x\n')).toBe('name: Shop\nphoto: null\n');
+  expect(changedParts('name: [', 'name: Store\n')).toBe('name: [');
+  expect(orStored('name:   Shop\n', 'name: Shop\n')).toBe('name: Shop\n');
 });

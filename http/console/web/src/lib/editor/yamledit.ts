@@ -46,6 +46,11 @@ function openMaps(document: Document, path: Path): void {
   }
 }
 
+/** The text, or the stored one when both say the same: what is as it was is not unsaved. */
+export function orStored(text: string, stored: string): string {
+  return JSON.stringify(yamlValue(text)) === JSON.stringify(yamlValue(stored)) ? stored : text;
+}
+
 /** The text after an entry of the list at `path` moved to another place. */
 export function moveInYaml(text: string, path: Path, from: number, to: number): string {
   const document = parseDocument(text);
@@ -75,4 +80,16 @@ export function withRemovals(text: string, before: string): string {
   if (document.contents === null || (isMap(document.contents) && !document.contents.flow)) return `${text.trimEnd()}\n${removed.map((name) => `${name}: null\n`).join('')}`;
   for (const name of removed) document.set(name, document.createNode(null));
   return document.toString(style);
+}
+
+/** The top-level parts of a text that are not as before, alone: a change of them leaves all others as they are. */
+export function changedParts(text: string, before: string): string {
+  const document = parseDocument(text);
+  const [now, had] = [document.toJS() as unknown, yamlValue(before)];
+  if (document.errors.length > 0 || !isObject(now) || !isObject(had)) return text;
+  const part = new Document({});
+  for (const name of new Set([...Object.keys(now), ...Object.keys(had)])) {
+    if (JSON.stringify(now[name]) !== JSON.stringify(had[name])) part.set(name, document.get(name, true) ?? part.createNode(null));
+  }
+  return part.toString(style);
 }

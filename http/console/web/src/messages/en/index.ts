@@ -38,6 +38,7 @@ interface ScreenMessages {
   home: typeof import('./home.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
+  settings: typeof import('./settings.ts').default;
   waits: typeof import('./waits.ts').default;
   workspaces: typeof import('./workspaces.ts').default;
 }

@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-zDzk_qU4.js";

@@ -1,1 +1,0 @@
-import{$ as e,Bt as t,Ct as n,Pt as r,Q as i,Sn as a,f as o,ft as s,it as c,st as l,t as u,tt as d}from"./base-BHHQYSxv.js";var f=c();d(f),s.start(),e(),n.waiting=o.begin;var p=i.load().catch(e=>i.fail(e));await t(r(f.language,navigator.languages)),a(u,{target:document.getElementById(`app`)}),await p,l().catch(()=>{});

@@ -1,1 +1,0 @@
-export{r as lineOfPath,a as pathAtLine}from"./yamloutline-BHfZFb7k.js";

@@ -1,0 +1,41 @@
+import { plural } from '../../lib/i18n.svelte.ts';
+import type { Messages } from '../en/index.ts';
+
+const settings: Messages['settings'] = {
+  title: 'Paramètres',
+  view: 'Affichage',
+  form: 'Formulaire',
+  textLabel: 'Texte de l’index',
+  general: 'Général',
+  pages: 'Pages',
+  fields: { name: 'Nom', slug: 'Nom dans les adresses', description: 'Description', photo: 'Image', labels: 'Étiquettes', allowUnsecurePages: 'Les pages peuvent exécuter leurs propres scripts' },
+  help: {
+    slug: 'Il figure dans les adresses : a à z, 0 à 9 et - ; / joint plusieurs mots.',
+    photo: 'Une adresse en http ou https, ou un chemin qui commence par /. Les images d’autres serveurs ne sont pas chargées ici.',
+    allowUnsecurePages: 'Qui peut modifier des pages ici peut alors agir au nom de tous ceux qui les visitent.',
+  },
+  slugBreaks: (slug) => `Les adresses avec ${slug} ne marchent plus : pages et formulaires, et appels par ce nom. Dans le dépôt de la plateforme, son dossier prend le nouveau nom.`,
+  domains: 'Domaines',
+  domainsText: 'Les pages répondent aussi à vos propres domaines, dès que leur DNS mène ici.',
+  dns: 'Les pages y répondent dès que votre fournisseur DNS a la ligne sous le domaine.',
+  newDomain: 'Nouveau domaine',
+  domainHelp: 'Un nom d’hôte, comme shop.example.com.',
+  addDomain: 'Ajouter le domaine',
+  domainRule: 'Un domaine est un nom d’hôte avec un point, comme shop.example.com.',
+  domainThere: 'Il est déjà dans la liste.',
+  domainTaken: 'Un autre espace de travail a ce domaine.',
+  domainAdded: (domain) => `${domain} est ajouté`,
+  domainRemoved: (domain) => `${domain} est retiré`,
+  removeDomain: (domain) => `Retirer ${domain}`,
+  copyDns: (domain) => `Copier la ligne DNS de ${domain}`,
+  noYaml: 'Le texte n’est pas encore un index : il n’a donc pas de formulaire.',
+  showText: 'Afficher le texte',
+  otherProblems: (n) => plural('fr', n, { one: `${n} problème est hors de ces champs.`, other: `${n} problèmes sont hors de ces champs.` }),
+  danger: 'Copier ou supprimer',
+  duplicate: 'Dupliquer',
+  duplicateText: 'Une copie a tous les documents tels qu’ils sont maintenant. Événements, exécutions et données ne sont pas copiés.',
+  delete: 'Supprimer l’espace de travail',
+  deleteText: 'Ses adresses ne répondent plus et ses horaires ne s’exécutent plus, aussitôt. Il peut être restauré un certain temps avec tout son contenu.',
+  isPlatform: 'Cet espace de travail est protégé.',
+};
+export default settings;
