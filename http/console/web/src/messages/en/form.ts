@@ -26,4 +26,10 @@ export default {
   byLanguage: 'By language',
   shape: 'Shape',
   choose: 'Choose…',
+  field: 'Field',
+  compareText: 'Somebody changed this since you opened it. Keep mine puts your changes on top of theirs; nothing is saved before you save.',
+  before: 'Before',
+  mine: 'Mine',
+  theirs: 'Theirs',
+  bothChanged: 'changed by both',
 };

@@ -31,6 +31,7 @@ export default en;
 /** Messages of single screens, by the name of their route: loaded with the screen. */
 interface ScreenMessages {
   activity: typeof import('./activity.ts').default;
+  apps: typeof import('./apps.ts').default;
   automations: typeof import('./automations.ts').default;
   config: typeof import('./config.ts').default;
   data: typeof import('./data.ts').default;

@@ -28,5 +28,11 @@ const form: Messages['form'] = {
   byLanguage: 'Par langue',
   shape: 'Forme',
   choose: 'Choisir…',
+  field: 'Champ',
+  compareText: 'Quelqu’un a modifié ceci depuis son ouverture. Garder la mienne met vos modifications sur les siennes ; rien n’est enregistré avant que vous n’enregistriez.',
+  before: 'Avant',
+  mine: 'La mienne',
+  theirs: 'La sienne',
+  bothChanged: 'modifié des deux côtés',
 };
 export default form;

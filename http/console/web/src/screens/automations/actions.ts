@@ -1,7 +1,7 @@
 import { answer, api, asYaml, writeHeaders, yamlBody } from '../../lib/api/client.ts';
 import { t } from '../../lib/i18n.svelte.ts';
+import { slugInText, withIdentity } from '../../lib/identity.ts';
 import { showToast, showUndo } from '../../lib/toasts.svelte.ts';
-import { withIdentity } from './examples.ts';
 
 /* What can be done with a whole automation, from the list and from its own screen. Refusals are thrown. */
 const route = '/v2/workspaces/{workspaceId}/automations/{slug}';
@@ -32,11 +32,4 @@ export async function createAutomation(workspaceId: string, text: string): Promi
 export async function duplicateAutomation(workspaceId: string, slug: string, next: string, name: string): Promise<string> {
   const { data } = await answer(api.GET(route, { params: { path: { workspaceId, slug } }, ...asYaml }));
   return createAutomation(workspaceId, withIdentity(String(data), next, name));
-}
-
-/** The slug that a document in its canonical form begins with. */
-export function slugInText(text: string): string {
-  const written = /^slug:[ \t]*(.*)$/m.exec(text)?.[1]?.trim() ?? '';
-  if (/^".*"$/.test(written)) return JSON.parse(written) as string;
-  return /^'.*'$/.test(written) ? written.slice(1, -1).replace(/''/g, "'") : written;
 }

@@ -98,31 +98,8 @@ export function contentOf(row: Record<string, unknown>): Record<string, unknown>
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What a save sends: the fields that changed, null for those that went. */
-export function changesOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
-  const changes: Record<string, unknown> = {};
-  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (isSystem(name) || same(before[name], after[name])) continue;
-    changes[name] = after[name] === undefined ? null : after[name];
-  }
-  return changes;
-}
-
-/** Fields that differ between three states of a row, for the comparison of a stale save. */
-export function compare(base: Record<string, unknown>, mine: Record<string, unknown>, theirs: Record<string, unknown>): { name: string; base: unknown; mine: unknown; theirs: unknown; both: boolean }[] {
-  return [...new Set([...Object.keys(base), ...Object.keys(mine), ...Object.keys(theirs)])]
-    .filter((name) => !isSystem(name) && (!same(mine[name], base[name]) || !same(theirs[name], base[name])))
-    .map((name) => ({ name, base: base[name], mine: mine[name], theirs: theirs[name], both: !same(mine[name], base[name]) && !same(theirs[name], base[name]) && !same(mine[name], theirs[name]) }));
-}
-
 /** Ids of rows that are new or changed since the last read of the same page. */
 export function changedRows(before: Row[], after: Row[]): string[] {
   const known = new Map(before.map((row) => [row.id, row]));
   return after.filter((row) => !same(known.get(row.id), row)).map((row) => row.id);
-}
-
-/** A cell as text. */
-export function cellText(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{Bn as e,C as t,D as n,Dn as r,Gn as i,In as a,Jn as o,Kn as s,Rn as c,Sn as l,Tn as u,Un as d,Ut as f,Vt as p,Yn as m,Yt as h,Zn as g,Zt as _,an as v,d as y,er as b,kn as x,rr as S,tr as C,zn as w}from"./base-SY8UrelI.js";import{t as T}from"./phrases-7IzrM_W5.js";var E=x(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=x(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=x(`<p class="muted same s5e3xg"> </p>`),k=x(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(x,A){C(A,!0);let j=h(A,`language`,3,`yaml`),M=h(A,`unified`,3,!1),N=y(`(max-width: 899px)`),P=g(()=>M()||N.matches),F=m(void 0),I=m(void 0);e(()=>{let e=a(F),t={left:A.left,right:c(()=>A.right),labels:A.labels,language:j(),unified:a(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return f(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),s=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[c],a.replaceChildren(s),r=new i({root:a,parent:s,...t,phrases:T(),take:p.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),o(I,r)}),()=>{n=!0,r?.destroy(),o(I,void 0)}}),t({nextProblem:()=>a(I)?.next(),previousProblem:()=>a(I)?.previous()});var L=k(),R=d(L),z=e=>{var t=E(),n=d(t),a=i(n),o=s(n),c=i(o);S(t),w(()=>{u(a,`− ${A.labels[0]??``}`),u(c,`+ ${A.labels[1]??``}`)}),r(e,t)},B=e=>{var t=D(),n=d(t),a=i(n,!0),o=s(n),c=i(o,!0);S(t),w(()=>{u(a,A.labels[0]),u(c,A.labels[1])}),r(e,t)};l(R,e=>{a(P)?e(z):e(B,-1)});var V=s(R,2),H=e=>{var t=O(),n=i(t,!0);w(()=>u(n,p.editor.same)),r(e,t)};l(V,e=>{A.left===A.right&&e(H)});var U=s(V,2);_(U,e=>o(F,e),()=>a(F));var W=s(U,2),G=e=>{n(e,{kind:`text`,rows:6})};l(W,e=>{!a(I)&&A.left!==A.right&&e(G)}),S(L),w(()=>v(U,`hidden`,A.left===A.right&&!A.onchange)),r(x,L),b()}export{A as t};

@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-zDzk_qU4.js";
