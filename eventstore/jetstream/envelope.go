@@ -169,8 +169,14 @@ var errDamaged = errors.New("the stored event is damaged")
 
 // decode turns a stored message back into its events.
 func (l *Log) decode(log domain.Log, m storedMessage) ([]domain.Recorded, error) {
+	return l.decodeWanted(log, m, nil)
+}
+
+// decodeWanted decodes the events of a message with the sequences that are wanted; nil: all of them. The
+// only event of a message is always decoded.
+func (l *Log) decodeWanted(log domain.Log, m storedMessage, wanted map[uint64]bool) ([]domain.Recorded, error) {
 	if len(m.header[headerPack]) > 0 {
-		return l.decodePack(log, m)
+		return l.decodePack(log, m, wanted)
 	}
 	seq := l.numbering(log).last(m.seq)
 	ev := domain.Recorded{Log: log, Seq: seq, Group: seq, At: m.at, Size: len(m.data)}

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -259,13 +260,14 @@ func (l *Log) encodeEvent(f eventstore.Fact) ([]byte, error) {
 	return body, nil
 }
 
-// decodePack decodes the events of a pack.
-func (l *Log) decodePack(log domain.Log, m storedMessage) ([]domain.Recorded, error) {
+// decodePack decodes the events of a pack that are wanted; nil: all of them. Of others it only looks for the
+// ends of their lines.
+func (l *Log) decodePack(log domain.Log, m storedMessage, wanted map[uint64]bool) ([]domain.Recorded, error) {
 	n, err := strconv.Atoi(m.header[headerPack][0])
 	if err != nil || n < 1 || n > maxPack {
 		return nil, fmt.Errorf("%s %d: %w", log, m.seq, errDamaged)
 	}
-	events := make([]domain.Recorded, 0, n)
+	events := make([]domain.Recorded, 0, cmp.Or(min(n, len(wanted)), n))
 	last := l.numbering(log).last(m.seq)
 	ev := domain.Recorded{Log: log, At: m.at, Size: len(m.data) / n, Seq: last - uint64(n), Group: last}
 	head, rest, _ := bytes.Cut(m.data, lineBreak)
@@ -275,22 +277,27 @@ func (l *Log) decodePack(log domain.Log, m storedMessage) ([]domain.Recorded, er
 		}
 		return nil
 	})
+	var source []byte // of the events that follow; nil when it is in ev
 	for len(rest) > 0 && err == nil {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, lineBreak)
-		switch {
-		case bytes.HasPrefix(line, sourcePrefix):
-			ev.Meta = domain.Meta{}
-			err = decodeMeta(&ev.Meta, line[len(sourcePrefix):len(line)-1])
-		default:
-			ev.Seq++
-			one := ev
-			err = l.decodeEvent(&one, line)
-			events = append(events, one)
+		if bytes.HasPrefix(line, sourcePrefix) {
+			source = bytes.TrimSuffix(line[len(sourcePrefix):], sourceEnd)
+			continue
 		}
+		if ev.Seq++; wanted != nil && !wanted[ev.Seq] {
+			continue
+		}
+		if source != nil {
+			ev.Meta = domain.Meta{}
+			err, source = decodeMeta(&ev.Meta, source), nil
+		}
+		one := ev
+		err = errors.Join(err, l.decodeEvent(&one, line))
+		events = append(events, one)
 	}
-	if err == nil && len(events) != n {
-		err = fmt.Errorf("it has %d events, not %d", len(events), n)
+	if has := n - int(last-ev.Seq); err == nil && has != n {
+		err = fmt.Errorf("it has %d events, not %d", has, n)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
@@ -298,7 +305,7 @@ func (l *Log) decodePack(log domain.Log, m storedMessage) ([]domain.Recorded, er
 	return events, nil
 }
 
-var lineBreak, sourcePrefix = []byte("\n"), []byte(`{"source":`)
+var lineBreak, sourcePrefix, sourceEnd = []byte("\n"), []byte(`{"source":`), []byte("}")
 
 // packer appends to ACTIVITY when this process is its only writer. Appends of a workspace that come
 // while another one is being sent are sent together. An append is known by the id of its first fact:

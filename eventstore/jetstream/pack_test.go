@@ -73,7 +73,14 @@ func TestAPackHoldsWhatWasAppended(t *testing.T) {
 	}
 	require.Equal(t, []string{got[0].ID, got[1].ID, got[2].ID, "x"}, storedMessage{header: m.Header, data: m.Data}.eventIDs())
 
-	for name, damaged := range map[string][]byte{"cut": m.Data[:len(m.Data)/2], "empty": nil, "a line": []byte("x\n"), "too many": append(slices.Clone(m.Data), m.Data...)} {
+	whole := storedMessage{seq: 7, at: until, header: m.Header, data: m.Data}
+	for i, one := range got {
+		some, err := l.decodeWanted(domain.Activity, whole, map[uint64]bool{one.Seq: true, got[3].Seq: true})
+		require.NoError(t, err)
+		require.Equal(t, slices.CompactFunc([]domain.Recorded{one, got[3]}, func(a, b domain.Recorded) bool { return a.ID == b.ID }), some, "%d", i)
+	}
+
+	for name, damaged := range map[string][]byte{"cut": m.Data[:len(m.Data)/2], "empty": nil, "a line": []byte("x\n"), "a source": []byte("{}\n{\"source\":"), "too many": append(slices.Clone(m.Data), m.Data...)} {
 		_, err := l.decode(domain.Activity, storedMessage{seq: 7, header: m.Header, data: damaged})
 		require.ErrorIs(t, err, errDamaged, name)
 	}

@@ -132,10 +132,10 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 		}
 		return []domain.Recorded{ev}, nil
 	}
-	n, found := l.numbering(log), make(map[uint64]storedMessage, len(seqs))
+	n, found, wanted := l.numbering(log), make(map[uint64]storedMessage, len(seqs)), make(map[uint64]bool, len(seqs))
 	messages := make([]uint64, len(seqs))
 	for i, seq := range seqs {
-		messages[i] = n.message(seq)
+		messages[i], wanted[seq] = n.message(seq), true
 	}
 	slices.Sort(messages)
 	for run := range slices.Chunk(slices.Compact(messages), loadBatch) {
@@ -152,7 +152,7 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 		}
 		if decoded[message] == nil {
 			var err error
-			if decoded[message], err = l.decode(log, m); err != nil {
+			if decoded[message], err = l.decodeWanted(log, m, wanted); err != nil {
 				return nil, err
 			}
 		}
