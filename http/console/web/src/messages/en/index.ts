@@ -37,6 +37,7 @@ interface ScreenMessages {
   data: typeof import('./data.ts').default;
   history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
+  observability: typeof import('./observability.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;

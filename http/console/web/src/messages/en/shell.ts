@@ -11,7 +11,7 @@ export default {
   profile: 'Profile',
   groups: { top: '', build: 'Build', run: 'Run', ship: 'Ship', govern: 'Govern' },
   screens: {
-    home: 'Home', automations: 'Automations', activity: 'Activity', data: 'Data', waits: 'Waits', config: 'Config', security: 'Security', history: 'History', profile: 'Profile', workspaces: 'Workspaces', settings: 'Settings', apps: 'Apps',
+    home: 'Home', automations: 'Automations', activity: 'Activity', data: 'Data', waits: 'Waits', observability: 'Observability', config: 'Config', security: 'Security', history: 'History', profile: 'Profile', workspaces: 'Workspaces', settings: 'Settings', apps: 'Apps',
   },
   breadcrumb: 'Where you are',
   drift: {

@@ -13,7 +13,7 @@ const shell: Messages['shell'] = {
   profile: 'Profil',
   groups: { top: '', build: 'Construire', run: 'Exécuter', ship: 'Livrer', govern: 'Gouverner' },
   screens: {
-    home: 'Accueil', automations: 'Automatisations', activity: 'Activité', data: 'Données', waits: 'Attentes', config: 'Configuration', security: 'Sécurité', history: 'Historique', profile: 'Profil', workspaces: 'Espaces de travail', settings: 'Paramètres', apps: 'Applications',
+    home: 'Accueil', automations: 'Automatisations', activity: 'Activité', data: 'Données', waits: 'Attentes', observability: 'Observabilité', config: 'Configuration', security: 'Sécurité', history: 'Historique', profile: 'Profil', workspaces: 'Espaces de travail', settings: 'Paramètres', apps: 'Applications',
   },
   breadcrumb: 'Où vous êtes',
   drift: {

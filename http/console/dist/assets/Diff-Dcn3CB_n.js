@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{An as e,Bn as t,Cn as n,En as r,Ht as i,Kn as a,Ln as o,O as s,On as c,Qn as l,Qt as u,Vn as d,Wn as f,Wt as p,Xn as m,Xt as h,Yn as g,d as _,ir as v,nr as y,on as b,qn as x,tr as S,w as C,zn as w}from"./base-BupR6RX8.js";import{t as T}from"./phrases-CdfDEycR.js";var E=e(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=e(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=e(`<p class="muted same s5e3xg"> </p>`),k=e(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(e,A){y(A,!0);let j=h(A,`language`,3,`yaml`),M=h(A,`unified`,3,!1),N=_(`(max-width: 899px)`),P=l(()=>M()||N.matches),F=m(void 0),I=m(void 0);d(()=>{let e=o(F),t={left:A.left,right:w(()=>A.right),labels:A.labels,language:j(),unified:o(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,r;return p(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:a})=>{if(n)return;let o=e.shadowRoot??e.attachShadow({mode:`open`}),s=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),o.adoptedStyleSheets=[c],o.replaceChildren(s),r=new a({root:o,parent:s,...t,phrases:T(),take:i.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),g(I,r)}),()=>{n=!0,r?.destroy(),g(I,void 0)}}),C({nextProblem:()=>o(I)?.next(),previousProblem:()=>o(I)?.previous()});var L=k(),R=f(L),z=e=>{var n=E(),i=f(n),o=a(i),s=x(i),l=a(s);v(n),t(()=>{r(o,`− ${A.labels[0]??``}`),r(l,`+ ${A.labels[1]??``}`)}),c(e,n)},B=e=>{var n=D(),i=f(n),o=a(i,!0),s=x(i),l=a(s,!0);v(n),t(()=>{r(o,A.labels[0]),r(l,A.labels[1])}),c(e,n)};n(R,e=>{o(P)?e(z):e(B,-1)});var V=x(R,2),H=e=>{var n=O(),o=a(n,!0);t(()=>r(o,i.editor.same)),c(e,n)};n(V,e=>{A.left===A.right&&e(H)});var U=x(V,2);u(U,e=>g(F,e),()=>o(F));var W=x(U,2),G=e=>{s(e,{kind:`text`,rows:6})};n(W,e=>{!o(I)&&A.left!==A.right&&e(G)}),v(L),t(()=>b(U,`hidden`,A.left===A.right&&!A.onchange)),c(e,L),S()}export{A as t};

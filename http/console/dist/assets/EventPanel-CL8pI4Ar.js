@@ -1,0 +1,1 @@
+export{t as default}from"./EventPanel-Dv0_FKB8.js";

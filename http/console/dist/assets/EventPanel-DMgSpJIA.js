@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-Ch4D-LrT.js";

@@ -1,1 +1,0 @@
-import{$ as e,Ft as t,Ht as n,at as r,ct as i,et as a,f as o,nt as s,pt as c,t as l,wn as u,wt as d}from"./base-SY8UrelI.js";var f=r();s(f),c.start(),a(),d.waiting=o.begin;var p=e.load().catch(t=>e.fail(t));await n(t(f.language,navigator.languages)),u(l,{target:document.getElementById(`app`)}),await p,i().catch(()=>{});
