@@ -23,6 +23,20 @@ func (m *Models) Reach(ctx context.Context, p domain.Position) error {
 // logs.
 func (m *Models) Fresh(ctx context.Context) error { return m.Reach(ctx, m.opts.Known()) }
 
+// Watch returns a channel that gets a token after Position has changed: one for all changes that nobody has received
+// yet. The caller must call stop.
+func (m *Models) Watch() (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	for _, f := range m.logs {
+		f.watch(ch)
+	}
+	return ch, func() {
+		for _, f := range m.logs {
+			f.unwatch(ch)
+		}
+	}
+}
+
 // CaughtUp waits until each log has been read to its end once. It fails when ctx
 // ends, and with a *Fault when a log stopped before.
 func (m *Models) CaughtUp(ctx context.Context) error {

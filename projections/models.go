@@ -412,10 +412,11 @@ type tracker struct {
 	moves   atomic.Uint64 // starts and ends of changes: it is odd during a change
 	head    atomic.Uint64 // the highest sequence that the log was seen to hold
 
-	mu      sync.Mutex
-	caught  bool
-	fault   *Fault
-	waiters map[*waiter]struct{}
+	mu       sync.Mutex
+	caught   bool
+	fault    *Fault
+	waiters  map[*waiter]struct{}
+	watchers map[chan struct{}]struct{} // told when applied has changed
 }
 
 // waiter is woken when seq is applied, or when something else changed that may
@@ -429,7 +430,7 @@ type waiter struct {
 const maxSeq = math.MaxUint64
 
 func newTracker(log domain.Log) *tracker {
-	return &tracker{log: log, waiters: map[*waiter]struct{}{}}
+	return &tracker{log: log, waiters: map[*waiter]struct{}{}, watchers: map[chan struct{}]struct{}{}}
 }
 
 // change changes what the read models show of the log.
@@ -482,6 +483,12 @@ func (t *tracker) reset(seq uint64, caught bool) {
 }
 
 func (t *tracker) wake(seq uint64) {
+	for ch := range t.watchers {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
 	for w := range t.waiters {
 		if w.seq <= seq {
 			delete(t.waiters, w)
@@ -531,6 +538,19 @@ func (t *tracker) addWaiter(seq uint64, done func() bool) (*waiter, error) {
 	w := &waiter{seq: seq, ch: make(chan struct{})}
 	t.waiters[w] = struct{}{}
 	return w, nil
+}
+
+// watch tells ch, which has a buffer, when the position has changed.
+func (t *tracker) watch(ch chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watchers[ch] = struct{}{}
+}
+
+func (t *tracker) unwatch(ch chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.watchers, ch)
 }
 
 func (t *tracker) removeWaiter(w *waiter) {

@@ -489,6 +489,33 @@ func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
 	require.NotEqual(t, was, h.Moment(), "what was rebuilt is looked at anew")
 }
 
+func TestAWatcherIsToldWhenThePositionChanges(t *testing.T) {
+	h := newFixture(t)
+	changed, stop := h.Watch()
+	first := create(t, h.log.Log, "a", "one")
+	await := func(at domain.Position) {
+		t.Helper()
+		for h.Position().Max(at) != h.Position() {
+			select {
+			case <-changed:
+			case <-bounded(t).Done():
+				require.Fail(t, "nobody told of a change")
+			}
+		}
+	}
+	await(first.Position)
+	second := update(t, h.log.Log, "a", "two", first.Seqs[0])
+	await(second.Position)
+	stop()
+	select {
+	case <-changed:
+	default:
+	}
+	third := update(t, h.log.Log, "a", "three", second.Seqs[0])
+	require.NoError(t, h.Reach(bounded(t), third.Position))
+	require.Empty(t, changed)
+}
+
 func TestAStateOfAWorkspaceTellsOfEachChange(t *testing.T) {
 	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")

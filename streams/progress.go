@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/eventstore"
 )
@@ -15,7 +16,10 @@ import (
 // ProgressTracker knows the position in the feed up to which everything is processed, although events are not
 // processed in order. Its owner guards it with a lock.
 type ProgressTracker struct {
-	At    domain.Position
+	At domain.Position
+	// Moved, when set, gets a token when At is to be saved. It has a buffer of one.
+	Moved chan struct{}
+
 	marks []*ProgressMark // in the order of the feed; the first is not done, and no two neighbours are done
 	saved time.Time
 	dirty bool // At is not saved
@@ -70,6 +74,16 @@ func (l *ProgressTracker) advance() {
 	}
 	clear(l.marks[:n])
 	l.marks = l.marks[n:]
+	if n > 0 {
+		l.notify()
+	}
+}
+
+func (l *ProgressTracker) notify() {
+	select {
+	case l.Moved <- struct{}{}:
+	default:
+	}
 }
 
 // idleSaveInterval is how often a position is saved that moved without effects. After a crash the events since then
@@ -87,6 +101,26 @@ func (l *ProgressTracker) TakeUnsaved(now time.Time, ending bool) (domain.Positi
 
 // MarkUnsaved records that the position could not be saved.
 func (l *ProgressTracker) MarkUnsaved() { l.dirty, l.moved = true, true }
+
+// IsUnsaved reports whether the position is not saved.
+func (l *ProgressTracker) IsUnsaved() bool { return l.dirty }
+
+// SaveProgress calls save an interval after each token of moved, and again as long as it reports that something is
+// unsaved, until ctx ends. While nothing moves it does nothing.
+func SaveProgress(ctx context.Context, moved <-chan struct{}, interval time.Duration, save func() (unsaved bool)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+		}
+		for unsaved := true; unsaved; unsaved = save() {
+			if commands.Sleep(ctx, interval) != nil {
+				return
+			}
+		}
+	}
+}
 
 // Partitions is the number of partitions of workspaces when there are several nodes. A single node has one partition.
 const Partitions = 16

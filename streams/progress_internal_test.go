@@ -1,7 +1,9 @@
 package streams
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +51,31 @@ func TestWhatIsTakenCareOfBehindAnOpenPlaceTakesNoRoom(t *testing.T) {
 	l.MarkDone(slow)
 	require.Empty(t, l.marks)
 	require.Equal(t, activityAt(10_001), l.At)
+}
+
+func TestProgressIsSavedOnlyWhenItMoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		moved, saves, unsaved := make(chan struct{}, 1), 0, 0
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			SaveProgress(ctx, moved, time.Second, func() bool { saves++; unsaved--; return unsaved > 0 })
+		}()
+		l := ProgressTracker{Moved: moved}
+		<-time.After(time.Hour)
+		require.Zero(t, saves)
+		m := &ProgressMark{At: domain.At(domain.Activity, 1), HasEffects: true}
+		l.Add(m)
+		<-time.After(time.Hour)
+		require.Zero(t, saves, "nothing is done yet")
+		l.MarkDone(m)
+		require.True(t, l.IsUnsaved())
+		unsaved = 3
+		<-time.After(time.Hour)
+		require.Equal(t, 3, saves, "until everything is saved")
+		cancel()
+		<-ended
+	})
 }

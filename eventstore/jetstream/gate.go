@@ -147,16 +147,16 @@ func (g *gate) run() {
 	if g.watermark != nil {
 		defer g.watermark.file.Close()
 	}
-	var tick <-chan time.Time
-	if !g.dense {
-		t := time.NewTicker(rewritePeriod)
-		defer t.Stop()
-		tick = t.C
+	rewrites := time.NewTimer(untilRewriteCheck())
+	defer rewrites.Stop()
+	if g.dense {
+		rewrites.Stop()
 	}
 	for {
 		select {
-		case <-tick:
+		case <-rewrites.C:
 			g.syncRewrites()
+			rewrites.Reset(untilRewriteCheck())
 		case <-g.wake:
 			g.waitForAnnounced()
 			g.syncRound()
@@ -169,6 +169,12 @@ func (g *gate) run() {
 
 // rewritePeriod is how often rewritten blocks are synced.
 const rewritePeriod = time.Second
+
+// untilRewriteCheck returns how long it is until rewritten blocks are synced. All gates check at the same time, so that
+// an idle process wakes up once for all of them.
+func untilRewriteCheck() time.Duration {
+	return rewritePeriod - time.Duration(time.Now().UnixNano())%rewritePeriod
+}
 
 // syncRewrites syncs what a purge or a compaction wrote, also when nothing is appended.
 func (g *gate) syncRewrites() {

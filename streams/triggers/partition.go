@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/commands"
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/automation"
@@ -23,6 +22,8 @@ type partition struct {
 
 	number int
 
+	moved chan struct{} // the cursor is to be saved
+
 	mu         sync.Mutex
 	progress   streams.ProgressTracker
 	start      domain.Position // events up to it may have started something before
@@ -31,7 +32,9 @@ type partition struct {
 	workers    sync.WaitGroup // goroutines to wait for
 }
 
-func newPartition(t *Triggers, number int) *partition { return &partition{Triggers: t, number: number} }
+func newPartition(t *Triggers, number int) *partition {
+	return &partition{Triggers: t, number: number, moved: make(chan struct{}, 1)}
+}
 
 // isAtOrBefore reports whether an event is at or before a position.
 func isAtOrBefore(e *feed.Event, at domain.Position) bool { return e.Number() <= at.Of(e.Log) }
@@ -63,7 +66,7 @@ func (s *partition) run(ctx context.Context) error {
 		return err
 	}
 	var parts sync.WaitGroup
-	parts.Go(func() { commands.Every(ctx, saveInterval, func() { s.saveCursor(false) }) })
+	parts.Go(func() { streams.SaveProgress(ctx, s.moved, saveInterval, func() bool { return s.saveCursor(false) }) })
 	parts.Go(func() { newOrphanHandler(s, s.findOrphans).handleLoop(ctx) })
 	err = s.Feed.Follow(ctx, live.Following{After: after, Need: live.Logged}, func(d live.Delivery) error { return s.receive(ctx, d) })
 	cancel(err)
@@ -80,7 +83,7 @@ func (s *partition) load(ctx context.Context) (domain.Position, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.start, s.workspaces, s.open, s.progress = s.Position(), map[string]*workspaceQueue{}, 0, streams.ProgressTracker{}
+	s.start, s.workspaces, s.open, s.progress = s.Position(), map[string]*workspaceQueue{}, 0, streams.ProgressTracker{Moved: s.moved}
 	var err error
 	s.progress.At, err = s.initCursor(ctx, s.number)
 	return s.progress.At, err
@@ -133,12 +136,14 @@ func (s *partition) awaitSaved(ctx context.Context, events []*feed.Event) error 
 	return nil
 }
 
-func (s *partition) saveCursor(ending bool) {
+// saveCursor saves the cursor if that is due. unsaved says that it is to be saved later.
+func (s *partition) saveCursor(ending bool) (unsaved bool) {
 	s.mu.Lock()
-	at, moved := s.progress.TakeUnsaved(s.Now(), ending)
+	at, due := s.progress.TakeUnsaved(s.Now(), ending)
+	unsaved = s.progress.IsUnsaved()
 	s.mu.Unlock()
-	if !moved {
-		return
+	if !due {
+		return unsaved
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
@@ -147,7 +152,9 @@ func (s *partition) saveCursor(ending bool) {
 		s.mu.Lock()
 		s.progress.MarkUnsaved()
 		s.mu.Unlock()
+		return true
 	}
+	return false
 }
 
 // workspaceQueue is the queue of a workspace. Its events are processed one after the other, in a goroutine of its

@@ -26,7 +26,8 @@ import (
 type partition struct {
 	*Webhooks
 	number int
-	jobs   chan *job // that are due
+	jobs   chan *job     // that are due
+	moved  chan struct{} // a cursor is to be saved
 	log    *slog.Logger
 
 	mu       sync.Mutex
@@ -37,7 +38,7 @@ type partition struct {
 
 func newPartition(h *Webhooks, number int) *partition {
 	log := h.log.With("partition", number)
-	return &partition{Webhooks: h, number: number, log: log, jobs: make(chan *job), workers: map[string]*worker{}}
+	return &partition{Webhooks: h, number: number, log: log, jobs: make(chan *job), moved: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
 
 // serve runs the partition while this node holds it, until ctx ends.
@@ -236,27 +237,29 @@ const saveInterval = 250 * time.Millisecond
 
 // saveCursors saves cursors that moved, until ctx ends.
 func (p *partition) saveCursors(ctx context.Context) {
-	commands.Every(ctx, saveInterval, func() {
+	streams.SaveProgress(ctx, p.moved, saveInterval, func() (unsaved bool) {
 		p.mu.Lock()
 		list := slices.Collect(maps.Values(p.workers))
 		p.mu.Unlock()
 		for _, w := range list {
-			p.saveCursor(w, false)
+			unsaved = p.saveCursor(w, false) || unsaved
 		}
+		return unsaved
 	})
 }
 
 // saveTimeout limits how long saving one cursor may take.
 const saveTimeout = 5 * time.Second
 
-// saveCursor saves the cursor of a subscription if it moved. An unsaved cursor only means that delivered events are
-// read again.
-func (p *partition) saveCursor(w *worker, ending bool) {
+// saveCursor saves the cursor of a subscription if that is due. unsaved says that it is to be saved later: until then,
+// delivered events would only be read again.
+func (p *partition) saveCursor(w *worker, ending bool) (unsaved bool) {
 	w.mu.Lock()
-	at, moved := w.progress.TakeUnsaved(p.now(), ending)
+	at, due := w.progress.TakeUnsaved(p.now(), ending)
+	unsaved = w.progress.IsUnsaved()
 	w.mu.Unlock()
-	if !moved {
-		return
+	if !due {
+		return unsaved
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
@@ -265,7 +268,9 @@ func (p *partition) saveCursor(w *worker, ending bool) {
 		w.mu.Lock()
 		w.progress.MarkUnsaved()
 		w.mu.Unlock()
+		return true
 	}
+	return false
 }
 
 // saveOrDeleteCursor saves the cursor of a subscription that is no longer served, or deletes it with the

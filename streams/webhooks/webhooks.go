@@ -47,7 +47,7 @@ type Options struct {
 	Schedule     []time.Duration  // waits after failures; then a delivery is dead
 	DisableAfter time.Duration    // of failure; default 5 days
 	Probe        time.Duration    // between attempts while the breaker is open; default one minute
-	PollInterval time.Duration    // between checks for changes and requests; default 100 ms
+	PollInterval time.Duration    // between checks for changes and requests, at least; default 100 ms
 	Now          func() time.Time // default time.Now
 	Host         domain.Host
 	Log          *slog.Logger // default slog.Default
@@ -128,29 +128,29 @@ func (h *Webhooks) Run(ctx context.Context) error {
 
 // watchChanges passes changes and requests to the partitions.
 func (h *Webhooks) watchChanges(ctx context.Context, all []*partition) {
-	tick := time.NewTicker(h.lookInterval)
-	defer tick.Stop()
+	moved, stop := h.models.Watch()
+	defer stop()
 	var seen uint64  // version of the subscriptions
 	var asked uint64 // sequence of the last request
-	var last domain.Position
-	anew := false // a partition was acquired since they were read
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-h.changed:
-			anew = true
+	anew := false    // a partition was acquired since they were read
+	for again := true; ; {
+		if !again {
+			select {
+			case <-ctx.Done():
+				return
+			case <-moved:
+			case <-h.changed:
+				anew = true
+			}
 		}
-		at := h.models.Position() // before the read: that contains at least so much
-		if at == last && !anew {
-			continue
-		}
-		if err := h.applyChanges(all, anew, &seen, &asked); err != nil {
+		err := h.applyChanges(all, anew, &seen, &asked)
+		if err != nil {
 			h.log.WarnContext(ctx, "subscriptions could not be read", "err", err)
-			continue
 		}
-		last, anew = at, false
+		again, anew = err != nil, anew && err != nil
+		if commands.Sleep(ctx, h.lookInterval) != nil {
+			return
+		}
 	}
 }
 

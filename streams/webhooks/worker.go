@@ -143,7 +143,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start, w.loaded, w.version, w.moment, w.queue, w.progress, w.probe = start, start.Activity, 0, 0, newQueue(), streams.ProgressTracker{}, time.Time{}
+	w.start, w.loaded, w.version, w.moment, w.queue, w.progress, w.probe = start, start.Activity, 0, 0, newQueue(), streams.ProgressTracker{Moved: w.p.moved}, time.Time{}
 	err = w.loadRecords()
 	if err == nil && w.idle {
 		err = errIdle
