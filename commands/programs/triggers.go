@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"svc/domain/automation"
+	"svc/domain/persistent"
 )
 
 // MatchEndpoint returns the automation of an escaped path and the parameters in it; nil when
@@ -73,12 +74,18 @@ func escapedPath(path string) string {
 	return strings.ReplaceAll(u.EscapedPath(), "%2A", "*")
 }
 
-// Scheduled returns the automations with schedules, sorted by name.
-func (set *ProgramSet) Scheduled() (all []*Program) {
-	for _, id := range set.index.scheduled.All() {
-		all = append(all, set.program(id))
-	}
-	return all
+// Schedules names the automations of a program set that have schedules. It keeps nothing else of the program set in
+// memory. The zero Schedules has none.
+type Schedules struct{ index persistent.Map[programID] }
+
+// Schedules returns the names of the automations with schedules.
+func (set *ProgramSet) Schedules() Schedules { return Schedules{set.index.scheduled} }
+
+// ChangedSince returns the names, sorted, of the automations whose documents or app instances have changed since an
+// earlier program set of the workspace, and some others. It costs what has changed, unless the program set was built
+// from nothing: then it returns all names of both.
+func (s Schedules) ChangedSince(earlier Schedules) []string {
+	return slices.Collect(s.index.Changes(earlier.index))
 }
 
 // ScheduledProgram returns the automation with a name if it has schedules, else nil.

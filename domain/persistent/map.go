@@ -125,6 +125,12 @@ func (m Map[V]) Prefix(prefix string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) { m.root.walk(prefix, yield) }
 }
 
+// Changes visits the keys that were set or deleted between another version of m and m, and those on the way to
+// them in the tree, whose values are the same. It costs as much as it visits: what both versions share is skipped.
+func (m Map[V]) Changes(other Map[V]) iter.Seq[string] {
+	return func(yield func(string) bool) { compare(m.root, other.root, yield) }
+}
+
 // MarshalJSON implements json.Marshaler: the same as of a map.
 func (m Map[V]) MarshalJSON() ([]byte, error) { return json.Marshal(maps.Collect(m.All())) }
 
@@ -232,4 +238,21 @@ func (n *node[V]) walk(prefix string, yield func(string, V) bool) bool {
 		return false
 	}
 	return !begins && n.key > prefix || n.right.walk(prefix, yield)
+}
+
+// compare visits the keys of two trees except for those in parts that both share, until yield returns false.
+func compare[V any](a, b *node[V], yield func(string) bool) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b != nil && b.above(a) {
+		a, b = b, a
+	}
+	var left, right *node[V]
+	if b != nil && a.key == b.key {
+		left, right = b.left, b.right
+	} else { // b does not have the key: its node would be above the root of b
+		left, right = b.split(a.key)
+	}
+	return compare(a.left, left, yield) && yield(a.key) && compare(a.right, right, yield)
 }

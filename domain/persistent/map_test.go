@@ -63,6 +63,56 @@ func TestAMapIsLikeAMap(t *testing.T) {
 	})
 }
 
+func TestChangesAreFoundBetweenVersions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		keys := rapid.StringMatching(`[ab]{0,4}`)
+		draw := func(m persistent.Map[int], label string) (persistent.Map[int], map[string]bool) {
+			touched := map[string]bool{}
+			for i := range rapid.IntRange(0, 20).Draw(rt, label) {
+				key := keys.Draw(rt, "key")
+				if rapid.Bool().Draw(rt, "deletes") {
+					touched[key] = touched[key] || m.Has(key)
+					m = m.Delete(key)
+				} else {
+					touched[key] = true
+					m = m.Set(key, i%3) // also to the value that it has
+				}
+			}
+			return m, touched
+		}
+		before, _ := draw(persistent.Map[int]{}, "before")
+		after, touched := draw(before, "after")
+		for _, found := range [][]string{slices.Collect(after.Changes(before)), slices.Collect(before.Changes(after))} {
+			require.True(rt, slices.IsSorted(found))
+			for key, is := range touched {
+				if is && (before.Has(key) || after.Has(key)) {
+					require.Contains(rt, found, key)
+				}
+			}
+			for _, key := range found {
+				require.True(rt, before.Has(key) || after.Has(key))
+			}
+		}
+		require.Empty(rt, slices.Collect(after.Changes(after)))
+	})
+}
+
+func TestChangesOfALargeMapAreFew(t *testing.T) {
+	t.Parallel()
+	m := numbered(10_000)
+	for i := range 100 {
+		key := fmt.Sprintf("k%06d", i*7919%m.Len())
+		for what, next := range map[string]persistent.Map[int]{"set": m.Set(key, -1), "deleted": m.Delete(key), "added": m.Set(key+"x", 1)} {
+			found := slices.Collect(next.Changes(m))
+			require.Less(t, len(found), 100, "%s %s", key, what)
+		}
+	}
+	for range m.Set("k000001", 0).Changes(m) {
+		break
+	}
+}
+
 func TestAWalkStopsWhenItIsToldTo(t *testing.T) {
 	t.Parallel()
 	m := numbered(100)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/commands"
+	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation/cron"
@@ -34,6 +35,7 @@ type partition struct {
 	due           agenda
 	openFirings   map[string]*firing // firings that are not done, by id
 
+	added     chan struct{}  // a schedule was added to the agenda
 	workers   sync.WaitGroup // goroutines to wait for
 	appending chan struct{}  // limits concurrent appends
 	running   chan struct{}  // limits running trees
@@ -45,6 +47,7 @@ const (
 	maxAppending     = 64
 	maxRunning       = 5_000
 	checkInterval    = 250 * time.Millisecond
+	idleInterval     = time.Minute // of checks of an agenda without schedules
 	registerInterval = 100 * time.Millisecond
 	saveInterval     = 5 * time.Second
 	saveTimeout      = 2 * time.Second
@@ -54,7 +57,7 @@ const (
 
 func newPartition(s *Schedules, number int) *partition {
 	return &partition{
-		Schedules: s, number: number, appending: make(chan struct{}, maxAppending), running: make(chan struct{}, maxRunning),
+		Schedules: s, number: number, added: make(chan struct{}, 1), appending: make(chan struct{}, maxAppending), running: make(chan struct{}, maxRunning),
 	}
 }
 
@@ -96,8 +99,15 @@ func (s *partition) run(ctx context.Context) error {
 	s.save() // so that the next holder knows
 	s.workers.Go(func() { s.registerChanges(ctx) })
 	s.workers.Go(func() { s.saveLoop(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for ctx.Err() == nil {
-		_ = commands.Sleep(ctx, s.fireDue(ctx, s.Now()))
+		timer.Reset(s.fireDue(ctx, s.Now()))
+		select {
+		case <-ctx.Done():
+		case <-s.added:
+		case <-timer.C:
+		}
 	}
 	s.workers.Wait()
 	s.save()
@@ -158,16 +168,31 @@ func (s *partition) load(ctx context.Context) (after uint64, err error) {
 // loadRegistrations reads all registrations of the partition. The caller holds the lock.
 func (s *partition) loadRegistrations(ctx context.Context) error {
 	for _, slot := range s.ownSlots() {
-		values, err := s.Bucket.List(ctx, "workspace/"+strconv.Itoa(slot))
+		workspaces, err := s.Bucket.List(ctx, registrationFolder(slot))
+		if err != nil {
+			return fmt.Errorf("read the registered workspaces: %w", err)
+		}
+		automations, err := s.Bucket.List(ctx, automationFolder(slot))
 		if err != nil {
 			return fmt.Errorf("read the registered schedules: %w", err)
 		}
-		for _, value := range values {
+		for _, value := range workspaces {
 			r, err := decodeRegistration(value)
 			if err != nil {
 				return err
 			}
-			s.updateAgenda(r)
+			is := s.workspaceSchedules(r.WorkspaceID)
+			is.at, is.isCombined = r.At, len(r.Automations) > 0
+			for _, a := range r.Automations {
+				s.updateAgenda(r.WorkspaceID, is, a)
+			}
+		}
+		for _, value := range automations { // newer than those of a combined record
+			var r automationRecord
+			if err := json.Unmarshal(value, &r); err != nil {
+				return fmt.Errorf("read the registration of an automation: %w", err)
+			}
+			s.updateAgenda(r.WorkspaceID, s.workspaceSchedules(r.WorkspaceID), r.registeredAutomation)
 		}
 	}
 	return nil
@@ -175,42 +200,57 @@ func (s *partition) loadRegistrations(ctx context.Context) error {
 
 // workspaceSchedules holds the schedules of a workspace.
 type workspaceSchedules struct {
-	record  registration
-	entries map[entryKey]*entry
+	at          uint64                           // changes up to this sequence of STATE are registered
+	automations map[string]*registeredAutomation // by name
+	entries     map[entryKey]*entry
+	programs    *programs.Schedules // of the program set that was registered; nil: it is not known
+	isCombined  bool                // its record is of an earlier version and has all automations
+}
+
+func newWorkspaceSchedules() *workspaceSchedules {
+	return &workspaceSchedules{automations: map[string]*registeredAutomation{}, entries: map[entryKey]*entry{}}
 }
 
 // entryKey names a schedule within a workspace.
 type entryKey struct{ automation, cron string }
 
-// updateAgenda replaces the schedules of a workspace in the agenda. The caller holds the lock.
-func (s *partition) updateAgenda(r registration) {
-	p := s.workspaces[r.WorkspaceID]
-	if p == nil {
-		p = &workspaceSchedules{}
-		s.workspaces[r.WorkspaceID] = p
+// workspaceSchedules returns the schedules of a workspace, to be changed. The caller holds the lock.
+func (s *partition) workspaceSchedules(workspaceID string) *workspaceSchedules {
+	if s.workspaces[workspaceID] == nil {
+		s.workspaces[workspaceID] = newWorkspaceSchedules()
 	}
-	old := p.entries
-	p.record, p.entries = r, map[entryKey]*entry{}
-	for _, a := range r.Automations {
-		for _, c := range a.Crons {
-			key := entryKey{a.Name, c.Cron}
-			if had := old[key]; had != nil && had.since.Equal(c.since()) {
-				p.entries[key] = had
-				delete(old, key)
-				continue
-			}
-			times, err := cron.Parse(c.Cron)
-			if err != nil || p.entries[key] != nil {
-				continue // it was parsed before the registration
-			}
-			e := &entry{workspaceID: r.WorkspaceID, automation: a.Name, times: times, since: c.since()}
-			e.next = e.nextAfter(s.firesAfter, s.zone)
-			p.entries[key] = e
-			s.due.add(e)
+	return s.workspaces[workspaceID]
+}
+
+// updateAgenda replaces the schedules of an automation in the agenda; one without schedules is gone. The caller holds
+// the lock.
+func (s *partition) updateAgenda(workspaceID string, in *workspaceSchedules, a registeredAutomation) {
+	for _, was := range in.automations[a.Name].crons() {
+		key := entryKey{a.Name, was}
+		if now, ok := a.has(was); in.entries[key] != nil && (!ok || !in.entries[key].since.Equal(now.since())) {
+			s.due.remove(in.entries[key])
+			delete(in.entries, key)
 		}
 	}
-	for _, gone := range old {
-		s.due.remove(gone)
+	for _, c := range a.Crons {
+		key := entryKey{a.Name, c.Cron}
+		times, err := cron.Parse(c.Cron)
+		if err != nil || in.entries[key] != nil {
+			continue // it was parsed before the registration
+		}
+		e := &entry{workspaceID: workspaceID, automation: a.Name, times: times, since: c.since()}
+		e.next = e.nextAfter(s.firesAfter, s.zone)
+		in.entries[key] = e
+		s.due.add(e)
+		select {
+		case s.added <- struct{}{}:
+		default:
+		}
+	}
+	if len(a.Crons) == 0 {
+		delete(in.automations, a.Name)
+	} else {
+		in.automations[a.Name] = &a
 	}
 }
 
@@ -236,7 +276,7 @@ func (s *partition) fireDue(ctx context.Context, now time.Time) time.Duration {
 		s.checkedAt = now
 	}
 	if len(s.due) == 0 {
-		return checkInterval
+		return idleInterval
 	}
 	return max(0, min(checkInterval, s.due[0].next.Sub(now)))
 }

@@ -5,12 +5,17 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"svc/commands"
 	"svc/commands/content"
@@ -28,8 +33,18 @@ import (
 
 // registerChanges registers changes until ctx ends. At first it compares all workspaces with their registrations.
 func (s *partition) registerChanges(ctx context.Context) {
+	moved, stop := s.Models.Watch()
+	defer stop()
 	from := uint64(0)
-	for ctx.Err() == nil {
+	for again := true; ctx.Err() == nil; {
+		if !again {
+			select {
+			case <-ctx.Done():
+				return
+			case <-moved:
+			}
+		}
+		again = false
 		s.mu.Lock()
 		seen := s.registeredSeq
 		s.mu.Unlock()
@@ -41,6 +56,7 @@ func (s *partition) registerChanges(ctx context.Context) {
 			} else if ctx.Err() == nil {
 				s.Log.WarnContext(ctx, "changed schedules could not be registered", "partition", s.number, "err", err)
 				streams.PauseAfterFault(ctx)
+				again = true
 			}
 		}
 		_ = commands.Sleep(ctx, registerInterval)
@@ -101,15 +117,16 @@ func (s *partition) listChanges(after, published uint64) (list []change, err err
 	return list, err
 }
 
-// registerWorkspace registers and records the schedules of a workspace, unless that was done after the change.
+// registerWorkspace registers and records the schedules of a workspace, unless that was done after the change. It costs
+// as much as has changed since, except for the first time after a start.
 func (s *partition) registerWorkspace(ctx context.Context, c change) error {
 	s.mu.Lock()
-	old := registration{WorkspaceID: c.workspaceID}
-	if p := s.workspaces[c.workspaceID]; p != nil {
-		old = p.record
-	}
+	was := s.workspaces[c.workspaceID]
 	s.mu.Unlock()
-	if old.At >= c.seq {
+	if was == nil {
+		was = newWorkspaceSchedules()
+	}
+	if was.at >= c.seq {
 		return nil
 	}
 	at := s.Models.Position().State
@@ -117,25 +134,24 @@ func (s *partition) registerWorkspace(ctx context.Context, c change) error {
 	if err != nil {
 		return err
 	}
-	v := &registrationUpdate{
-		partition: s, change: c, old: old, was: old.byName(), now: registration{WorkspaceID: c.workspaceID, At: max(at, c.seq)},
-		causes: map[uint64]domain.Recorded{},
+	v := &registrationUpdate{partition: s, change: c, was: was, causes: map[uint64]domain.Recorded{}}
+	if err := v.apply(ctx, programSet); err != nil {
+		return err
 	}
-	if programSet != nil {
-		if err := v.apply(ctx, programSet); err != nil {
-			return err
-		}
-	}
-	body, err := v.now.encode()
-	if err == nil {
-		_, err = s.Bucket.Put(ctx, registrationKey(c.workspaceID), body)
-	}
-	if err != nil {
+	if err := v.store(ctx, max(at, c.seq)); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.updateAgenda(v.now)
+	is := s.workspaceSchedules(c.workspaceID)
+	for _, a := range v.changed {
+		s.updateAgenda(c.workspaceID, is, a)
+	}
+	is.at, is.isCombined, is.programs = max(at, c.seq), false, nil
+	if programSet != nil {
+		names := programSet.Schedules()
+		is.programs = &names
+	}
 	return nil
 }
 
@@ -144,19 +160,28 @@ type registrationUpdate struct {
 	*partition
 	change
 
-	old, now registration
-	was      map[string]*registeredAutomation
-	causes   map[uint64]domain.Recorded
-	commits  []eventstore.Commit // its events
+	was     *workspaceSchedules
+	changed []registeredAutomation // sorted by name; then those that are gone, without schedules
+	causes  map[uint64]domain.Recorded
+	commits []eventstore.Commit // its events
 }
 
-// apply computes the new registration, and records its changes and faults.
+// apply computes what has changed, and records its changes and faults. There is no program set of a workspace that was
+// deleted: then nothing is recorded.
 func (v *registrationUpdate) apply(ctx context.Context, programSet *programs.ProgramSet) error {
-	if err := v.readSchedules(ctx, programSet); err != nil {
+	if programSet == nil {
+		for _, name := range slices.Sorted(maps.Keys(v.was.automations)) {
+			v.changed = append(v.changed, registeredAutomation{Name: name})
+		}
+		return nil
+	}
+	if err := v.compare(ctx, programSet); err != nil {
 		return err
 	}
-	if err := v.addChanges(ctx); err != nil {
-		return err
+	for i := range v.changed {
+		if err := v.addScheduled(ctx, &v.changed[i]); err != nil {
+			return err
+		}
 	}
 	if err := v.addFaults(ctx, programSet); err != nil {
 		return err
@@ -170,40 +195,69 @@ func (v *registrationUpdate) apply(ctx context.Context, programSet *programs.Pro
 	return nil
 }
 
-// readSchedules reads the schedules of the workspace.
-func (v *registrationUpdate) readSchedules(ctx context.Context, programSet *programs.ProgramSet) error {
-	for _, p := range programSet.Scheduled() {
-		saved, err := v.savedAt(p)
+// compare compares the automations that may have changed with what is registered.
+func (v *registrationUpdate) compare(ctx context.Context, programSet *programs.ProgramSet) error {
+	r := v.Models.Reader()
+	defer r.Close()
+	var gone []registeredAutomation
+	for _, name := range v.namesToCompare(programSet) {
+		was, p := v.was.automations[name], programSet.ScheduledProgram(name)
+		if p == nil {
+			if was != nil {
+				gone = append(gone, registeredAutomation{Name: name})
+			}
+			continue
+		}
+		is, err := v.readAutomation(ctx, r, p, was)
 		if err != nil {
 			return err
 		}
-		is, was := registeredAutomation{Name: p.Name, Saved: saved}, v.was[p.Name]
-		for _, c := range p.When.Schedules {
-			if _, twice := is.has(c.String()); twice {
-				continue
-			}
-			r, ok := was.has(c.String())
-			if !ok {
-				r, err = v.newSchedule(ctx, c, saved)
-			}
-			if err != nil {
-				return err
-			}
-			is.Crons = append(is.Crons, r)
+		if was == nil || was.Saved != is.Saved || !slices.Equal(was.crons(), is.crons()) {
+			v.changed = append(v.changed, is)
 		}
-		v.now.Automations = append(v.now.Automations, is)
 	}
+	v.changed = append(v.changed, gone...)
 	return nil
 }
 
+// namesToCompare returns the names of the automations that may have changed since the registration: all of them when
+// the program set of that time is not known.
+func (v *registrationUpdate) namesToCompare(programSet *programs.ProgramSet) []string {
+	if v.was.programs != nil {
+		return programSet.Schedules().ChangedSince(*v.was.programs)
+	}
+	names := slices.AppendSeq(programSet.Schedules().ChangedSince(programs.Schedules{}), maps.Keys(v.was.automations))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// readAutomation returns an automation as it is now. Schedules that it had keep the time since which they fire.
+func (v *registrationUpdate) readAutomation(ctx context.Context, r projections.Reader, p *programs.Program, was *registeredAutomation) (is registeredAutomation, err error) {
+	is.Name = p.Name
+	if is.Saved, err = v.savedAt(r, p); err != nil {
+		return is, err
+	}
+	for _, c := range p.When.Schedules {
+		if _, twice := is.has(c.String()); twice {
+			continue
+		}
+		known, ok := was.has(c.String())
+		if !ok {
+			if known, err = v.newSchedule(ctx, c, is.Saved); err != nil {
+				return is, err
+			}
+		}
+		is.Crons = append(is.Crons, known)
+	}
+	return is, nil
+}
+
 // savedAt returns the sequence of the change that created or updated an automation in the workspace.
-func (v *registrationUpdate) savedAt(p *programs.Program) (seq uint64, err error) {
-	path, scope := "automations/"+p.Slug, p.Scope
+func (v *registrationUpdate) savedAt(r projections.Reader, p *programs.Program) (seq uint64, err error) {
+	path, scope := automationPrefix+p.Slug, p.Scope
 	for ; scope.Parent != nil; scope = scope.Parent {
 		path = "imports/" + scope.Slug
 	}
-	r := v.Models.Reader()
-	defer r.Close()
 	item, _, err := projections.Content{}.Get(r, v.workspaceID, path)
 	return item.Updated, err
 }
@@ -217,7 +271,7 @@ func (v *registrationUpdate) newSchedule(ctx context.Context, c *cron.Schedule, 
 // originSeq returns the sequence of what changed an automation: its document, or, if that is older than the
 // registration, the change of the workspace or app.
 func (v *registrationUpdate) originSeq(saved uint64) uint64 {
-	if saved > v.old.At {
+	if saved > v.was.at {
 		return saved
 	}
 	return v.seq
@@ -239,33 +293,9 @@ func (v *registrationUpdate) causeEvent(ctx context.Context, seq uint64) (domain
 	return ev, nil
 }
 
-// addChanges adds an event for each automation whose schedules changed.
-func (v *registrationUpdate) addChanges(ctx context.Context) error {
-	is := v.now.byName()
-	for i := range v.now.Automations {
-		a := &v.now.Automations[i]
-		was := v.was[a.Name]
-		if was != nil && was.Saved == a.Saved && slices.Equal(was.crons(), a.crons()) {
-			continue
-		}
-		if err := v.addScheduled(ctx, a.Name, v.originSeq(a.Saved), a); err != nil {
-			return err
-		}
-	}
-	for _, was := range v.old.Automations {
-		if is[was.Name] != nil {
-			continue
-		}
-		if err := v.addScheduled(ctx, was.Name, v.seq, &registeredAutomation{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addScheduled adds the event with the schedules of an automation since a change; there may be none any more.
-func (v *registrationUpdate) addScheduled(ctx context.Context, name string, seq uint64, is *registeredAutomation) error {
-	ev := activity.Scheduled{Slug: name, Schedules: is.crons(), Details: []activity.NextFiring{}}
+// addScheduled adds the event with the schedules of an automation; it may have none any more.
+func (v *registrationUpdate) addScheduled(ctx context.Context, is *registeredAutomation) error {
+	ev := activity.Scheduled{Slug: is.Name, Schedules: is.crons(), Details: []activity.NextFiring{}}
 	zone, now := v.Zone(), v.Now()
 	for _, text := range ev.Schedules {
 		next := activity.NextFiring{Cron: text}
@@ -276,7 +306,7 @@ func (v *registrationUpdate) addScheduled(ctx context.Context, name string, seq 
 		}
 		ev.Details = append(ev.Details, next)
 	}
-	return v.addEvent(ctx, name, seq, ev, "registered", strconv.FormatUint(v.old.At, 10), strings.Join(ev.Schedules, "\n"))
+	return v.addEvent(ctx, is.Name, v.originSeq(is.Saved), ev, "registered", strconv.FormatUint(v.was.at, 10), strings.Join(ev.Schedules, "\n"))
 }
 
 // addEvent adds an event of an automation, caused by a change, unless it is on the log already: every node derives
@@ -301,12 +331,58 @@ func (v *registrationUpdate) addEvent(ctx context.Context, name string, seq uint
 	return nil
 }
 
-// registration is what is registered of a workspace. It is kept compressed: a workspace may
-// have thousands of schedules.
+// store stores the automations that changed, and then how far the workspace is registered: what a crash leaves out is
+// compared again.
+func (v *registrationUpdate) store(ctx context.Context, at uint64) error {
+	records := map[string]registeredAutomation{}
+	if v.was.isCombined {
+		for name, a := range v.was.automations {
+			records[name] = *a
+		}
+	}
+	for _, a := range v.changed {
+		records[a.Name] = a
+	}
+	var g errgroup.Group
+	g.SetLimit(maxAppending)
+	for _, a := range records {
+		g.Go(func() error { return v.storeAutomation(ctx, a) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	body, err := registration{WorkspaceID: v.workspaceID, At: at}.encode()
+	if err == nil {
+		_, err = v.Bucket.Put(ctx, registrationKey(v.workspaceID), body)
+	}
+	return err
+}
+
+// storeAutomation stores an automation. One without schedules is gone.
+func (v *registrationUpdate) storeAutomation(ctx context.Context, a registeredAutomation) error {
+	key := automationKey(v.workspaceID, a.Name)
+	if len(a.Crons) == 0 {
+		return v.Bucket.Delete(ctx, key)
+	}
+	body, err := json.Marshal(automationRecord{v.workspaceID, a})
+	if err == nil {
+		_, err = v.Bucket.Put(ctx, key, body)
+	}
+	return err
+}
+
+// registration is the record of how far a workspace is registered. Each of its automations has a record of its own
+// (automationRecord). Earlier versions kept all of them here, compressed: they are divided when the workspace changes.
 type registration struct {
 	WorkspaceID string                 `json:"workspaceId"`
-	At          uint64                 `json:"at"` // changes up to this sequence of the state log are in it
-	Automations []registeredAutomation `json:"automations,omitempty"`
+	At          uint64                 `json:"at"`                    // changes up to this sequence of the state log are registered
+	Automations []registeredAutomation `json:"automations,omitempty"` // of earlier versions
+}
+
+// automationRecord is the record of an automation that has schedules.
+type automationRecord struct {
+	WorkspaceID string `json:"workspaceId"`
+	registeredAutomation
 }
 
 // registeredAutomation is an automation that has schedules.
@@ -324,8 +400,18 @@ type registeredSchedule struct {
 
 func (r registeredSchedule) since() time.Time { return time.UnixMilli(r.Since) }
 
+// The folders of the records of a slot.
+func registrationFolder(slot int) string { return "workspace/" + strconv.Itoa(slot) }
+func automationFolder(slot int) string   { return "automation/" + strconv.Itoa(slot) }
+
 func registrationKey(workspaceID string) string {
-	return "workspace/" + strconv.Itoa(slotOf(workspaceID)) + "/" + workspaceID
+	return registrationFolder(slotOf(workspaceID)) + "/" + workspaceID
+}
+
+// automationKey has one segment for both names, as List needs it.
+func automationKey(workspaceID, name string) string {
+	sum := sha256.Sum256([]byte(workspaceID + "\x00" + name))
+	return automationFolder(slotOf(workspaceID)) + "/" + hex.EncodeToString(sum[:16])
 }
 
 func (r registration) encode() ([]byte, error) {
@@ -347,15 +433,6 @@ func decodeRegistration(value []byte) (r registration, err error) {
 		return r, fmt.Errorf("read the registration of a workspace: %w", err)
 	}
 	return r, nil
-}
-
-// byName returns the registered automations by name.
-func (r registration) byName() map[string]*registeredAutomation {
-	found := make(map[string]*registeredAutomation, len(r.Automations))
-	for i := range r.Automations {
-		found[r.Automations[i].Name] = &r.Automations[i]
-	}
-	return found
 }
 
 // has returns a registered schedule; ok is false when there is none.
@@ -401,17 +478,47 @@ func (v *registrationUpdate) addFaults(ctx context.Context, programSet *programs
 	return nil
 }
 
-// changedAutomations lists the automations whose documents changed since the registration.
+// changedAutomations lists the automations whose documents changed since the registration, by path.
 func (v *registrationUpdate) changedAutomations() (items []projections.Item, err error) {
 	r := v.Models.Reader()
 	defer r.Close()
-	err = projections.Content{}.List(r, v.workspaceID, "automations/", func(item projections.Item) (bool, error) {
-		if item.Updated > v.old.At {
+	add := func(item projections.Item) (bool, error) {
+		if item.Updated > v.was.at {
 			items = append(items, item)
 		}
 		return true, nil
-	})
+	}
+	if v.was.at > 0 {
+		changed, known, err := projections.History{}.ChangedSince(r, v.workspaceID, v.was.at, ^uint64(0))
+		if err == nil && known {
+			err = visitAutomations(r, v.workspaceID, changed, add)
+		}
+		if err != nil || known {
+			return items, err
+		}
+	}
+	err = projections.Content{}.List(r, v.workspaceID, automationPrefix, add)
 	return items, err
+}
+
+// automationPrefix is what the paths of automations begin with.
+const automationPrefix = "automations/"
+
+// visitAutomations visits the automations among changed documents that still exist.
+func visitAutomations(r projections.Reader, workspaceID string, changed projections.Manifest, visit func(projections.Item) (bool, error)) error {
+	for _, path := range slices.Sorted(maps.Keys(changed)) {
+		if !strings.HasPrefix(path, automationPrefix) {
+			continue
+		}
+		item, ok, err := projections.Content{}.Get(r, workspaceID, path)
+		if err == nil && ok {
+			_, err = visit(item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addFaultsOf adds the faults of the schedules of a document. A document with all its schedules registered has none.
