@@ -18,13 +18,14 @@ import (
 // Feed is the index of the events of a workspace in one log. Their content is only in the log.
 //
 //	e{workspace}\0{group}                FeedEntry of each event of one message
-//	i{workspace}\0{id}                   sequence and group of an event
+//	i{workspace}\0{id}                   sequence and group of an event, and how many follow it in its run
 //	c{workspace}\0{correlation}\0{group} the groups with events of one correlation id
 //	y{workspace}\0{type}\0{group}        the groups with events of one type
 //	u{workspace}\0{user}\0{group}        the groups with events that one user caused
 //	a{workspace}\0{automation}\0{group}  the groups with events that one automation caused
 //
-// A group is the events of one message, by the sequence of the last one.
+// A group is the events of one message, by the sequence of the last one. A run is those of a group whose ids and
+// sequences follow each other, as they do in a batch: the index has the id of the first one only.
 type Feed struct{ log domain.Log }
 
 // FeedOf returns the index of one log.
@@ -35,7 +36,7 @@ func (f Feed) Name() string {
 	if f.log == domain.State {
 		return "feed.state.3"
 	}
-	return "feed.activity.3"
+	return "feed.activity.4"
 }
 
 // Log implements Projection.
@@ -87,9 +88,15 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 			return err
 		}
 	}
+	before, err := decodeEntries(group, value)
+	if err != nil {
+		return err
+	}
 	for _, e := range added {
 		value = e.appendTo(value)
-		if err := tx.Set(scopedKey('i', workspaceID, []byte(e.ID)), append(seqKey(e.Seq), seqKey(group)...)); err != nil {
+	}
+	for _, run := range idRunsOf(append(before, added...)) {
+		if err := tx.Set(run.key(workspaceID), run.value()); err != nil {
 			return err
 		}
 	}
@@ -102,6 +109,58 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 		}
 	}
 	return nil
+}
+
+// idRun is a run of events: the first one, and how many follow it.
+type idRun struct {
+	first  *FeedEntry
+	follow uint64
+	head   string // of the ids: see splitID; "" when no other id follows
+	last   uint64 // number of the last id
+}
+
+// idRunsOf divides the entries of a group into runs.
+func idRunsOf(entries []FeedEntry) (runs []idRun) {
+	for i := range entries {
+		e := &entries[i]
+		head, number, ok := splitID(e.ID)
+		if n := len(runs); ok && n > 0 {
+			run := &runs[n-1]
+			if run.head == head && run.last+1 == number && run.first.Seq+run.follow+1 == e.Seq {
+				run.follow, run.last = run.follow+1, number
+				continue
+			}
+		}
+		runs = append(runs, idRun{first: e, head: head, last: number})
+	}
+	return runs
+}
+
+func (u idRun) key(workspaceID string) []byte { return scopedKey('i', workspaceID, []byte(u.first.ID)) }
+
+func (u idRun) value() []byte {
+	value := append(seqKey(u.first.Seq), seqKey(u.first.Group)...)
+	if u.follow > 0 {
+		value = binary.AppendUvarint(value, u.follow)
+	}
+	return value
+}
+
+// splitID returns the beginning of an id, and the number that its last 12 characters are; ok is false for an id
+// that is not written as a ULID is.
+func splitID(id string) (head string, number uint64, ok bool) {
+	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	if len(id) != 26 {
+		return "", 0, false
+	}
+	for i := 14; i < len(id); i++ {
+		digit := strings.IndexByte(digits, id[i])
+		if digit < 0 {
+			return "", 0, false
+		}
+		number = number<<5 | uint64(digit)
+	}
+	return id[:14], number, true
 }
 
 // listsOf returns the lists of the index that events are in.
@@ -142,8 +201,13 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 		if len(erased) == 0 {
 			return nil
 		}
-		for _, e := range erased {
-			if err := tx.Delete(scopedKey('i', gone.WorkspaceID, []byte(e.ID))); err != nil {
+		for _, run := range idRunsOf(entries) {
+			if err := tx.Delete(run.key(gone.WorkspaceID)); err != nil {
+				return err
+			}
+		}
+		for _, run := range idRunsOf(left) {
+			if err := tx.Set(run.key(gone.WorkspaceID), run.value()); err != nil {
 				return err
 			}
 		}
@@ -375,13 +439,38 @@ func (f Feed) Get(r Reader, workspaceID string, seq, group uint64) (e FeedEntry,
 	return entries[at], true, nil
 }
 
-// ByID returns sequence and group of an event; ok is false when this log does not have it.
-func (f Feed) ByID(r Reader, workspaceID, id string) (seq, group uint64, ok bool, err error) {
-	value, ok, err := r.Get(f, scopedKey('i', workspaceID, []byte(id)))
-	if err != nil || !ok || len(value) != 16 {
-		return 0, 0, false, err
+// ByID returns sequence and group of an event; found is false when this log does not have it.
+func (f Feed) ByID(r Reader, workspaceID, id string) (seq, group uint64, found bool, err error) {
+	key := scopedKey('i', workspaceID, []byte(id))
+	value, ok, err := r.Get(f, key)
+	if err != nil || ok && len(value) >= 16 {
+		return seqAt(value, 0), seqAt(value, 8), err == nil, err
 	}
-	return binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:]), true, nil
+	head, number, ok := splitID(id)
+	if !ok || f.log == domain.State { // which has no runs: its messages have one event
+		return 0, 0, false, nil
+	}
+	prefix := key[:len(key)-len(id)]
+	err = r.Iterate(f, Span{Prefix: prefix, From: key, Reverse: true}, func(key, value []byte) (bool, error) {
+		begin, first, isULID := splitID(string(key[len(prefix):]))
+		if !isULID || begin != head || len(value) <= 16 {
+			return false, nil
+		}
+		follow, _ := binary.Uvarint(value[16:])
+		if after := number - first; after <= follow {
+			seq, group, found = seqAt(value, 0)+after, seqAt(value, 8), true
+		}
+		return false, nil
+	})
+	return seq, group, found, err
+}
+
+// seqAt returns the sequence at a place of a value, 0 when the value is shorter.
+func seqAt(value []byte, at int) uint64 {
+	if len(value) < at+8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(value[at:])
 }
 
 // nearest returns the first entry from a sequence on, upwards or downwards.

@@ -1,7 +1,9 @@
 package projections_test
 
 import (
+	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,70 @@ func TestTheIndexOfTheFeedKeepsMessagesTogether(t *testing.T) {
 		_, _, ok, err := index.ByID(r, "w1", id)
 		require.NoError(t, err)
 		require.Equal(t, i < 1 || i > 4, ok)
+	}
+}
+
+// The ids of a batch follow each other, and the index has the first of them only. Each is found, also after some were
+// erased; no other id is.
+func TestTheIdsOfABatchAreFoundByTheFirst(t *testing.T) {
+	index := projections.FeedOf(domain.Activity)
+	h := newFixture(t, index)
+	after := func(id string, n int) string {
+		next := ulid.MustParse(id)
+		binary.BigEndian.PutUint64(next[8:], binary.BigEndian.Uint64(next[8:])+uint64(n))
+		return next.String()
+	}
+	first := "01K9ZZZZZZ0000000000000ZZ0"
+	var ids []string
+	for n := range 40 {
+		ids = append(ids, after(first, n))
+	}
+	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}}
+	for i, id := range ids {
+		if i == 30 {
+			continue // it breaks the run
+		}
+		c.Facts = append(c.Facts, eventstore.Fact{ID: id, Event: domain.Unknown{Name: "a", Body: []byte(`{}`)}})
+	}
+	c.Facts = append(c.Facts, eventstore.Fact{ID: "not-a-ulid", Event: domain.Unknown{Name: "a", Body: []byte(`{}`)}})
+	receipt, err := h.log.Log.Append(t.Context(), c)
+	require.NoError(t, err)
+	seqs := map[string]uint64{}
+	for i, f := range c.Facts {
+		seqs[f.ID] = receipt.Seqs[i]
+	}
+	requireFound := func() {
+		t.Helper()
+		require.NoError(t, h.Reach(bounded(t), h.log.Log.Known()))
+		r := h.Reader()
+		defer r.Close()
+		for _, id := range append(slices.Clone(ids), "not-a-ulid", after(first, -1), after(first, 40), strings.ToLower(ids[3]), "not-another", "") {
+			seq, group, found, err := index.ByID(r, "w1", id)
+			require.NoError(t, err)
+			require.Equal(t, seqs[id] > 0, found, id)
+			if !found {
+				continue
+			}
+			require.Equal(t, seqs[id], seq)
+			e, ok, err := index.Get(r, "w1", seq, group)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, id, e.ID)
+		}
+		_, _, found, err := index.ByID(r, "w2", ids[1])
+		require.NoError(t, err)
+		require.False(t, found)
+		keys := 0
+		require.NoError(t, r.Iterate(index, projections.Span{Prefix: []byte("i")}, func(_, _ []byte) (bool, error) { keys++; return true, nil }))
+		require.LessOrEqual(t, keys, 4)
+	}
+	requireFound()
+	for _, gone := range [][2]int{{10, 12}, {0, 0}, {31, 39}} {
+		add(t, h.log.Log, domain.StreamID{Scope: "w1"}, 0, activity.Dropped{WorkspaceID: "w1", From: seqs[ids[gone[0]]], To: seqs[ids[gone[1]]]})
+		for _, id := range ids[gone[0] : gone[1]+1] {
+			delete(seqs, id)
+		}
+		requireFound()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -104,9 +105,10 @@ func (t Terms) Normalise(batch []Emission) ([]Emission, error) {
 	var faults []domain.FieldError
 	forged := false
 	for i, e := range batch {
-		e.Payload = compact(e.Payload)
+		var isJSON bool
+		e.Payload, isJSON = compact(e.Payload)
 		normalised[i] = e
-		for _, fault := range faultsOf(e) {
+		for _, fault := range faultsOf(e, isJSON) {
 			fault.Field = fmt.Sprintf("events[%d].%s", i, fault.Field)
 			faults = append(faults, fault)
 		}
@@ -128,15 +130,44 @@ func (t Terms) Normalise(batch []Emission) ([]Emission, error) {
 
 // compact returns a payload without blanks, and {} for none. What is no JSON stays as it
 // is.
-func compact(payload json.RawMessage) json.RawMessage {
+func compact(payload json.RawMessage) (_ json.RawMessage, isJSON bool) {
 	if trimmed := bytes.TrimSpace(payload); len(trimmed) == 0 || string(trimmed) == "null" {
-		return json.RawMessage("{}")
+		return json.RawMessage("{}"), true
 	}
 	var b bytes.Buffer
+	b.Grow(len(payload))
 	if json.Compact(&b, payload) != nil {
-		return payload
+		return payload, false
 	}
-	return b.Bytes()
+	return b.Bytes(), true
+}
+
+// areNumbersInRange reports whether all numbers of a JSON text can be read as floats.
+func areNumbersInRange(text []byte) bool {
+	const safe = 300 // so many digits without an exponent are below the largest float
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case c == '-' || c >= '0' && c <= '9':
+			from := i
+			for i+1 < len(text) && strings.IndexByte("+-.0123456789Ee", text[i+1]) >= 0 {
+				i++
+			}
+			number := text[from : i+1]
+			if len(number) <= safe && !bytes.ContainsAny(number, "eE") {
+				continue
+			}
+			if _, err := strconv.ParseFloat(string(number), 64); err != nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkSize refuses a payload that is longer than events may be.
@@ -150,7 +181,7 @@ func (t Terms) checkSize(e Emission) error {
 }
 
 // faultsOf lists what is wrong with an emission.
-func faultsOf(e Emission) (all []domain.FieldError) {
+func faultsOf(e Emission, isJSON bool) (all []domain.FieldError) {
 	fault := func(field, message string) {
 		all = append(all, domain.FieldError{Field: field, Message: message})
 	}
@@ -160,10 +191,9 @@ func faultsOf(e Emission) (all []domain.FieldError) {
 	case automation.Native(e.Type):
 		fault("type", fmt.Sprintf("%q is an event of the platform itself", e.Type))
 	}
-	var payload map[string]any
-	if err := json.Unmarshal(e.Payload, &payload); err != nil {
+	if !isJSON || e.Payload[0] != '{' || !areNumbersInRange(e.Payload) {
 		fault("payload", "must be an object whose numbers are in range")
-	} else if field, message := wrongShape(e, payload); message != "" {
+	} else if field, message := wrongShape(e); message != "" {
 		fault(field, message)
 	}
 	for _, field := range Misdirected(e.Target) {
@@ -189,12 +219,17 @@ func Misdirected(target *domain.Target) (fields []string) {
 
 // wrongShape says what is wrong with the payload of a type that the platform reads
 // itself: sums are made of usage, and a failure must open again as one.
-func wrongShape(e Emission, payload map[string]any) (field, message string) {
-	switch {
-	case e.Type == usage || strings.HasSuffix(e.Type, "."+usage):
-		return misshapenUsage(payload)
-	case e.Type != failure:
+func wrongShape(e Emission) (field, message string) {
+	isUsage := e.Type == usage || strings.HasSuffix(e.Type, "."+usage)
+	if !isUsage && e.Type != failure {
 		return "", ""
+	}
+	var payload map[string]any
+	if err := json.Unmarshal(e.Payload, &payload); err != nil {
+		return "payload", "must be an object"
+	}
+	if isUsage {
+		return misshapenUsage(payload)
 	}
 	for _, name := range []string{"error", "message"} {
 		if _, ok := payload[name].(string); !ok {
