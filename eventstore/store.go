@@ -86,10 +86,6 @@ type Store interface {
 
 	// Info describes a log.
 	Info(ctx context.Context, log domain.Log) (Info, error)
-
-	// Durable returns the highest sequence of log that is known to be durable. Effects outside of the
-	// service must depend on events up to it only.
-	Durable(log domain.Log) uint64
 }
 
 // Batch is a number of consecutive events.

@@ -915,15 +915,9 @@ func (w runsTx) deleteWait(id string, seq uint64) error {
 // CancellingWait is a wait that cancels triggers: events that match its condition start no
 // automation if they are recorded between its start and its end.
 type CancellingWait struct {
-	ID            string
-	CorrelationID string
-	ExecutionID   string
-	Seq           uint64 // of its start in ACTIVITY
-	At            time.Time
-	EndSeq        uint64 // 0: it is pending
-	EndAt         time.Time
-	ExpiresAt     time.Time
-	Wait          json.RawMessage // as the instruction has it
+	Seq       uint64 // of its start in ACTIVITY
+	ExpiresAt time.Time
+	Wait      json.RawMessage // as the instruction has it
 }
 
 // Waits visits the waits of a workspace that cancel triggers: the pending ones with end 0,
@@ -952,9 +946,7 @@ func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok
 		return w, false, err
 	}
 	wait, _, err := r.Get(p, waitConditionKey(workspaceID, id))
-	return CancellingWait{
-		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), wait,
-	}, err == nil, err
+	return CancellingWait{row.Seq, time.UnixMilli(row.ExpiresAt).UTC(), wait}, err == nil, err
 }
 
 // Pending reports whether a wait is pending.

@@ -53,7 +53,7 @@ func (l *Log) loadExtent(ctx context.Context) error {
 	return l.packer.loadRecent(ctx)
 }
 
-// Durable implements eventstore.Store.
+// Durable returns the highest sequence of a log that is known to be durable.
 func (l *Log) Durable(log domain.Log) uint64 {
 	if g := l.conn.gate(string(log)); g != nil {
 		return l.numbering(log).last(g.durable.Load())

@@ -49,7 +49,6 @@ func Run(t *testing.T, open func(*testing.T) eventstore.Store) {
 		"a subscription starts where it is told":         subscribeFrom,
 		"a subscription says when it has caught up":      caughtUp,
 		"an event too large is refused":                  tooLarge,
-		"what was acknowledged is durable":               durable,
 		"a long history is loaded whole":                 longHistory,
 		"one event is read by its sequence":              readOne,
 	}
@@ -315,11 +314,6 @@ func cancelled(t *testing.T, s eventstore.Store) {
 	_, err := s.Append(ctx, commit(id, 0, created("a")))
 	require.Error(t, err)
 	require.Empty(t, mustLoad(t, s, id))
-}
-
-func durable(t *testing.T, s eventstore.Store) {
-	r := mustAppend(t, s, commit(newStream(), 0, created("a")))
-	require.GreaterOrEqual(t, s.Durable(domain.State), r.Position.State)
 }
 
 func longHistory(t *testing.T, s eventstore.Store) {
