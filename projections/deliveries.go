@@ -225,6 +225,12 @@ func deliveryListKey(subscriptionID string, created time.Time, id string) []byte
 	return scopedKey('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
 }
 
+// Has reports whether a delivery was recorded.
+func (d Deliveries) Has(r Reader, id string) (bool, error) {
+	_, found, err := r.Get(d, deliveryKey(id))
+	return found, err
+}
+
 // Get returns a delivery.
 func (d Deliveries) Get(r Reader, id string) (rec DeliveryRecord, ok bool, err error) {
 	value, ok, err := r.Get(d, deliveryKey(id))

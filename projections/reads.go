@@ -192,8 +192,7 @@ func (m *Models) Subscription(workspaceID, id string) (rec SubscriptionRecord, o
 func (m *Models) HasDelivery(id string) (bool, error) {
 	r := m.Reader()
 	defer r.Close()
-	_, found, err := r.Get(Deliveries{}, deliveryKey(id))
-	return found, err
+	return Deliveries{}.Has(r, id)
 }
 
 // WaitingDeliveries returns how many deliveries of a subscription have not ended.

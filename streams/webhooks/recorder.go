@@ -34,10 +34,13 @@ type recorder struct {
 	host  domain.Host
 	log   *slog.Logger
 
+	appended time.Time // when the last append began; for run alone
+
 	mu    sync.Mutex
 	queue []record
 	ended bool          // nothing is added any more
 	ready chan struct{} // holds one token when there may be something in queue
+	hurry chan struct{} // holds one token when nothing should be waited for
 }
 
 // Bounds of one append, of one event in it, of what waits before attempts do too, and
@@ -49,16 +52,24 @@ const (
 	recordPause = 250 * time.Millisecond
 )
 
+// gatherTime is the least time between two appends. Under load fewer and larger appends cost the log and its readers
+// much less; a single record is not delayed.
+const gatherTime = 10 * time.Millisecond
+
 func newRecorder(store Store, host domain.Host, log *slog.Logger) *recorder {
-	return &recorder{store: store, host: host, log: log, ready: make(chan struct{}, 1)}
+	return &recorder{store: store, host: host, log: log, ready: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
 // add queues records.
 func (r *recorder) add(records ...record) {
 	r.mu.Lock()
 	r.queue = append(r.queue, records...)
+	isLong := len(r.queue) >= maxRecords
 	r.mu.Unlock()
 	notify(r.ready)
+	if isLong {
+		notify(r.hurry)
+	}
 }
 
 // full reports whether the queue is so long that no attempt should start.
@@ -74,6 +85,7 @@ func (r *recorder) finish() {
 	r.ended = true
 	r.mu.Unlock()
 	notify(r.ready)
+	notify(r.hurry)
 }
 
 // nextBatch returns the next records, at most as many as one append holds. last says that no more will come.
@@ -92,6 +104,9 @@ func (r *recorder) nextBatch() (batch []record, last bool) {
 // they are after the cursor of their subscription.
 func (r *recorder) run(ctx context.Context) error {
 	for {
+		if err := r.gather(ctx); err != nil {
+			return err
+		}
 		batch, last := r.nextBatch()
 		if len(batch) == 0 {
 			if last {
@@ -110,8 +125,31 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 }
 
+// gather waits for others of the same moment to be added, unless the queue is long enough or nothing more will come.
+func (r *recorder) gather(ctx context.Context) error {
+	for {
+		wait := gatherTime - time.Since(r.appended)
+		r.mu.Lock()
+		enough := r.ended || len(r.queue) >= maxRecords || len(r.queue) == 0
+		r.mu.Unlock()
+		if enough || wait <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-r.hurry:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
 // appendBatch appends a batch, and retries while the log is unavailable.
 func (r *recorder) appendBatch(ctx context.Context, batch []record) error {
+	r.appended = time.Now()
 	commits := r.commits(batch)
 	for {
 		_, err := r.store.Append(ctx, commits...)

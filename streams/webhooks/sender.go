@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -50,10 +51,10 @@ func newSender(client *http.Client, secrets Secrets, now func() time.Time) *send
 }
 
 // send posts an event once and returns the result.
-func (s *sender) send(ctx context.Context, sub subscription.State, e *feed.Event) subscription.Attempt {
+func (s *sender) send(ctx context.Context, sub subscription.State, keys *signingKeys, e *feed.Event) subscription.Attempt {
 	began := s.now()
 	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
-	answer, err := s.post(ctx, sub, e, began)
+	answer, err := s.post(ctx, sub, keys, e, began)
 	if err != nil {
 		a.Error = s.errorText(err)
 	} else {
@@ -67,42 +68,50 @@ func (s *sender) send(ctx context.Context, sub subscription.State, e *feed.Event
 	return a
 }
 
-func (s *sender) post(ctx context.Context, sub subscription.State, e *feed.Event, now time.Time) (*http.Response, error) {
+func (s *sender) post(ctx context.Context, sub subscription.State, keys *signingKeys, e *feed.Event, now time.Time) (*http.Response, error) {
 	body := e.JSON()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	signatures, err := s.sign(ctx, sub, e.ID, now, body)
+	signatures, err := keys.sign(ctx, s.secrets, sub, e.ID, now, body)
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json; charset=utf-8", "User-Agent": "svc-webhooks",
-		standardwebhooks.HeaderWebhookID:        e.ID,
-		standardwebhooks.HeaderWebhookTimestamp: strconv.FormatInt(now.Unix(), 10),
-		standardwebhooks.HeaderWebhookSignature: signatures,
-		"X-Correlation-Id":                      e.Source.CorrelationID, "Traceparent": traceparent(e.Source.TraceID),
+	for _, h := range [...]struct{ name, value string }{
+		{"Content-Type", "application/json; charset=utf-8"}, {"User-Agent", "svc-webhooks"},
+		{standardwebhooks.HeaderWebhookID, e.ID},
+		{standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10)},
+		{standardwebhooks.HeaderWebhookSignature, signatures},
+		{"X-Correlation-Id", e.Source.CorrelationID}, {"Traceparent", traceparent(e.Source.TraceID)},
 	} {
-		if value != "" {
-			r.Header.Set(name, value)
+		if h.value != "" {
+			r.Header.Set(h.name, h.value)
 		}
 	}
 	return s.client.Do(r)
 }
 
+// signingKeys are the opened secrets of one subscription. The zero value has none.
+type signingKeys struct {
+	mu    sync.Mutex
+	of    subscription.Keys
+	until time.Time // they are opened again then
+	hooks []*standardwebhooks.Webhook
+}
+
+// openedFor is for how long opened secrets are used: as long as the vault uses the key of a workspace that may have
+// been destroyed on another node.
+const openedFor = time.Minute
+
 // sign returns one signature for each valid secret.
-func (s *sender) sign(ctx context.Context, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
-	secrets, err := s.secrets.Secrets(ctx, sub, now)
+func (k *signingKeys) sign(ctx context.Context, secrets Secrets, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
+	hooks, err := k.open(ctx, secrets, sub, now)
 	if err != nil {
 		return "", errUnsigned
 	}
 	var signatures []string
-	for _, secret := range secrets {
-		hook, err := standardwebhooks.NewWebhook(secret)
-		if err != nil {
-			return "", errUnsigned
-		}
+	for _, hook := range hooks {
 		signature, err := hook.Sign(id, now, body)
 		if err != nil {
 			return "", errUnsigned
@@ -110,6 +119,32 @@ func (s *sender) sign(ctx context.Context, sub subscription.State, id string, no
 		signatures = append(signatures, signature)
 	}
 	return strings.Join(signatures, " "), nil
+}
+
+// open returns the secrets that are valid now.
+func (k *signingKeys) open(ctx context.Context, secrets Secrets, sub subscription.State, now time.Time) ([]*standardwebhooks.Webhook, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now.Before(k.until) && bytes.Equal(k.of.Sealed, sub.Keys.Sealed) && bytes.Equal(k.of.Previous, sub.Keys.Previous) {
+		return k.hooks, nil
+	}
+	texts, err := secrets.Secrets(ctx, sub, now)
+	if err != nil {
+		return nil, err
+	}
+	var hooks []*standardwebhooks.Webhook
+	for _, text := range texts {
+		hook, err := standardwebhooks.NewWebhook(text)
+		if err != nil {
+			return nil, err
+		}
+		hooks = append(hooks, hook)
+	}
+	k.of, k.hooks, k.until = sub.Keys, hooks, now.Add(openedFor)
+	if previous := sub.Keys.PreviousUntil; now.Before(previous) && previous.Before(k.until) {
+		k.until = previous
+	}
+	return hooks, nil
 }
 
 // errUnsigned is the only error about a secret that cannot be decrypted.

@@ -44,6 +44,7 @@ type worker struct {
 
 	start    domain.Position // events up to it may have been delivered before
 	attempts sync.WaitGroup  // running
+	keys     signingKeys
 
 	mu       sync.Mutex
 	rec      projections.SubscriptionRecord
@@ -318,20 +319,9 @@ func latest(a, b time.Time) time.Time {
 
 // receive queues the events of the feed. It waits while the queue is full.
 func (w *worker) receive(ctx context.Context, d live.Delivery) error {
-	w.mu.Lock()
-	err := w.refresh()
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	for _, e := range d.Events {
-		if !e.Options.Persisted() {
-			continue // only live readers receive it
-		}
-		if err := w.waitForCapacity(ctx); err != nil {
-			return err
-		}
-		if err := w.enqueue(ctx, e); err != nil {
+	for rest := d.Events; len(rest) > 0; {
+		var err error
+		if rest, err = w.receiveSome(ctx, rest); err != nil {
 			return err
 		}
 	}
@@ -380,33 +370,88 @@ func (w *worker) recordAllWaiting() {
 	}
 }
 
-// enqueue queues an event, if it matches and was not delivered before.
-func (w *worker) enqueue(ctx context.Context, e *feed.Event) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.p.now().UTC().Truncate(time.Millisecond)
-	d, asked := w.matchEvent(ctx, e, now)
-	if !asked {
-		return nil
+// receiveSome queues events until the subscription is changed, and returns the others.
+func (w *worker) receiveSome(ctx context.Context, events []*feed.Event) (rest []*feed.Event, err error) {
+	wanted, version, err := w.selectEvents(ctx, events)
+	if err != nil {
+		return nil, err
 	}
-	known := w.queue.open[d.ID] != nil
-	if !known && e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity {
-		var err error
-		if known, err = w.p.models.HasDelivery(d.ID); err != nil {
-			return err
+	for _, s := range wanted {
+		if err := w.waitForCapacity(ctx); err != nil {
+			return nil, err
+		}
+		if !w.enqueue(s, version) {
+			return events[s.index:], nil
 		}
 	}
-	m := &streams.ProgressMark{At: e.Seq, Done: known, HasEffects: true}
+	return nil, nil
+}
+
+// selectedEvent is an event that the subscription matches, and its delivery.
+type selectedEvent struct {
+	index    int // among those that were received
+	event    *feed.Event
+	delivery subscription.Delivery
+	known    bool // it is recorded already
+}
+
+// selectEvents returns the events that the subscription matches, and the version of the subscription.
+func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list []selectedEvent, version uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.refresh(); err != nil {
+		return nil, 0, err
+	}
+	var undelivered []*feed.Event
+	now := w.p.now().UTC().Truncate(time.Millisecond)
+	err = w.p.models.View(func(r projections.Reader) (err error) {
+		for i, e := range events {
+			if !e.Options.Persisted() {
+				continue // only live readers receive it
+			}
+			d, asked := w.matchEvent(ctx, e, now)
+			if !asked {
+				continue
+			}
+			known := false
+			if e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity {
+				if known, err = (projections.Deliveries{}).Has(r, d.ID); err != nil {
+					return err
+				}
+			}
+			if !known {
+				undelivered = append(undelivered, e)
+			}
+			list = append(list, selectedEvent{i, e, d, known})
+		}
+		return nil
+	})
+	feed.EncodeAll(undelivered)
+	return list, w.version, err
+}
+
+// enqueue queues the delivery of an event, unless it was delivered before. It reports false when the subscription has
+// changed since the event was selected.
+func (w *worker) enqueue(s selectedEvent, version uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.version != version {
+		return false
+	}
+	known := s.known || w.queue.open[s.delivery.ID] != nil
+	m := &streams.ProgressMark{At: s.event.Seq, Done: known, HasEffects: true}
 	w.progress.Add(m)
 	if known {
-		return nil
+		return true
 	}
-	next := &entry{Delivery: d, correlationID: e.Source.CorrelationID, event: e, mark: m, due: now}
+	now := w.p.now().UTC().Truncate(time.Millisecond)
+	s.delivery.CreatedAt = now
+	next := &entry{Delivery: s.delivery, correlationID: s.event.Source.CorrelationID, event: s.event, mark: m, due: now}
 	w.queue.add(next)
 	if next.lane != nil && next.lane.entries[0].due.After(now) { // its first delivery has failed
 		w.recordLane(next.lane)
 	}
-	return nil
+	return true
 }
 
 // matchEvent returns the delivery of an event if the subscription matches it. An event on which its filter or order
@@ -562,7 +607,7 @@ func (j *job) attempt(ctx context.Context) {
 		w.recordErased(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(j.sending, j.state, e)
+		attempt := w.p.sender.send(j.sending, j.state, &w.keys, e)
 		over = true
 		if j.sending.Err() != nil && !attempt.OK() {
 			w.requeue(j.entry, 0)

@@ -1,0 +1,95 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/subscription"
+	"svc/eventstore"
+)
+
+// countedAppends is a store that counts what is appended.
+type countedAppends struct{ appends, records int }
+
+func (c *countedAppends) Append(_ context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	c.appends++
+	for _, commit := range commits {
+		for _, f := range commit.Facts {
+			c.records += len(f.Event.(subscription.Attempted).Records)
+		}
+	}
+	return eventstore.Receipt{}, nil
+}
+
+func TestResultsOfOneMomentAreRecordedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, stored := &countedAppends{}, 0
+		r := newRecorder(store, domain.Host{}, slog.New(slog.DiscardHandler))
+		ended := make(chan error)
+		go func() { ended <- r.run(t.Context()) }()
+		add := func() { r.add(record{workspaceID: "w1", onStored: func() { stored++ }}) }
+		add()
+		synctest.Wait()
+		require.Equal(t, countedAppends{1, 1}, *store, "one by itself is not delayed")
+		for range 50 {
+			<-time.After(time.Millisecond)
+			add()
+		}
+		<-time.After(gatherTime)
+		synctest.Wait()
+		require.Equal(t, 51, stored)
+		require.LessOrEqual(t, store.appends, 7)
+		before := store.appends
+		for range maxRecords {
+			add()
+		}
+		synctest.Wait()
+		require.Equal(t, before+1, store.appends, "a full append does not wait")
+		add()
+		r.finish()
+		require.NoError(t, <-ended)
+		require.Equal(t, 52+maxRecords, stored, "nor does the end")
+	})
+}
+
+// countedSecrets counts how often secrets are opened.
+type countedSecrets struct{ opened int }
+
+func (c *countedSecrets) Secrets(_ context.Context, s subscription.State, now time.Time) ([]string, error) {
+	c.opened++
+	if now.Before(s.Keys.PreviousUntil) {
+		return []string{"whsec_AAAA", "whsec_BBBB"}, nil
+	}
+	return []string{"whsec_AAAA"}, nil
+}
+
+func TestSecretsAreOpenedWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 18, 0, 0, 0, 0, time.UTC)
+	var keys signingKeys
+	secrets := &countedSecrets{}
+	requireSigned := func(sub subscription.State, signatures, opened int) {
+		t.Helper()
+		for range 3 {
+			text, err := keys.sign(t.Context(), secrets, sub, "e1", now, []byte("{}"))
+			require.NoError(t, err)
+			require.Len(t, text, signatures*len("v1,")+signatures*44+signatures-1)
+		}
+		require.Equal(t, opened, secrets.opened)
+	}
+	sub := subscription.State{Keys: subscription.Keys{Sealed: []byte("a")}}
+	requireSigned(sub, 1, 1)
+	sub.Keys = subscription.Keys{Sealed: []byte("b"), Previous: []byte("a"), PreviousUntil: now.Add(10 * time.Second)}
+	requireSigned(sub, 2, 2)
+	now = now.Add(10 * time.Second)
+	requireSigned(sub, 1, 3)
+	now = now.Add(openedFor)
+	requireSigned(sub, 1, 4)
+}
