@@ -110,7 +110,8 @@ func (e Events) appendPersisted(ctx context.Context, drafts []domain.Recorded, i
 }
 
 // persistedFacts returns the facts of the drafts that are persisted.
-func persistedFacts(drafts []domain.Recorded) (facts []eventstore.Fact) {
+func persistedFacts(drafts []domain.Recorded) []eventstore.Fact {
+	facts := make([]eventstore.Fact, 0, len(drafts))
 	for _, ev := range drafts {
 		if ev.Options.Persisted() {
 			facts = append(facts, eventstore.Fact{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options})

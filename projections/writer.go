@@ -213,7 +213,7 @@ func groupLength(events []domain.Recorded) int {
 // moves at. It returns the number of events; when it fails, the number of events of the group before the
 // one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
-	counted := group[:0:0]
+	counted := make([]domain.Recorded, 0, len(group))
 	for i, ev := range group {
 		if ev.Seq <= at.Seq {
 			continue

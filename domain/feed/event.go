@@ -5,6 +5,7 @@ package feed
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -69,22 +70,6 @@ func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event 
 	return event
 }
 
-// shape is the envelope of the contract. Size comes last: it is the length of the
-// rest.
-type shape struct {
-	ID        string               `json:"id"`
-	Type      string               `json:"type"`
-	CreatedAt string               `json:"createdAt"`
-	Seq       domain.Position      `json:"seq"`
-	Source    Source               `json:"source"`
-	Payload   json.RawMessage      `json:"payload"`
-	Target    *domain.Target       `json:"target,omitempty"`
-	Options   *domain.EventOptions `json:"options,omitempty"`
-	Error     *Failure             `json:"error,omitempty"`
-	Stripped  bool                 `json:"stripped,omitempty"`
-	Size      int                  `json:"size"`
-}
-
 // CreatedAt returns the time of the event as it is shown.
 func (e *Event) CreatedAt() string { return domain.FormatTime(e.At) }
 
@@ -96,8 +81,20 @@ func (e *Event) Number() uint64 { return e.Seq.Of(e.Log) }
 
 // JSON returns the event as the API shows it. Nobody may change it.
 func (e *Event) JSON() []byte {
-	e.encoding.Do(func() { e.encoded, e.positionText = e.encode(), e.Seq.Token() })
+	e.encoding.Do(func() { e.encode(e.Source.encode()) })
 	return e.encoded
+}
+
+// EncodeAll makes the JSON of events: that of the source once for all in a row that have the same.
+func EncodeAll(events []*Event) {
+	var last *Event
+	var source []byte
+	for _, e := range events {
+		if last == nil || e.Source != last.Source {
+			last, source = e, e.Source.encode()
+		}
+		e.encoding.Do(func() { e.encode(source) })
+	}
 }
 
 // Frame appends the event as a frame of server-sent events to a buffer.
@@ -119,32 +116,60 @@ func frame(buf []byte, id string, data []byte) []byte {
 // MarshalJSON implements json.Marshaler.
 func (e *Event) MarshalJSON() ([]byte, error) { return e.JSON(), nil }
 
-func (e *Event) encode() []byte {
-	s := shape{
-		ID: e.ID, Type: e.Type, CreatedAt: e.CreatedAt(), Seq: e.Seq, Source: e.Source, Payload: e.Payload,
-		Target: e.Target, Error: e.failure(), Stripped: e.Stripped,
+// encode makes the JSON of the event, with that of its source: the envelope of the contract. Its last member is the
+// length of the rest, in which it is 0.
+func (e *Event) encode(source []byte) {
+	e.positionText = e.Seq.Token()
+	payload, err := json.Marshal(e.Payload)
+	if err != nil || len(e.Payload) == 0 { // what is no JSON was damaged where it was kept
+		payload = []byte("{}")
 	}
-	if len(s.Payload) == 0 {
-		s.Payload = json.RawMessage("{}")
+	b := make([]byte, 0, len(source)+len(payload)+len(e.ID)+len(e.Type)+160)
+	b = appendText(append(b, `{"id":`...), e.ID)
+	b = appendText(append(b, `,"type":`...), e.Type)
+	b = appendText(append(b, `,"createdAt":`...), e.CreatedAt())
+	b = appendText(append(b, `,"seq":`...), e.positionText)
+	b = append(append(b, `,"source":`...), source...)
+	b = append(append(b, `,"payload":`...), payload...)
+	if e.Target != nil {
+		b = appendMember(b, "target", e.Target)
 	}
 	if e.Options != (domain.EventOptions{}) {
-		s.Options = &e.Options
+		b = appendMember(b, "options", e.Options)
 	}
-	body, err := json.Marshal(s)
-	if err != nil { // a payload that is no JSON: it was damaged where it was kept
-		s.Payload = json.RawMessage("{}")
-		body, _ = json.Marshal(s)
+	if f := e.failure(); f != nil {
+		b = appendMember(b, "error", f)
 	}
-	return withSize(body)
+	if e.Stripped {
+		b = append(b, `,"stripped":true`...)
+	}
+	b = append(b, `,"size":`...)
+	e.encoded = append(strconv.AppendInt(b, int64(len(b)+len("0}")), 10), '}')
 }
 
-// withSize puts the length of a body into its last field, which says 0.
-func withSize(body []byte) []byte {
-	size, err := json.Marshal(len(body))
-	if err != nil {
-		return body
+func (s Source) encode() []byte {
+	body, _ := json.Marshal(s) // texts and numbers
+	return body
+}
+
+// appendText appends a text as JSON.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(text) // never fails
+			return append(b, quoted...)
+		}
 	}
-	return append(append(body[:len(body)-len("0}")], size...), '}')
+	return append(append(append(b, '"'), text...), '"')
+}
+
+// appendMember appends a member of an object.
+func appendMember(b []byte, name string, v any) []byte {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return b // details that are no JSON: they were damaged where they were kept
+	}
+	return append(append(append(append(b, `,"`...), name...), `":`...), value...)
 }
 
 // failure returns what an event says that tells of a failure, in one place for

@@ -125,6 +125,70 @@ func TestFiltersOfObjects(t *testing.T) {
 	require.Equal(t, domain.CodeInvalidParameter, domain.CodeOf(err))
 }
 
+// shape is the envelope of the contract. Size comes last: it is the length of the rest.
+type shape struct {
+	ID        string               `json:"id"`
+	Type      string               `json:"type"`
+	CreatedAt string               `json:"createdAt"`
+	Seq       domain.Position      `json:"seq"`
+	Source    feed.Source          `json:"source"`
+	Payload   json.RawMessage      `json:"payload"`
+	Target    *domain.Target       `json:"target,omitempty"`
+	Options   *domain.EventOptions `json:"options,omitempty"`
+	Error     *feed.Failure        `json:"error,omitempty"`
+	Stripped  bool                 `json:"stripped,omitempty"`
+	Size      int                  `json:"size"`
+}
+
+// An event is written as encoding/json writes its envelope, by itself and among others.
+func TestEventsAreWrittenAsTheirEnvelope(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[a-z.]{0,8}`), rapid.StringN(0, 12, 40))
+		var list []*feed.Event
+		var meta domain.Meta
+		for range rapid.IntRange(1, 6).Draw(t, "events") {
+			if rapid.Bool().Draw(t, "another source") {
+				meta = domain.Meta{UserID: text.Draw(t, "user"), IP: text.Draw(t, "ip"), AutomationDepth: rapid.IntRange(0, 3).Draw(t, "depth")}
+				if rapid.Bool().Draw(t, "http") {
+					meta.HTTP = &domain.HTTPCause{Method: "POST", Path: text.Draw(t, "path")}
+				}
+			}
+			payload, err := json.Marshal(map[string]any{text.Draw(t, "name"): text.Draw(t, "value"), "n": 1.5})
+			require.NoError(t, err)
+			if rapid.Bool().Draw(t, "blanks") {
+				payload = append([]byte(" "), payload...)
+			}
+			name := rapid.SampledFrom([]string{"order.paid", "a <b> & \"c\"", "é", "orders.usage"}).Draw(t, "type")
+			e := feed.Of(domain.Recorded{
+				ID: text.Draw(t, "id"), Log: domain.Activity, Stream: domain.StreamID{Scope: "w1"}, Seq: 7, At: time.UnixMilli(rapid.Int64Range(0, 1e13).Draw(t, "at")),
+				Meta: meta, Data: domain.Unknown{Name: name},
+			}, domain.Position{State: 3, Activity: rapid.Uint64().Draw(t, "seq")}, payload)
+			if e.Stripped = rapid.Bool().Draw(t, "stripped"); e.Stripped {
+				e.Target = &domain.Target{UserID: text.Draw(t, "target")}
+				e.Options.AggPayload = rapid.Bool().Draw(t, "options")
+			}
+			list = append(list, e)
+		}
+		feed.EncodeAll(list)
+		for _, e := range list {
+			s := shape{ID: e.ID, Type: e.Type, CreatedAt: e.CreatedAt(), Seq: e.Seq, Source: e.Source, Payload: e.Payload, Target: e.Target, Stripped: e.Stripped}
+			if e.Options != (domain.EventOptions{}) {
+				s.Options = &e.Options
+			}
+			want, err := json.Marshal(s)
+			require.NoError(t, err)
+			s.Size = len(want)
+			want, err = json.Marshal(s)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(e.JSON()))
+			alone := feed.Event{
+				ID: e.ID, Type: e.Type, At: e.At, Seq: e.Seq, Log: e.Log, Payload: e.Payload, Source: e.Source, Target: e.Target, Options: e.Options, Stripped: e.Stripped,
+			}
+			require.Equal(t, string(want), string(alone.JSON()))
+		}
+	})
+}
+
 // What an event says is never denied by its signature.
 func TestSignaturesDenyNothingThatIsThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

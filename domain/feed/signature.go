@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math/bits"
 	"slices"
@@ -94,11 +95,13 @@ func (b *bloom) fold() Signature {
 	for size*64 < 3*ones {
 		size *= 2
 	}
-	sig := make(Signature, 8*size)
+	var folded bloom
 	for i, word := range b {
-		for j := range 8 {
-			sig[i%size*8+j] |= byte(word >> (8 * j))
-		}
+		folded[i%size] |= word
+	}
+	sig := make(Signature, 0, 8*size)
+	for _, word := range folded[:size] {
+		sig = binary.LittleEndian.AppendUint64(sig, word)
 	}
 	return sig
 }

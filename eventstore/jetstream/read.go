@@ -47,13 +47,12 @@ func (l *Log) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Reco
 	return ev, ok, nil
 }
 
-// eventAt returns the event with a sequence.
+// eventAt returns the event of a message with a sequence. Those of one message follow each other.
 func eventAt(events []domain.Recorded, seq uint64) (domain.Recorded, bool) {
-	at := slices.IndexFunc(events, func(ev domain.Recorded) bool { return ev.Seq == seq })
-	if at < 0 {
+	if len(events) == 0 || seq < events[0].Seq || seq-events[0].Seq >= uint64(len(events)) {
 		return domain.Recorded{}, false
 	}
-	return events[at], true
+	return events[seq-events[0].Seq], true
 }
 
 // decodeCommitted decodes m; part of a batch that was never completed is Void.

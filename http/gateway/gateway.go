@@ -26,6 +26,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -99,7 +100,7 @@ func New(opts Options) (*Gateway, error) {
 	g.router, errs[0] = newRouter(opts.Routes)
 	g.cors, errs[1] = newCrossOrigin(opts.Log)
 	g.metrics, errs[2] = newMetrics(opts.Metrics)
-	compress, errs[3] = gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.ContentTypeFilter(isCompressible))
+	compress, errs[3] = gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ContentTypeFilter(isCompressible))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}

@@ -179,7 +179,7 @@ func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 // nextQueued removes the first events of each log from the queues and returns them in the
 // order of the feed, with those of the other log that belong between them.
 func (h *hub) nextQueued(ready [2]int) []domain.Recorded {
-	var events []domain.Recorded
+	events := make([]domain.Recorded, 0, min(ready[0], len(h.queued[0]))+min(ready[1], len(h.queued[1])))
 	for ready[0] > 0 && len(h.queued[0]) > 0 || ready[1] > 0 && len(h.queued[1]) > 0 {
 		i := 0
 		facts, acts := h.queued[0], h.queued[1]

@@ -24,6 +24,7 @@ type eventList []*feed.Event
 
 // Encoded implements gateway.Encoded.
 func (l eventList) Encoded() []byte {
+	domainfeed.EncodeAll(l)
 	size := 2
 	for _, e := range l {
 		size += len(e.JSON()) + 1
