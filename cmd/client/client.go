@@ -55,6 +55,7 @@ var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) er
 type Answer struct {
 	Status    int
 	Operation string // the operation that it is about; "" for none
+	Type      string // of the body
 	Body      json.RawMessage
 
 	stream io.ReadCloser // instead of a body
@@ -80,10 +81,27 @@ func (c *Client) Call(ctx context.Context, method, path string, in, into any) (A
 	return answer, nil
 }
 
+// Content is the body of a request in a form of its own.
+type Content struct {
+	Type string
+	Data []byte
+}
+
+// Send sends a body as it is, unless its type is empty, and returns the answer in the form that accept asks for. When the service
+// answers with a stream, notify gets its frames as they come.
+func (c *Client) Send(ctx context.Context, method, path, accept string, body Content, notify func(Frame)) (Answer, error) {
+	answer, err := c.send(ctx, call{method: method, path: path, accept: accept, text: body.Data, kind: body.Type, wait: planTime}, nil)
+	if err == nil && answer.stream != nil {
+		err = frames(answer.stream, notify)
+	}
+	return answer, err
+}
+
 // call is a request that may be sent more than once.
 type call struct {
 	method, path string
 	text         []byte
+	kind         string // of the text; "": JSON
 	accept       string
 	wait         time.Duration // for the answer; 0: callTime
 	key          string        // Idempotency-Key; "" for a read
@@ -152,8 +170,8 @@ func (c *Client) once(ctx context.Context, what call) (Answer, error) {
 		defer cancel(nil)
 		return Answer{}, c.unreachable(ctx, err)
 	}
-	answer := Answer{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader)}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no stream
+	answer := Answer{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader), Type: kind}
 	if kind == streamType && answer.Status == http.StatusOK {
 		answer.stream = &stream{ReadCloser: resp.Body, stop: func() { cancel(nil) }}
 		return answer, nil
@@ -184,7 +202,7 @@ func (c *Client) request(ctx context.Context, what call) (*http.Request, error) 
 		}
 	}
 	if what.text != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", cmp.Or(what.kind, "application/json"))
 	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)

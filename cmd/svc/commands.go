@@ -53,6 +53,7 @@ func newRoot(w environment) *cobra.Command {
 		eventsCommand(w),
 		natsCommand(w),
 	)
+	root.AddCommand(resourceCommands(w)...)
 	for _, c := range root.Commands() {
 		if c.Args == nil {
 			c.Args = noArguments
@@ -67,7 +68,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := "see `svc --help`"
+	hint := "see `" + c.CommandPath() + " --help`"
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}

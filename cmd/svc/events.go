@@ -19,10 +19,10 @@ import (
 
 func eventsCommand(w environment) *cobra.Command {
 	c := &cobra.Command{
-		Use: "events", Short: "Watch what happens",
+		Use: "events", Short: "Watch what happens, and emit events",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(tailCommand(w))
+	c.AddCommand(tailCommand(w), emitCommand.command(w))
 	return c
 }
 
