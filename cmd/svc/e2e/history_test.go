@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,7 +117,7 @@ func TestHistory(t *testing.T) {
 	b.seeText("name: Charge 3")
 	b.seeText("name: Charge 6")
 	sh.capture(b, "compared")
-	require.True(t, strings.Contains(b.where(), "compare"))
+	require.Contains(t, b.where(), "compare")
 
 	// Filters are in the address.
 	b.visit("w/" + id + "/history")
