@@ -48,7 +48,9 @@ func TestObservability(t *testing.T) {
 	}
 	ada.awaitCount(t, id, "runtime.automations.executed", 5)
 	b.visit("w/" + id + "/observability?period=1h")
-	number := func(name string) string { return `document.querySelector('[data-number=` + name + `] strong')?.textContent` }
+	number := func(name string) string {
+		return `document.querySelector('[data-number=` + name + `] strong')?.textContent`
+	}
 	b.await(number("errors")+` === '40%'`, "two of five failed")
 	b.await(number("people") + ` === '1'`)
 	b.await(number("runs") + ` === '0.08'`)
