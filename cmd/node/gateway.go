@@ -138,6 +138,10 @@ func (n *Node) handlers() api.Handlers {
 		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
+			UploadTypes: func() (allowed, forbidden []string) {
+				w := n.config().Workspaces
+				return w.UploadsAllowed, w.UploadsForbidden
+			},
 		}),
 		Pages: n.pages,
 	}

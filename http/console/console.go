@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"svc/domain"
 	"svc/http/gateway"
@@ -41,14 +42,26 @@ type Options struct {
 	APIBase   string // what comes before /v2 in the paths of the API; usually nothing
 	UploadMax int64  // bytes of an uploaded file
 	ImportMax int64  // bytes of a workspace archive
+	// UploadTypes returns the types of files that are taken and those that are not, as patterns (`image/*`), as the
+	// settings say now; nil, and no allowed ones, is all.
+	UploadTypes func() (allowed, forbidden []string)
 }
 
 // Console is the page and the files that it loads.
 type Console struct {
-	index  []byte
-	tag    string           // of index, with quotes
-	assets map[string]asset // by path below assets
-	sample sampleArchive
+	index   []byte            // as it was built
+	values  map[string]string // of its meta elements that never change
+	types   func() (allowed, forbidden []string)
+	current atomic.Pointer[indexPage]
+	assets  map[string]asset // by path below assets
+	sample  sampleArchive
+}
+
+// indexPage is the completed index.
+type indexPage struct {
+	allowed, forbidden string // the types that it was completed with
+	body               []byte
+	tag                string // with quotes
 }
 
 // asset is a file that never changes under its name.
@@ -85,7 +98,10 @@ func New(o Options) *Console {
 
 // load reads a build and completes its page.
 func load(files fs.FS, o Options) (*Console, error) {
-	c := &Console{assets: map[string]asset{}}
+	c := &Console{assets: map[string]asset{}, types: o.UploadTypes}
+	if c.types == nil {
+		c.types = func() (allowed, forbidden []string) { return nil, nil }
+	}
 	build := sha256.New()
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -105,17 +121,34 @@ func load(files fs.FS, o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.index, err = complete(c.index, map[string]string{
+	c.values = map[string]string{
 		"api-base": o.APIBase, "upload-max": strconv.FormatInt(o.UploadMax, 10), "import-max": strconv.FormatInt(o.ImportMax, 10),
 		"build": hex.EncodeToString(build.Sum(nil)[:8]),
-	})
+	}
+	if _, err := c.page(); err != nil {
+		return nil, err
+	}
+	c.sample, err = packSample()
+	return c, err
+}
+
+// page returns the index with what the settings say now.
+func (c *Console) page() (*indexPage, error) {
+	allowedTypes, forbiddenTypes := c.types()
+	allowed, forbidden := strings.Join(allowedTypes, ","), strings.Join(forbiddenTypes, ",")
+	if p := c.current.Load(); p != nil && p.allowed == allowed && p.forbidden == forbidden {
+		return p, nil
+	}
+	values := maps.Clone(c.values)
+	values["upload-allowed"], values["upload-forbidden"] = allowed, forbidden
+	body, err := complete(c.index, values)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(c.index)
-	c.tag = `W/"` + hex.EncodeToString(sum[:8]) + `"` // weak: the gateway may compress it
-	c.sample, err = packSample()
-	return c, err
+	sum := sha256.Sum256(body)
+	p := &indexPage{allowed: allowed, forbidden: forbidden, body: body, tag: `W/"` + hex.EncodeToString(sum[:8]) + `"`} // weak: the gateway may compress it
+	c.current.Store(p)
+	return p, nil
 }
 
 // addAsset adds a file with the compressed copies beside it.
@@ -199,8 +232,12 @@ func (c *Console) Index(r *http.Request) (any, error) {
 		}
 		return gateway.Redirect(location), nil
 	}
-	h := header(http.Header{"Cache-Control": {"no-cache"}, "Etag": {c.tag}})
-	return gateway.Content{Type: "text/html; charset=utf-8", Body: c.index, Header: h}, nil
+	shown, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	h := header(http.Header{"Cache-Control": {"no-cache"}, "Etag": {shown.tag}})
+	return gateway.Content{Type: "text/html; charset=utf-8", Body: shown.body, Header: h}, nil
 }
 
 // Asset handles GET /console/assets/{asset}.

@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -96,6 +97,21 @@ func TestAnotherBuildIsAnotherPage(t *testing.T) {
 	changed["assets/logo-AbCd1234.svg"].Data = []byte("<svg></svg>")
 	other, _ := get(t, serve(t, Options{Files: changed}).URL+"/console/")
 	require.NotEqual(t, one.Header.Get("Etag"), other.Header.Get("Etag"))
+}
+
+// The types of files that are taken can change while the service runs.
+func TestThePageHasTheTypesOfFilesThatAreTakenNow(t *testing.T) {
+	var forbidden atomic.Value
+	forbidden.Store([]string{"video/*", "text/html"})
+	changed := build()
+	changed["index.html"].Data = []byte(page + `<meta name="svc-upload-allowed" content=""><meta name="svc-upload-forbidden" content="">`)
+	s := serve(t, Options{Files: changed, UploadTypes: func() ([]string, []string) { return nil, forbidden.Load().([]string) }})
+	first, body := get(t, s.URL+"/console/")
+	require.Contains(t, body, `<meta name="svc-upload-allowed" content=""><meta name="svc-upload-forbidden" content="video/*,text/html">`)
+	forbidden.Store([]string(nil))
+	second, body := get(t, s.URL+"/console/")
+	require.Contains(t, body, `<meta name="svc-upload-forbidden" content="">`)
+	require.NotEqual(t, first.Header.Get("Etag"), second.Header.Get("Etag"))
 }
 
 func TestFilesAreSentInTheBestCodingThatTheClientTakes(t *testing.T) {

@@ -180,6 +180,9 @@ func (b *tab) watch() {
 	}()
 }
 
+// pdfViewer is the part of Chromium that shows documents.
+const pdfViewer = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
+
 func (b *tab) noteRequest(e network.EventRequestWillBeSent) {
 	address := e.Request.URL
 	path, ours := strings.CutPrefix(address, b.s.base)
@@ -192,6 +195,7 @@ func (b *tab) noteRequest(e network.EventRequestWillBeSent) {
 		b.sent = append(b.sent, &sentRequest{id: string(e.RequestID), method: e.Request.Method, path: path})
 		b.mu.Unlock()
 	case strings.HasPrefix(address, "data:"), strings.HasPrefix(address, "blob:"), strings.HasPrefix(address, "about:"):
+	case strings.HasPrefix(address, pdfViewer):
 	default:
 		b.fault("request to another host: " + address)
 	}

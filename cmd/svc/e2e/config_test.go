@@ -196,12 +196,14 @@ func TestStatesOfGoverningWorkspaces(t *testing.T) {
 	}})
 	ada.share(t, id, eve, map[string]any{"role": "guest"})
 	ada.do(t, http.StatusCreated, "POST", w+"/security/apikeys", map[string]any{"name": "Stock", "rules": []any{map[string]any{"action": "read", "subject": "events"}}})
+	ada.uploadFile(t, id, "hello.txt", []byte("Hello"))
 	screens := []struct{ name, path, shows, right string }{
 		{"config", "config", "City", ""},
 		{"secrets", "config?tab=secrets", "smtp", "read secrets"},
 		{"members", "security", "Eve Doe", "manage the sharing of this workspace"},
 		{"rules", "security?tab=rules", "guest", ""},
 		{"keys", "security?tab=keys", "Stock", "manage the sharing of this workspace"},
+		{"files", "files", "hello.txt", "read files"},
 		{"settings", "settings", "YAML", "change this workspace"},
 		{"explain", "security?tab=explain", "Eve Doe", "manage the security of this workspace"},
 	}

@@ -57,7 +57,7 @@ func isLocal(address string) bool {
 	if u, err := url.Parse(address); err == nil && strings.HasSuffix(u.Hostname(), ".localhost") {
 		return true
 	}
-	for _, prefix := range []string{"http://127.0.0.1:", "http://localhost:", "data:", "blob:", "about:"} {
+	for _, prefix := range []string{"http://127.0.0.1:", "http://localhost:", "data:", "blob:", "about:", pdfViewer} {
 		if strings.HasPrefix(address, prefix) {
 			return true
 		}

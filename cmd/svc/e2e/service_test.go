@@ -123,6 +123,7 @@ func newService(dir, base string, env ...string) (*service, error) {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "DATA_DIR=" + filepath.Join(dir, "data"), "ADDR=127.0.0.1", "PORT=" + base[strings.LastIndexByte(base, ':')+1:],
 		"API_URL=" + base + "/v2", "NODE_NAME=e2e", "LOG_LEVEL=warn", "ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto",
 		"DISABLE_RATE_LIMIT=yes", "EGRESS_ALLOW_PRIVATE=yes", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "JWKS_ALG=ES256", "JWKS_KTY=EC",
+		"UPLOADS_FORBIDDEN_MIMETYPES=video/*",
 	}, env...)
 	return s, nil
 }

@@ -8,6 +8,9 @@ function meta(name: string): string {
 export const apiBase = meta('svc-api-base').replace(/\/(v2\/?)?$/, '');
 /** Largest upload in bytes. */
 export const uploadMax = Number(meta('svc-upload-max')) || 10_000_000;
+/** Types of files that are taken, as patterns (`image/*`), and those that are not; no allowed ones: all. */
+const patterns = (name: string): string[] => meta(name).toLowerCase().split(',').filter(Boolean);
+export const uploadTypes = { allowed: patterns('svc-upload-allowed'), forbidden: patterns('svc-upload-forbidden') };
 /** Largest archive of an import in bytes. */
 export const importMax = Number(meta('svc-import-max')) || 50_000_000;
 /** Build of the files that this page uses. */

@@ -35,6 +35,7 @@ interface ScreenMessages {
   automations: typeof import('./automations.ts').default;
   config: typeof import('./config.ts').default;
   data: typeof import('./data.ts').default;
+  files: typeof import('./files.ts').default;
   history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
   observability: typeof import('./observability.ts').default;

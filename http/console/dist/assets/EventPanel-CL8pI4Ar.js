@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-Dv0_FKB8.js";

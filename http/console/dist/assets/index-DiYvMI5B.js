@@ -1,1 +1,0 @@
-import{It as e,Tn as t,Tt as n,Ut as r,et as i,f as a,lt as o,mt as s,ot as c,rt as l,t as u,tt as d}from"./base-BupR6RX8.js";var f=c();l(f),s.start(),d(),n.waiting=a.begin;var p=i.load().catch(e=>i.fail(e));await r(e(f.language,navigator.languages)),t(u,{target:document.getElementById(`app`)}),await p,o().catch(()=>{});
