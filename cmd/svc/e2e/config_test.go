@@ -196,6 +196,7 @@ func TestStatesOfGoverningWorkspaces(t *testing.T) {
 	}})
 	ada.share(t, id, eve, map[string]any{"role": "guest"})
 	ada.do(t, http.StatusCreated, "POST", w+"/security/apikeys", map[string]any{"name": "Stock", "rules": []any{map[string]any{"action": "read", "subject": "events"}}})
+	ada.do(t, http.StatusCreated, "POST", w+"/subscriptions", map[string]any{"url": "http://127.0.0.1:9/hook", "types": []any{"order.*"}, "description": "Ledger"})
 	ada.uploadFile(t, id, "hello.txt", []byte("Hello"))
 	screens := []struct{ name, path, shows, right string }{
 		{"config", "config", "City", ""},
@@ -205,6 +206,7 @@ func TestStatesOfGoverningWorkspaces(t *testing.T) {
 		{"keys", "security?tab=keys", "Stock", "manage the sharing of this workspace"},
 		{"files", "files", "hello.txt", "read files"},
 		{"settings", "settings", "YAML", "change this workspace"},
+		{"webhooks", "webhooks", "Ledger", "manage the security of this workspace"},
 		{"explain", "security?tab=explain", "Eve Doe", "manage the security of this workspace"},
 	}
 	sheets := map[string]*sheet{}

@@ -40,6 +40,7 @@ export const routes: Route[] = [
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
   { name: 'observability', pattern: '/w/:id/observability', area: 'workspace', title: (t) => t.shell.screens.observability, load: () => import('./screens/observability/Observability.svelte'), menu: { group: 'run', icon: 'chart', right: ['aggregate_search', 'workspaces'] } },
   { name: 'history', pattern: '/w/:id/history', area: 'workspace', title: (t) => t.shell.screens.history, load: () => import('./screens/history/History.svelte'), past: 'chosen', menu: { group: 'ship', icon: 'history', right: ['read', 'workspaces'] } },
+  { name: 'webhooks', pattern: '/w/:id/webhooks/*subscriptionId', area: 'workspace', title: (t) => t.shell.screens.webhooks, load: () => import('./screens/webhooks/Webhooks.svelte'), menu: { group: 'run', icon: 'webhook', right: ['manage_security', 'workspaces'] } },
   { name: 'security', pattern: '/w/:id/security', area: 'workspace', title: (t) => t.shell.screens.security, load: () => import('./screens/security/Security.svelte'), menu: { group: 'govern', icon: 'security', right: ['read', 'workspaces'] } },
   { name: 'settings', pattern: '/w/:id/settings', area: 'workspace', title: (t) => t.shell.screens.settings, load: () => import('./screens/settings/Settings.svelte'), past: true, menu: { group: 'govern', icon: 'settings', right: ['update', 'workspaces'] } },
 ];

@@ -43,6 +43,7 @@ interface ScreenMessages {
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;
   waits: typeof import('./waits.ts').default;
+  webhooks: typeof import('./webhooks.ts').default;
   workspaces: typeof import('./workspaces.ts').default;
 }
 

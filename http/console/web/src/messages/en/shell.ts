@@ -13,6 +13,7 @@ export default {
   screens: {
     home: 'Home', automations: 'Automations', activity: 'Activity', data: 'Data', waits: 'Waits', observability: 'Observability', config: 'Config', security: 'Security', history: 'History', profile: 'Profile', workspaces: 'Workspaces', settings: 'Settings', apps: 'Apps',
     files: 'Files',
+    webhooks: 'Webhooks',
   },
   breadcrumb: 'Where you are',
   drift: {

@@ -15,6 +15,7 @@ const shell: Messages['shell'] = {
   screens: {
     home: 'Accueil', automations: 'Automatisations', activity: 'Activité', data: 'Données', waits: 'Attentes', observability: 'Observabilité', config: 'Configuration', security: 'Sécurité', history: 'Historique', profile: 'Profil', workspaces: 'Espaces de travail', settings: 'Paramètres', apps: 'Applications',
     files: 'Fichiers',
+    webhooks: 'Webhooks',
   },
   breadcrumb: 'Où vous êtes',
   drift: {

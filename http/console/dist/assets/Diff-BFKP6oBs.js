@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{An as e,Gt as t,Hn as n,Jn as r,Kn as i,Mn as a,O as o,On as s,Qn as c,Qt as l,Tn as u,Un as d,Ut as f,Vn as p,Yn as m,Zn as h,cn as g,d as _,en as v,er as y,ir as b,or as x,rr as S,w as C,zn as w}from"./base-DOiS3ieD.js";import{t as T}from"./phrases-BB7v7_yh.js";var E=a(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=a(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=a(`<p class="muted same s5e3xg"> </p>`),k=a(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(a,A){b(A,!0);let j=l(A,`language`,3,`yaml`),M=l(A,`unified`,3,!1),N=_(`(max-width: 899px)`),P=y(()=>M()||N.matches),F=c(void 0),I=c(void 0);d(()=>{let e=w(F),n={left:A.left,right:p(()=>A.right),labels:A.labels,language:j(),unified:w(P)};if(A.onchange||(n.right=A.right),!e)return;let r=!1,i;return t(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:t})=>{if(r)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),o=document.createElement(`div`),s=new CSSStyleSheet;s.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[s],a.replaceChildren(o),i=new t({root:a,parent:o,...n,phrases:T(),take:f.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),h(I,i)}),()=>{r=!0,i?.destroy(),h(I,void 0)}}),C({nextProblem:()=>w(I)?.next(),previousProblem:()=>w(I)?.previous()});var L=k(),R=i(L),z=t=>{var a=E(),o=i(a),c=r(o),l=m(o),u=r(l);x(a),n(()=>{s(c,`− ${A.labels[0]??``}`),s(u,`+ ${A.labels[1]??``}`)}),e(t,a)},B=t=>{var a=D(),o=i(a),c=r(o,!0),l=m(o),u=r(l,!0);x(a),n(()=>{s(c,A.labels[0]),s(u,A.labels[1])}),e(t,a)};u(R,e=>{w(P)?e(z):e(B,-1)});var V=m(R,2),H=t=>{var i=O(),a=r(i,!0);n(()=>s(a,f.editor.same)),e(t,i)};u(V,e=>{A.left===A.right&&e(H)});var U=m(V,2);v(U,e=>h(F,e),()=>w(F));var W=m(U,2),G=e=>{o(e,{kind:`text`,rows:6})};u(W,e=>{!w(I)&&A.left!==A.right&&e(G)}),x(L),n(()=>g(U,`hidden`,A.left===A.right&&!A.onchange)),e(a,L),S()}export{A as t};

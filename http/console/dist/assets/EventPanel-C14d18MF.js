@@ -1,0 +1,1 @@
+export{t as default}from"./EventPanel-Bt7K3ri-.js";
