@@ -67,7 +67,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return err
 }
 
-// Call sends in as JSON, unless it is nil, and decodes the answer, unless into is nil. A path begins after /v2, which
+// Call sends in as JSON, unless it is nil or Content, and decodes the answer, unless into is nil. A path begins after /v2, which
 // those below /sys have none of. What was lost on the way, or came while the service was busy, is sent again; an
 // operation that failed is not.
 func (c *Client) Call(ctx context.Context, method, path string, in, into any) (Answer, error) {
@@ -81,16 +81,16 @@ func (c *Client) Call(ctx context.Context, method, path string, in, into any) (A
 	return answer, nil
 }
 
-// Content is the body of a request in a form of its own.
+// Content is the body of a request in a form of its own; without a type there is none.
 type Content struct {
 	Type string
 	Data []byte
 }
 
-// Send sends a body as it is, unless its type is empty, and returns the answer in the form that accept asks for. When the service
+// Send sends a body as it is, and returns the answer in the form that accept asks for. When the service
 // answers with a stream, notify gets its frames as they come.
 func (c *Client) Send(ctx context.Context, method, path, accept string, body Content, notify func(Frame)) (Answer, error) {
-	answer, err := c.send(ctx, call{method: method, path: path, accept: accept, text: body.Data, kind: body.Type, wait: planTime}, nil)
+	answer, err := c.send(ctx, call{method: method, path: path, accept: accept, wait: planTime}, body)
 	if err == nil && answer.stream != nil {
 		err = frames(answer.stream, notify)
 	}
@@ -110,7 +110,9 @@ type call struct {
 
 // send sends a call until it is answered for good.
 func (c *Client) send(ctx context.Context, what call, in any) (Answer, error) {
-	if in != nil {
+	if content, ok := in.(Content); ok {
+		what.text, what.kind = content.Data, content.Type
+	} else if in != nil {
 		var err error
 		if what.text, err = json.Marshal(in); err != nil {
 			return Answer{}, err

@@ -51,6 +51,8 @@ func newRoot(w environment) *cobra.Command {
 		cancelCommand(w),
 		bulkCommand(w),
 		eventsCommand(w),
+		applyCommand(w),
+		validateCommand(w),
 		natsCommand(w),
 	)
 	root.AddCommand(resourceCommands(w)...)
