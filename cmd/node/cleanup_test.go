@@ -133,9 +133,8 @@ func TestPayloadsOfExecutionsAreStripped(t *testing.T) {
 	p := nodetest.NewOwnedWorkspace(t, s)
 	id, store := ulid.Make().String(), s.Node.Store()
 	apart := `{"payload":{"card":"4242"},"output":{"ok":true}}`
-	require.NoError(t, store.Payloads.Put(t.Context(), p.ID, id, []byte(apart)))
 	_, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: p.ID}, Facts: []eventstore.Fact{{
-		ID: id, Event: activity.Executed{Slug: "pay", ExecutionID: "x1", Apart: true},
+		ID: id, Event: activity.Executed{Slug: "pay", ExecutionID: "x1", Apart: true}, Apart: []byte(apart),
 	}}})
 	require.NoError(t, err)
 	shown := func() map[string]any { return p.Do(t, 200, "GET", p.Path+"/events/"+id, "").JSON(t) }
@@ -150,7 +149,7 @@ func TestPayloadsOfExecutionsAreStripped(t *testing.T) {
 	require.Zero(t, s.RunCleanup(t, "executions", "").Count, "it is not old")
 	done := s.RunCleanup(t, "executions", `{"automationExecutedExpiration":"0s"}`)
 	require.EqualValues(t, 1, done.Count)
-	require.EqualValues(t, len(apart), done.FreedBytes)
+	require.EqualValues(t, len(id)+len(" ")+len(apart)+len("\n"), done.FreedBytes)
 	after := shown()
 	require.Equal(t, true, after["stripped"])
 	require.Equal(t, "pay", after["payload"].(map[string]any)["slug"])

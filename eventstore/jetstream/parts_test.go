@@ -84,14 +84,24 @@ func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
 
 func TestPayloadsAreKeptApart(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	require.NoError(t, s.Payloads.Put(t.Context(), "w1", "e1", []byte("big")))
-	body, ok, err := s.Payloads.Get(t.Context(), "w1", "e1", 0)
+	seq := appendApart(t, s, "w1", "e1", "big")
+	body, ok, err := s.Payloads.Get(t.Context(), "w1", "e1", seq)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "big", string(body))
-	_, ok, err = s.Payloads.Get(t.Context(), "w1", "e2", 0)
+	_, ok, err = s.Payloads.Get(t.Context(), "w1", "e2", seq)
 	require.NoError(t, err)
 	require.False(t, ok)
+}
+
+// appendApart appends an event with a payload that is stored apart, and returns its sequence.
+func appendApart(t *testing.T, s *jetstream.Store, workspaceID, id, body string) uint64 {
+	t.Helper()
+	r, err := s.Log.Append(t.Context(), eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID}, Facts: []eventstore.Fact{{ID: id, Event: domain.Unknown{Name: "a", Body: []byte("{}")}, Apart: []byte(body)}},
+	})
+	require.NoError(t, err)
+	return r.Seqs[0]
 }
 
 func TestBucketsKeepValuesByRevision(t *testing.T) {
@@ -268,11 +278,10 @@ func TestWhatIsOlderThanATimeIsBeforeASequence(t *testing.T) {
 func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 	t.Parallel()
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	put := func(workspaceID, id, body string) {
-		require.NoError(t, s.Payloads.Put(t.Context(), workspaceID, id, []byte(body)))
-	}
+	seqs := map[string]uint64{}
+	put := func(workspaceID, id, body string) { seqs[id] = appendApart(t, s, workspaceID, id, body) }
 	has := func(workspaceID, id string) bool {
-		_, ok, err := s.Payloads.Get(t.Context(), workspaceID, id, 0)
+		_, ok, err := s.Payloads.Get(t.Context(), workspaceID, id, seqs[id])
 		require.NoError(t, err)
 		return ok
 	}
@@ -285,11 +294,11 @@ func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 	require.Equal(t, jetstream.Extent{Below: 1}, none)
 	all, err := s.Payloads.Before(t.Context(), "", time.Now().Add(time.Hour))
 	require.NoError(t, err)
-	require.Equal(t, jetstream.Extent{Count: 3, Bytes: 15, Below: 4}, all)
+	require.Equal(t, jetstream.Extent{Count: 3, Bytes: 24, Below: 4}, all, "each with its id, a blank and a line break")
 	one, err := s.Payloads.Before(t.Context(), "w1", time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), one.Count)
-	require.Equal(t, uint64(12), one.Bytes)
+	require.Equal(t, uint64(18), one.Bytes)
 
 	require.NoError(t, s.Payloads.Purge(t.Context(), "w1", 3))
 	require.False(t, has("w1", "1"))

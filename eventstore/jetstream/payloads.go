@@ -18,11 +18,6 @@ import (
 // id, a space and the payload. Others are a message each under the id of their event.
 type Payloads struct{ conn *connection }
 
-// Put stores the payload of one event.
-func (p *Payloads) Put(ctx context.Context, workspace, eventID string, body []byte) error {
-	return p.put(ctx, &nats.Msg{Subject: payloadSubject(workspace, eventID), Data: body})
-}
-
 func (p *Payloads) put(ctx context.Context, m *nats.Msg) error {
 	if err := p.conn.Writable(); err != nil {
 		return err

@@ -128,8 +128,7 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 			events = append(events, workspace.Undeleted{ID: id})
 		}
 		h.exists(id, events...)
-		h.recordActivity(id, emitted("a"), delivered(id, "d-"+id))
-		require.NoError(t, h.store.Payloads.Put(t.Context(), id, "e1", []byte("x")))
+		h.recordApart(id, "x", emitted("a"), delivered(id, "d-"+id))
 	}
 	state := h.state()
 	h.now = at.Add(30*day - 1)
@@ -177,7 +176,7 @@ func TestPayloadsAreStripped(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, id := range []string{"w1", "w2"} {
-		require.NoError(t, h.store.Payloads.Put(t.Context(), id, "e1", []byte("12345")))
+		h.recordApart(id, "12345", emitted("a"))
 	}
 	h.now = time.Now().Add(14*day + time.Minute)
 	terms := keepAll
@@ -188,11 +187,11 @@ func TestPayloadsAreStripped(t *testing.T) {
 	before := domain.FormatTime(h.now.Add(-14 * day))
 	would, err := h.jobs.Executions(t.Context(), terms)
 	require.NoError(t, err)
-	require.Equal(t, &activity.Stripped{Before: &before, Count: 1, FreedBytes: 5}, would.Stripped)
+	require.Equal(t, &activity.Stripped{Before: &before, Count: 1, FreedBytes: 33}, would.Stripped)
 	terms.DryRun, terms.WorkspaceIDs = false, nil
 	done, err := h.jobs.Executions(t.Context(), terms)
 	require.NoError(t, err)
-	require.Equal(t, &activity.Stripped{Before: &before, Count: 2, FreedBytes: 10}, done.Stripped)
+	require.Equal(t, &activity.Stripped{Before: &before, Count: 2, FreedBytes: 66}, done.Stripped)
 	done, err = h.jobs.Executions(t.Context(), terms)
 	require.NoError(t, err)
 	require.Zero(t, done.Count)
@@ -414,8 +413,7 @@ func TestManyWorkspacesAreErasedTogether(t *testing.T) {
 	for i := range 130 {
 		ids = append(ids, fmt.Sprintf("w%03d", i))
 		h.exists(ids[i])
-		h.now = h.recordActivity(ids[i], interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
-		require.NoError(t, h.store.Payloads.Put(t.Context(), ids[i], "e1", []byte("x")))
+		h.now = h.recordApart(ids[i], "x", interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
 	}
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 50, 30*day

@@ -122,9 +122,18 @@ var keepAll = cleanup.Terms{Retention: -1, MaxEvents: -1, Executions: -1, Deleti
 // recordActivity records activity events and returns the last of them.
 func (h *fixture) recordActivity(workspaceID string, events ...domain.Event) domain.Recorded {
 	h.t.Helper()
+	return h.recordApart(workspaceID, "", events...)
+}
+
+// recordApart is recordActivity; a payload of the first event is stored apart.
+func (h *fixture) recordApart(workspaceID, payload string, events ...domain.Event) domain.Recorded {
+	h.t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}, Meta: domain.Meta{CorrelationID: ulid.Make().String(), UserID: "u1"}}
 	for _, ev := range events {
 		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
+	}
+	if payload != "" {
+		c.Facts[0].Apart = []byte(payload)
 	}
 	r, err := h.store.Log.Append(h.t.Context(), c)
 	require.NoError(h.t, err)
