@@ -51,6 +51,7 @@ func newRoot(w environment) *cobra.Command {
 		cancelCommand(w),
 		bulkCommand(w),
 		eventsCommand(w),
+		conflictsCommand(w),
 		applyCommand(w),
 		validateCommand(w),
 		natsCommand(w),

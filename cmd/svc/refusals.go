@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 // in braces is filled in.
 var advice = map[string]string{
 	"not_up_to_date":             "`{svc pull}` brings what the remote has; then push again",
-	workspace.MergeConflict:      "decide in Git, on the branch that is named, and `{svc pull}` again; or decide over the API (GET and POST {api}/conflicts); or `{svc unlock}` and `{svc pull --discard}`, which takes what the remote has",
+	workspace.MergeConflict:      "decide in Git, on the branch that is named, and `{svc pull}` again; or see `{svc conflicts list}` and decide with `{svc conflicts resolve}`; or `{svc unlock}` and `{svc pull --discard}`, which takes what the remote has",
 	"lock_lost":                  "somebody cleared the lock or took it over; `{svc status}` tells how it stands",
 	"outcome_unknown":            "`{svc status --refresh}` finds out whether the remote took it",
 	"interrupted":                "nothing was changed: do it again",
@@ -118,8 +117,10 @@ func (r *remote) fillAdvice(text string, refused *client.Error) string {
 		ID string `json:"id"`
 	}
 	refused.Detail("operation", &holder)
-	text = strings.ReplaceAll(text, "{svc cancel}", r.commandLine("cancel", r.named, holder.ID))
-	return strings.ReplaceAll(text, "{api}", "/v2/workspaces/"+url.PathEscape(r.workspace))
+	for _, verb := range []string{"list", "resolve"} {
+		text = strings.ReplaceAll(text, "{svc conflicts "+verb+"}", r.commandLine("conflicts", verb, r.named))
+	}
+	return strings.ReplaceAll(text, "{svc cancel}", r.commandLine("cancel", r.named, holder.ID))
 }
 
 // details tells what a program would read, in the order of the names.

@@ -143,6 +143,30 @@ func TestAConflictIsTold(t *testing.T) {
 	require.Contains(t, s.must(t, "pull", "web-shop", "--repository", "origin", "--discard"), "  + automations/charge\n1 imported")
 }
 
+func TestAConflictIsResolved(t *testing.T) {
+	s := newShop(t)
+	s.must(t, "push", "web-shop", "--repository", "origin", "--name", "v1")
+	require.Equal(t, "there are no conflicts\n", s.must(t, "conflicts", "list", "web-shop"))
+	s.write(t, "charge", "ours")
+	clone := s.repo.Clone()
+	clone.Write("automations/charge.yml", "slug: charge\nname: charge\ndo:\n  - emit:\n      event: theirs\n")
+	clone.Commit("theirs")
+	clone.Push("main")
+	got := s.requireFailure(t, 1, "pull", "web-shop", "--repository", "origin")
+	require.Contains(t, got, "see `svc conflicts list web-shop` and decide with `svc conflicts resolve web-shop`")
+
+	list := s.must(t, "conflicts", "list", "web-shop")
+	require.Contains(t, list, "automations/charge.yml (modify/modify) do\n")
+	require.Contains(t, list, "event: ours")
+	require.Contains(t, list, "event: theirs")
+	require.Contains(t, s.requireFailure(t, 2, "conflicts", "resolve", "web-shop"), "say with --ours or --theirs which side of automations/charge.yml counts")
+	require.Contains(t, s.requireFailure(t, 2, "conflicts", "resolve", "web-shop", "--ours", "*", "--theirs", "pages/x.yml"), "pages/x.yml is not in conflict")
+	require.Contains(t, s.must(t, "conflicts", "resolve", "web-shop", "--theirs", "automations/charge.yml"), "+ automations/charge\n")
+	require.Contains(t, s.must(t, "automation", "get", "web-shop", "charge"), "event: theirs")
+	require.Equal(t, "there are no conflicts\n", s.must(t, "conflicts", "list", "web-shop"))
+	require.Contains(t, s.requireFailure(t, 1, "conflicts", "resolve", "web-shop", "--ours", "*"), "there are no conflicts")
+}
+
 // Somebody else holds the lock: they are named as far as the caller may know.
 func TestWhoHoldsTheLockIsNamed(t *testing.T) {
 	d := newRemoteUser(t).signIn(t)
