@@ -1,3 +1,4 @@
+import { loadMessages } from './lib/i18n.svelte.ts';
 import type { Screen } from './lib/router.svelte.ts';
 import type { IconName } from './lib/ui/icons.ts';
 import type { CoreMessages } from './messages/en/index.ts';
@@ -32,6 +33,8 @@ export const routes: Route[] = [
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
   { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), past: true, menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
+  { name: 'pages', pattern: '/w/:id/pages/*slug', area: 'workspace', title: (t) => t.shell.screens.pages, load: () => import('./screens/pages/Pages.svelte'), past: true, menu: { group: 'build', icon: 'page', right: ['read', 'pages'] } },
+  { name: 'blocks', pattern: '/w/:id/blocks/*slug', area: 'workspace', title: (t) => t.shell.screens.blocks, load: () => Promise.all([import('./screens/pages/Blocks.svelte'), loadMessages('pages')]).then(([chunk]) => chunk), past: true },
   { name: 'apps', pattern: '/w/:id/apps/*slug', area: 'workspace', title: (t) => t.shell.screens.apps, load: () => import('./screens/apps/Apps.svelte'), past: true, menu: { group: 'build', icon: 'app', right: ['read', 'workspaces'] } },
   { name: 'files', pattern: '/w/:id/files', area: 'workspace', title: (t) => t.shell.screens.files, load: () => import('./screens/files/Files.svelte'), menu: { group: 'build', icon: 'file', right: ['read', 'files'] } },
   { name: 'config', pattern: '/w/:id/config', area: 'workspace', title: (t) => t.shell.screens.config, load: () => import('./screens/config/Config.svelte'), past: true, menu: { group: 'build', icon: 'config', right: ['read', 'workspaces'] } },

@@ -3,7 +3,7 @@ import { Document, isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
 /* Changes of YAML text that keep its order, for forms: the text is the document, a form is a view of it. */
 
 /** As the server writes documents, so that a change of one field is one in the text, too. */
-const style = { lineWidth: 0, singleQuote: true } as const;
+export const yamlStyle = { lineWidth: 0, singleQuote: true } as const;
 
 type Path = (string | number)[];
 
@@ -17,7 +17,7 @@ export function yamlValue(text: string): unknown {
 export function changeYaml(text: string, path: Path, before: unknown, after: unknown): string {
   const document = parseDocument(text);
   apply(document, path, before, after);
-  return document.toString(style);
+  return document.toString(yamlStyle);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object' && !Array.isArray(value);
@@ -56,7 +56,13 @@ export function moveInYaml(text: string, path: Path, from: number, to: number): 
   const document = parseDocument(text);
   const list = document.getIn(path);
   if (isSeq(list)) list.items.splice(to, 0, ...list.items.splice(from, 1));
-  return document.toString(style);
+  return document.toString(yamlStyle);
+}
+
+/** The text of one top-level part of a document, as a document of its own; undefined when there is none. */
+export function yamlOf(text: string, name: string): string | undefined {
+  const part = parseDocument(text).get(name, true);
+  return part === undefined ? undefined : new Document(part).toString(yamlStyle);
 }
 
 /** The text of one top-level part of a document, to be sent as a change of it. */
@@ -64,7 +70,7 @@ export function yamlPart(text: string, name: string): string {
   const whole = parseDocument(text);
   const part = new Document({});
   part.set(name, whole.get(name, true) ?? part.createNode(null));
-  return part.toString(style);
+  return part.toString(yamlStyle);
 }
 
 /**
@@ -79,7 +85,7 @@ export function withRemovals(text: string, before: string): string {
   if (removed.length === 0) return text;
   if (document.contents === null || (isMap(document.contents) && !document.contents.flow)) return `${text.trimEnd()}\n${removed.map((name) => `${name}: null\n`).join('')}`;
   for (const name of removed) document.set(name, document.createNode(null));
-  return document.toString(style);
+  return document.toString(yamlStyle);
 }
 
 /** The top-level parts of a text that are not as before, alone: a change of them leaves all others as they are. */
@@ -91,5 +97,5 @@ export function changedParts(text: string, before: string): string {
   for (const name of new Set([...Object.keys(now), ...Object.keys(had)])) {
     if (JSON.stringify(now[name]) !== JSON.stringify(had[name])) part.set(name, document.get(name, true) ?? part.createNode(null));
   }
-  return part.toString(style);
+  return part.toString(yamlStyle);
 }

@@ -39,6 +39,7 @@ interface ScreenMessages {
   history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
   observability: typeof import('./observability.ts').default;
+  pages: typeof import('./pages.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;

@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$n as e,An as t,Bn as n,Gt as r,Hn as i,Mn as a,O as o,On as s,Qn as c,Qt as l,Tn as u,Un as d,Ut as f,Wn as p,Xn as m,Yn as h,ar as g,cn as _,d as v,en as y,ir as b,qn as x,sr as S,tr as C,w}from"./base-B5s3asxF.js";import{t as T}from"./phrases-ByVSwe-k.js";var E=a(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=a(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=a(`<p class="muted same s5e3xg"> </p>`),k=a(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(a,A){g(A,!0);let j=l(A,`language`,3,`yaml`),M=l(A,`unified`,3,!1),N=v(`(max-width: 899px)`),P=C(()=>M()||N.matches),F=e(void 0),I=e(void 0);p(()=>{let e=n(F),t={left:A.left,right:i(()=>A.right),labels:A.labels,language:j(),unified:n(P)};if(A.onchange||(t.right=A.right),!e)return;let a=!1,o;return r(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:n})=>{if(a)return;let r=e.shadowRoot??e.attachShadow({mode:`open`}),i=document.createElement(`div`),s=new CSSStyleSheet;s.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),r.adoptedStyleSheets=[s],r.replaceChildren(i),o=new n({root:r,parent:i,...t,phrases:T(),take:f.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),c(I,o)}),()=>{a=!0,o?.destroy(),c(I,void 0)}}),w({nextProblem:()=>n(I)?.next(),previousProblem:()=>n(I)?.previous()});var L=k(),R=x(L),z=e=>{var n=E(),r=x(n),i=h(r),a=m(r),o=h(a);S(n),d(()=>{s(i,`− ${A.labels[0]??``}`),s(o,`+ ${A.labels[1]??``}`)}),t(e,n)},B=e=>{var n=D(),r=x(n),i=h(r,!0),a=m(r),o=h(a,!0);S(n),d(()=>{s(i,A.labels[0]),s(o,A.labels[1])}),t(e,n)};u(R,e=>{n(P)?e(z):e(B,-1)});var V=m(R,2),H=e=>{var n=O(),r=h(n,!0);d(()=>s(r,f.editor.same)),t(e,n)};u(V,e=>{A.left===A.right&&e(H)});var U=m(V,2);y(U,e=>c(F,e),()=>n(F));var W=m(U,2),G=e=>{o(e,{kind:`text`,rows:6})};u(W,e=>{!n(I)&&A.left!==A.right&&e(G)}),S(L),d(()=>_(U,`hidden`,A.left===A.right&&!A.onchange)),t(a,L),b()}export{A as t};

@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-Bt7K3ri-.js";

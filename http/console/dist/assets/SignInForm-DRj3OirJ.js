@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-C5W7526o.js";

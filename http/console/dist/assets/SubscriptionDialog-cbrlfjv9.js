@@ -1,0 +1,1 @@
+export{t as default}from"./SubscriptionDialog-BG0J_cY4.js";

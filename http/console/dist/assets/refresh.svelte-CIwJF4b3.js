@@ -1,1 +1,0 @@
-import{Un as e}from"./base-DOiS3ieD.js";function t(t,n){e(()=>{let e=setInterval(()=>{let e=n.error!==void 0&&n.error.status>=400&&n.error.status<500;document.hidden||n.reading||e||n.reload()},t());return()=>clearInterval(e)})}export{t};
