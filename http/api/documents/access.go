@@ -100,9 +100,16 @@ func CanReadRef(rd projections.Reader, rights *access.Rights, id, path string, r
 // CanReadForeign reports whether somebody may read a document that is not in the
 // workspace, as if it was.
 func CanReadForeign(rights *access.Rights, id, folder, slug string, doc *document.Map) bool {
-	fields := access.Fields{"slug": slug, "workspaceId": id}
+	if folder == "imports" {
+		return rights.Allows("read", subjectOf(folder), nil)
+	}
+	fields := access.Fields{}
 	for key, v := range doc.All() {
 		fields[key] = v
+	}
+	fields["slug"], fields["workspaceId"] = slug, id
+	if folder == "automations" {
+		fields["runningWorkspaceId"] = id
 	}
 	return rights.Allows("read", subjectOf(folder), fields)
 }

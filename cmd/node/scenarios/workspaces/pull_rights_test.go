@@ -2,6 +2,7 @@ package workspaces_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,11 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 	clone.Commit("another charge")
 	clone.Push("main")
 	p.requireRefusal("/pull", pull, p.editor, 409, "resource_conflict")
+	for _, who := range []http.Header{p.owner, p.editor} { // both may read automations, and neither is an administrator
+		file := p.Call(t, "GET", p.path+"/conflicts", who, "").JSON(t)["files"].([]any)[0].(map[string]any)
+		require.Contains(t, file["theirs"].(map[string]any)["content"], "Other")
+		require.Contains(t, fmt.Sprint(p.Call(t, "GET", p.path+"/diff?from=current&to=remote:origin", who, "").JSON(t)["changes"]), "automations/charge.yml")
+	}
 	got := p.Call(t, "POST", p.path+"/conflicts/resolve", p.editor, `{"files":{"automations/charge.yml":{"use":"theirs"}}}`)
 	require.Equal(t, 200, got.StatusCode, "%s", got.Body)
 	require.Equal(t, before, p.getObject("/security"))
