@@ -58,6 +58,9 @@ func (b *tab) allScreens(id string) (paths []string) {
 			paths = append(paths, "w/"+id+"/"+view)
 		}
 	}
+	for _, view := range []string{"versioning?tab=versions", "versioning?tab=operations", "versioning?tab=repositories", "versioning?tab=repositories&new", "versioning?tab=archive", "versioning?push", "conflicts"} {
+		paths = append(paths, "w/"+id+"/"+view)
+	}
 	paths = append(paths, "workspaces", "profile", "profile?tab=tokens", "profile?tab=sessions", "profile?tab=secondStep", "profile?tab=password", "profile?tab=account")
 	slices.Sort(paths)
 	return slices.Compact(paths)

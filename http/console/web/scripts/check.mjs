@@ -89,7 +89,8 @@ const sum = (files) => [...files].reduce((total, file) => total + size(file), 0)
 const entry = [...chunks.values()].find((chunk) => chunk.entry).file;
 const initial = closure(entry);
 budget('initial JS', sum(initial), 60_000);
-budget('CSS', sum(built.filter((file) => file.endsWith('.css'))), 14_000);
+// One style sheet for all screens: see ADR 27.
+budget('CSS', sum(built.filter((file) => file.endsWith('.css'))), 16_000);
 const isEditor = (chunk) => chunk.modules.some((id) => /node_modules\/(@codemirror|@lezer)\//.test(id));
 const isMerge = (chunk) => chunk.modules.some((id) => /@codemirror\/merge/.test(id));
 const isYaml = (chunk) => chunk.modules.some((id) => /node_modules\/yaml\//.test(id));

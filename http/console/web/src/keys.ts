@@ -29,6 +29,13 @@ export const keys = {
   mark: 'm',
   compare: 'd',
   undo: 'z',
+  // Versioning.
+  push: 'shift+p',
+  pull: 'shift+l',
+  // Conflicts.
+  ours: '1',
+  theirs: '2',
+  editResult: '3',
   // Data.
   edit: 'e',
 } as const;
@@ -39,7 +46,7 @@ export type KeyId = keyof typeof keys;
 export const keyGroups: { id: 'everywhere' | 'lists' | 'screen'; keys: KeyId[] }[] = [
   { id: 'everywhere', keys: ['palette', 'shortcuts', 'filter', 'new', 'save', 'confirm', 'nextProblem', 'previousProblem', 'close'] },
   { id: 'lists', keys: ['down', 'up', 'open', 'select'] },
-  { id: 'screen', keys: ['unpushedOnly', 'hold', 'expand', 'trace', 'edit', 'mark', 'compare', 'undo'] },
+  { id: 'screen', keys: ['unpushedOnly', 'hold', 'expand', 'trace', 'edit', 'mark', 'compare', 'undo', 'push', 'pull', 'ours', 'theirs', 'editResult'] },
 ];
 
 /** Second key after `g`, by route name (2.3). Only routes that exist are bound. */

@@ -17,6 +17,8 @@ export interface Route {
   /** Of the core messages: the menu shows it before the screen's own are loaded. */
   title: (t: CoreMessages) => string;
   load: () => Promise<{ default: Screen }>;
+  /** Namespace of its messages, where it is not its name. */
+  messages?: string;
   /** The screen shows earlier moments (`at=`), or lets one be chosen; others say that they show the present. */
   past?: true | 'chosen';
   /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
@@ -42,6 +44,9 @@ export const routes: Route[] = [
   { name: 'data', pattern: '/w/:id/data/*collection', area: 'workspace', title: (t) => t.shell.screens.data, load: () => import('./screens/data/Data.svelte'), menu: { group: 'run', icon: 'data', right: ['read', 'collections'] } },
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
   { name: 'observability', pattern: '/w/:id/observability', area: 'workspace', title: (t) => t.shell.screens.observability, load: () => import('./screens/observability/Observability.svelte'), menu: { group: 'run', icon: 'chart', right: ['aggregate_search', 'workspaces'] } },
+  { name: 'versioning', pattern: '/w/:id/versioning', area: 'workspace', title: (t) => t.shell.screens.versioning, load: () => import('./screens/versioning/Versioning.svelte'), menu: { group: 'ship', icon: 'versioning', right: ['read', 'workspaces'] } },
+  { name: 'operation', pattern: '/w/:id/operations/:opId', area: 'workspace', title: (t) => t.shell.screens.operation, load: () => import('./screens/versioning/Operation.svelte'), messages: 'versioning' },
+  { name: 'conflicts', pattern: '/w/:id/conflicts', area: 'workspace', title: (t) => t.shell.screens.conflicts, load: () => import('./screens/conflicts/Conflicts.svelte') },
   { name: 'history', pattern: '/w/:id/history', area: 'workspace', title: (t) => t.shell.screens.history, load: () => import('./screens/history/History.svelte'), past: 'chosen', menu: { group: 'ship', icon: 'history', right: ['read', 'workspaces'] } },
   { name: 'webhooks', pattern: '/w/:id/webhooks/*subscriptionId', area: 'workspace', title: (t) => t.shell.screens.webhooks, load: () => import('./screens/webhooks/Webhooks.svelte'), menu: { group: 'run', icon: 'webhook', right: ['manage_security', 'workspaces'] } },
   { name: 'security', pattern: '/w/:id/security', area: 'workspace', title: (t) => t.shell.screens.security, load: () => import('./screens/security/Security.svelte'), menu: { group: 'govern', icon: 'security', right: ['read', 'workspaces'] } },

@@ -90,7 +90,7 @@ export function startKeys(go: (letter: string) => boolean): void {
     for (const [id, handlers] of bound) {
       const combination = keys[id];
       if (!isPressed(event, combination)) continue;
-      const single = combination.length === 1;
+      const single = /^(shift\+)?.$/.test(combination); // types a letter, too
       if (single && singlesOff) continue;
       // Enter and Escape belong to the field or the dialog that has the focus.
       if (id === 'open' && (typing || isOperable(event.target))) continue;

@@ -22,7 +22,7 @@ function load(route: Route): Promise<{ default: Screen }> {
   let promise = loads.get(route.name);
   if (!promise) {
     // The messages of a screen come with it.
-    promise = Promise.all([route.load(), loadMessages(route.name)]).then(([chunk]) => chunk);
+    promise = Promise.all([route.load(), loadMessages(route.messages ?? route.name)]).then(([chunk]) => chunk);
     loads.set(route.name, promise);
     // A chunk that did not load is asked for again the next time.
     promise.catch(() => loads.delete(route.name));

@@ -11736,7 +11736,7 @@ export interface operations {
             query: {
                 /** @description `current`, `seq:{token or contentRevision}`, `at:{time}`, the name of a version, or `base:{repositoryId}` and `remote:{repositoryId}`: what was last integrated of a repository, and what it has now. */
                 from: string;
-                /** @description `current`, `seq:{token or contentRevision}`, `at:{time}`, or the name of a version. */
+                /** @description As `from`. */
                 to?: string;
                 /** @description One object only: `index`, `automations/charge`, `pages/*`. */
                 object?: string;

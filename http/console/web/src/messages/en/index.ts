@@ -34,6 +34,7 @@ interface ScreenMessages {
   apps: typeof import('./apps.ts').default;
   automations: typeof import('./automations.ts').default;
   config: typeof import('./config.ts').default;
+  conflicts: typeof import('./conflicts.ts').default;
   data: typeof import('./data.ts').default;
   files: typeof import('./files.ts').default;
   history: typeof import('./history.ts').default;
@@ -43,6 +44,7 @@ interface ScreenMessages {
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;
+  versioning: typeof import('./versioning.ts').default;
   waits: typeof import('./waits.ts').default;
   webhooks: typeof import('./webhooks.ts').default;
   workspaces: typeof import('./workspaces.ts').default;

@@ -22,5 +22,10 @@ const keys: Record<KeyId, string> = {
   mark: 'Mark this moment, to compare with it',
   compare: 'Compare with the marked moment',
   undo: 'Undo the change',
+  push: 'Push',
+  pull: 'Pull',
+  ours: 'Take ours',
+  theirs: 'Take theirs',
+  editResult: 'Edit the result',
 };
 export default keys;

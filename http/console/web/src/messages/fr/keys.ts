@@ -22,5 +22,10 @@ const keys: Messages['keys'] = {
   mark: 'Marquer ce moment, pour comparer avec lui',
   compare: 'Comparer avec le moment marqué',
   undo: 'Annuler le changement',
+  push: 'Pousser',
+  pull: 'Tirer',
+  ours: 'Prendre le nôtre',
+  theirs: 'Prendre le leur',
+  editResult: 'Modifier le résultat',
 };
 export default keys;

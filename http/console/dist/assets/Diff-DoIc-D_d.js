@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{An as e,Dn as t,Gn as n,Gt as r,Hn as i,Kn as a,Mn as o,O as s,Pn as c,Qn as l,Wn as u,Yn as d,Zn as f,cr as p,d as m,en as h,er as g,ir as _,nn as v,qt as y,sr as b,tr as x,un as S,ur as C,w}from"./base-4F0RMMl-.js";import{t as T}from"./phrases-C6KfB3EQ.js";var E=c(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=c(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=c(`<p class="muted same s5e3xg"> </p>`),k=c(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(c,A){p(A,!0);let j=h(A,`language`,3,`yaml`),M=h(A,`unified`,3,!1),N=m(`(max-width: 899px)`),P=_(()=>M()||N.matches),F=x(void 0),I=x(void 0);a(()=>{let e=i(F),t={left:A.left,right:u(()=>A.right),labels:A.labels,language:j(),unified:i(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,a;return y(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:i})=>{if(n)return;let o=e.shadowRoot??e.attachShadow({mode:`open`}),s=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),o.adoptedStyleSheets=[c],o.replaceChildren(s),a=new i({root:o,parent:s,...t,phrases:T(),take:r.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),g(I,a)}),()=>{n=!0,a?.destroy(),g(I,void 0)}}),w({nextProblem:()=>i(I)?.next(),previousProblem:()=>i(I)?.previous()});var L=k(),R=d(L),z=t=>{var r=E(),i=d(r),a=f(i),s=l(i),c=f(s);C(r),n(()=>{e(a,`− ${A.labels[0]??``}`),e(c,`+ ${A.labels[1]??``}`)}),o(t,r)},B=t=>{var r=D(),i=d(r),a=f(i,!0),s=l(i),c=f(s,!0);C(r),n(()=>{e(a,A.labels[0]),e(c,A.labels[1])}),o(t,r)};t(R,e=>{i(P)?e(z):e(B,-1)});var V=l(R,2),H=t=>{var i=O(),a=f(i,!0);n(()=>e(a,r.editor.same)),o(t,i)};t(V,e=>{A.left===A.right&&e(H)});var U=l(V,2);v(U,e=>g(F,e),()=>i(F));var W=l(U,2),G=e=>{s(e,{kind:`text`,rows:6})};t(W,e=>{!i(I)&&A.left!==A.right&&e(G)}),C(L),n(()=>S(U,`hidden`,A.left===A.right&&!A.onchange)),o(c,L),b()}export{A as t};

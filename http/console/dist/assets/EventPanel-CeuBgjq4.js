@@ -1,0 +1,1 @@
+export{t as default}from"./EventPanel-B-tj8x_c.js";

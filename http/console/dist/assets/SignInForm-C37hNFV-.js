@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-emdLdQV5.js";

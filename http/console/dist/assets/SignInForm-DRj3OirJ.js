@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-C5W7526o.js";

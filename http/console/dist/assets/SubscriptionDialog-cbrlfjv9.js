@@ -1,1 +1,0 @@
-export{t as default}from"./SubscriptionDialog-BG0J_cY4.js";

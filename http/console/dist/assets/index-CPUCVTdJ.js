@@ -1,1 +1,0 @@
-import{Dn as e,Et as t,Lt as n,Wt as r,f as i,ht as a,it as o,nt as s,st as c,t as l,tt as u,ut as d}from"./base-B5s3asxF.js";var f=c();o(f),a.start(),s(),t.waiting=i.begin;var p=u.load().catch(e=>u.fail(e));await r(n(f.language,navigator.languages)),e(l,{target:document.getElementById(`app`)}),await p,d().catch(()=>{});

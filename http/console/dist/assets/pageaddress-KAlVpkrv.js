@@ -1,1 +1,0 @@
-import{Kt as e}from"./base-B5s3asxF.js";function t(t,n){let r=n===`index`?``:n.split(`/`).map(encodeURIComponent).join(`/`);return new URL(`${e}/pages/${encodeURIComponent(t)}/${r}`,location.href).href}export{t};
