@@ -5,11 +5,13 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -64,7 +66,8 @@ type indexPage struct {
 	tag                string // with quotes
 }
 
-// asset is a file that never changes under its name.
+// asset is a file that never changes under its name. One that is kept compressed has no plain form: every browser takes
+// the compressed one, and others get it unpacked.
 type asset struct {
 	contentType string
 	plain       []byte
@@ -116,10 +119,15 @@ func load(files fs.FS, o Options) (*Console, error) {
 			c.index = content
 			return nil
 		}
-		return c.addAsset(files, name, content)
+		return c.addAsset(name, content)
 	})
 	if err != nil {
 		return nil, err
+	}
+	for name, a := range c.assets {
+		if a.plain == nil && a.compressed["gzip"] == nil {
+			return nil, fmt.Errorf("%s is there as brotli only", name)
+		}
 	}
 	c.values = map[string]string{
 		"api-base": o.APIBase, "upload-max": strconv.FormatInt(o.UploadMax, 10), "import-max": strconv.FormatInt(o.ImportMax, 10),
@@ -151,29 +159,44 @@ func (c *Console) page() (*indexPage, error) {
 	return p, nil
 }
 
-// addAsset adds a file with the compressed copies beside it.
-func (c *Console) addAsset(files fs.FS, name string, content []byte) error {
+// addAsset adds a file: as it is, or one of its compressed forms.
+func (c *Console) addAsset(name string, content []byte) error {
 	short, ok := strings.CutPrefix(name, "assets/")
 	if !ok {
 		return fmt.Errorf("%s is neither index.html nor below assets", name)
 	}
+	kind := ""
 	for _, coding := range codings {
-		if original, ok := strings.CutSuffix(name, coding.suffix); ok {
-			_, err := fs.Stat(files, original)
-			return err // it is added with its original
+		if original, ok := strings.CutSuffix(short, coding.suffix); ok {
+			short, kind = original, coding.name
 		}
 	}
-	a := asset{contentType: contentTypes[path.Ext(name)], plain: content, compressed: map[string][]byte{}}
+	a, ok := c.assets[short]
+	if !ok {
+		a = asset{contentType: contentTypes[path.Ext(short)], compressed: map[string][]byte{}}
+	}
 	if a.contentType == "" {
 		return fmt.Errorf("%s is of a type that is not in the table", name)
 	}
-	for _, coding := range codings {
-		if compressed, err := fs.ReadFile(files, name+coding.suffix); err == nil {
-			a.compressed[coding.name] = compressed
-		}
+	if kind == "" {
+		a.plain = content
+	} else {
+		a.compressed[kind] = content
 	}
 	c.assets[short] = a
 	return nil
+}
+
+// unpack returns the plain form of a file.
+func (a asset) unpack() ([]byte, error) {
+	if a.plain != nil {
+		return a.plain, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(a.compressed["gzip"]))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // emptyMeta is an element of the page that waits for its value.
@@ -247,13 +270,15 @@ func (c *Console) Asset(r *http.Request) (any, error) {
 	if !ok {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such file").With("resource", "asset").With("id", name)
 	}
-	answer := gateway.Content{Type: a.contentType, Body: a.plain, Header: header(http.Header{"Cache-Control": {"public, max-age=31536000, immutable"}})}
+	answer := gateway.Content{Type: a.contentType, Header: header(http.Header{"Cache-Control": {"public, max-age=31536000, immutable"}})}
 	for _, coding := range codings {
 		if compressed := a.compressed[coding.name]; compressed != nil && gateway.AcceptsEncoding(r.Header, coding.name) {
 			answer.Body = compressed
 			answer.Header.Set("Content-Encoding", coding.name)
-			break
+			return answer, nil
 		}
 	}
-	return answer, nil
+	var err error
+	answer.Body, err = a.unpack()
+	return answer, err
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -69,6 +69,7 @@ export function precompress(): Plugin {
       for (const name of readdirSync(assets).sort()) {
         if (!/\.(js|css|svg|json|txt)$/.test(name)) continue;
         const bytes = readFileSync(join(assets, name));
+        rmSync(join(assets, name)); // whoever takes neither form gets one of them unpacked
         const gz = gzipSync(bytes, { level: 9 });
         gz[9] = 255; // operating system: unknown
         writeFileSync(join(assets, `${name}.gz`), gz);

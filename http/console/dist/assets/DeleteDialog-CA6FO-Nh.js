@@ -1,1 +1,0 @@
-export{t as default}from"./DeleteDialog-DCrOJMAn.js";

@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-B-tj8x_c.js";

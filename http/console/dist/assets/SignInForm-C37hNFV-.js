@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-emdLdQV5.js";

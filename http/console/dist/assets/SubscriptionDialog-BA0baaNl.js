@@ -1,1 +1,0 @@
-export{t as default}from"./SubscriptionDialog-DYaMpb0W.js";

@@ -1,1 +1,0 @@
-export{t as blockAtLine,n as blockAtPosition,r as duplicateBlock,i as flatten,a as insertBlock,o as isInside,s as languagesIn,c as moveBlock,l as moveTo,u as pageOfBlock,d as placeAfter,f as readTree,p as removeBlock,m as wrapBlock}from"./blocktree-FUEZUXHs.js";

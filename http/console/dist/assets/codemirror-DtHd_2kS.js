@@ -1,1 +1,0 @@
-export{t as OpenEditor}from"./codemirror-DjEwhdsJ.js";

@@ -1,1 +1,0 @@
-import{Dt as e,Kt as t,f as n,ht as r,it as i,kn as a,nt as o,st as s,t as c,tt as l,ut as u,zt as d}from"./base-4F0RMMl-.js";var f=s();i(f),r.start(),o(),e.waiting=n.begin;var p=l.load().catch(e=>l.fail(e));await t(d(f.language,navigator.languages)),a(c,{target:document.getElementById(`app`)}),await p,u().catch(()=>{});

@@ -1,1 +1,0 @@
-import{Jt as e}from"./base-4F0RMMl-.js";function t(t,n){let r=n===`index`?``:n.split(`/`).map(encodeURIComponent).join(`/`);return new URL(`${e}/pages/${encodeURIComponent(t)}/${r}`,location.href).href}export{t};

@@ -1,1 +1,0 @@
-import{Kn as e}from"./base-4F0RMMl-.js";function t(t,n){e(()=>{let e=setInterval(()=>{let e=n.error!==void 0&&n.error.status>=400&&n.error.status<500;document.hidden||n.reading||e||n.reload()},t());return()=>clearInterval(e)})}export{t};

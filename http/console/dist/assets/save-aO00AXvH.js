@@ -1,1 +1,0 @@
-import{Ft as e,Tt as t,wt as n}from"./base-4F0RMMl-.js";async function r(r,i){let a={workspaceId:r},{data:o,etag:s}=await n(t.GET(`/v2/workspaces/{workspaceId}`,{params:{path:a},cache:`no-store`})),c=i(o.repositories??{}),{seq:l}=await n(t.PATCH(`/v2/workspaces/{workspaceId}`,{params:{path:a},body:{repositories:c},headers:e({ifMatch:s})}));return l}export{r as t};

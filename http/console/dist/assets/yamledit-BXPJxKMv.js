@@ -1,1 +1,0 @@
-export{t as changeYaml,n as changedParts,r as moveInYaml,i as orStored,a as withRemovals,o as yamlOf,s as yamlPart,c as yamlStyle,l as yamlValue}from"./yamledit-s9a2S23C.js";

@@ -1,1 +1,0 @@
-export{t as contextAt,n as formatPath,r as lineOfPath,i as outline,a as pathAtLine}from"./yamloutline-BHfZFb7k.js";
