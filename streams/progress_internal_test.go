@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,24 +58,24 @@ func TestProgressIsSavedOnlyWhenItMoves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		moved, saves, unsaved := make(chan struct{}, 1), 0, 0
-		ended := make(chan struct{})
+		moved, ended := make(chan struct{}, 1), make(chan struct{})
+		var saves, unsaved atomic.Int64
 		go func() {
 			defer close(ended)
-			SaveProgress(ctx, moved, time.Second, func() bool { saves++; unsaved--; return unsaved > 0 })
+			SaveProgress(ctx, moved, time.Second, func() bool { saves.Add(1); return unsaved.Add(-1) > 0 })
 		}()
 		l := ProgressTracker{Moved: moved}
 		<-time.After(time.Hour)
-		require.Zero(t, saves)
+		require.Zero(t, saves.Load())
 		m := &ProgressMark{At: domain.At(domain.Activity, 1), HasEffects: true}
 		l.Add(m)
 		<-time.After(time.Hour)
-		require.Zero(t, saves, "nothing is done yet")
+		require.Zero(t, saves.Load(), "nothing is done yet")
+		unsaved.Store(3)
 		l.MarkDone(m)
 		require.True(t, l.IsUnsaved())
-		unsaved = 3
 		<-time.After(time.Hour)
-		require.Equal(t, 3, saves, "until everything is saved")
+		require.EqualValues(t, 3, saves.Load(), "until everything is saved")
 		cancel()
 		<-ended
 	})
