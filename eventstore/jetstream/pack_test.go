@@ -86,6 +86,26 @@ func TestAPackHoldsWhatWasAppended(t *testing.T) {
 	}
 }
 
+// Events of one message are read by their sequences, whichever of them are asked for.
+func TestSomeEventsOfAPackAreRead(t *testing.T) {
+	s := openHere(t, Options{})
+	stored, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: activityFacts(5)})
+	require.NoError(t, err)
+	for _, wanted := range [][]int{{0, 2}, {0, 4}, {1, 3, 4}, {4, 0}, {2}, {0, 1, 2, 3, 4}} {
+		var seqs []uint64
+		for _, i := range wanted {
+			seqs = append(seqs, stored.Seqs[i])
+		}
+		events, err := s.Log.Reread(t.Context(), domain.Activity, seqs)
+		require.NoError(t, err)
+		var got []uint64
+		for _, ev := range events {
+			got = append(got, ev.Seq)
+		}
+		require.Equal(t, seqs, got)
+	}
+}
+
 // A commit without facts does not lend its source to others, and a workspace without a name is one, too.
 func TestEventsOfAPackHaveTheirOwnSource(t *testing.T) {
 	l := newLog(&connection{opts: Options{Events: catalog.Events()}})

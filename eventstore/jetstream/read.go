@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,13 @@ func (l *Log) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Reco
 	return ev, ok, nil
 }
 
-// eventAt returns the event of a message with a sequence. Those of one message follow each other.
+// eventAt returns the event with a sequence, of events in their order.
 func eventAt(events []domain.Recorded, seq uint64) (domain.Recorded, bool) {
-	if len(events) == 0 || seq < events[0].Seq || seq-events[0].Seq >= uint64(len(events)) {
+	at, ok := slices.BinarySearchFunc(events, seq, func(ev domain.Recorded, seq uint64) int { return cmp.Compare(ev.Seq, seq) })
+	if !ok {
 		return domain.Recorded{}, false
 	}
-	return events[seq-events[0].Seq], true
+	return events[at], true
 }
 
 // decodeCommitted decodes m; part of a batch that was never completed is Void.
