@@ -99,9 +99,9 @@ func (b *bloom) fold() Signature {
 	for i, word := range b {
 		folded[i%size] |= word
 	}
-	sig := make(Signature, 0, 8*size)
-	for _, word := range folded[:size] {
-		sig = binary.LittleEndian.AppendUint64(sig, word)
+	sig := make(Signature, 8*size)
+	for i, word := range folded[:min(size, len(folded))] { // a full one is larger than what it is made of
+		binary.LittleEndian.PutUint64(sig[8*i:], word)
 	}
 	return sig
 }
