@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,9 +12,11 @@ func TestTheSignatureOfALargeEvent(t *testing.T) {
 	t.Parallel()
 	var b bloom
 	for i := range b {
-		b[i] = ^uint64(0)
+		b[i] = 1<<31 - 1 // a bit fewer than half
 	}
-	for _, one := range b.fold()[:8*len(b)] {
-		require.EqualValues(t, 0xff, one)
+	sig := b.fold()
+	require.Greater(t, len(sig), 8*len(b))
+	for i, word := range b {
+		require.Equal(t, word, binary.LittleEndian.Uint64(sig[8*i:]))
 	}
 }
