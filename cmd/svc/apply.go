@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -11,13 +10,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"svc/cmd/client"
+	"svc/commands/archive"
 	"svc/domain"
 )
 
@@ -59,11 +58,8 @@ func (d *directory) flag(c *cobra.Command) {
 	c.Flags().StringVar(&d.into, "workspace", "", "the workspace, by its id or slug (default: the slug in index.yml)")
 }
 
-// slugOf finds the slug in index.yml.
-var slugOf = regexp.MustCompile(`(?m)^slug:[ \t]*["']?([\w.-]+)`)
-
 func (d *directory) apply(ctx context.Context, args []string) error {
-	archive, err := zipDirectory(args[0])
+	packed, err := zipDirectory(args[0])
 	if err != nil {
 		return err
 	}
@@ -73,8 +69,8 @@ func (d *directory) apply(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s is no workspace: %w", args[0], err)
 		}
-		found := slugOf.FindSubmatch(index)
-		if found == nil {
+		found := slugLine.FindSubmatch(index)
+		if found == nil || len(found[1]) == 0 {
 			return fmt.Errorf("%w: index.yml has no slug: name the workspace with --workspace", errUsage)
 		}
 		name = string(found[1])
@@ -83,7 +79,7 @@ func (d *directory) apply(ctx context.Context, args []string) error {
 	if d.workspace, err = d.Workspace(ctx, name); err != nil {
 		return err
 	}
-	body := client.Content{Type: "application/zip", Data: archive}
+	body := client.Content{Type: "application/zip", Data: packed}
 	query := "?" + url.Values{"prune": {strconv.FormatBool(d.prune)}, "strict": {strconv.FormatBool(d.strict)}, "dryRun": {strconv.FormatBool(d.dry)}}.Encode()
 	err = d.Get(ctx, d.path(""), new(struct{}))
 	refused, ok := errors.AsType[*client.Error](err)
@@ -128,8 +124,7 @@ func (d *directory) print(got client.Answer) error {
 
 // zipDirectory packs a directory, without what begins with a dot.
 func zipDirectory(dir string) ([]byte, error) {
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
+	tree := archive.Tree{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(dir, path)
 		switch {
@@ -143,16 +138,13 @@ func zipDirectory(dir string) ([]byte, error) {
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		part, err := w.Create(filepath.ToSlash(name))
-		if err == nil {
-			_, err = part.Write(text)
-		}
+		tree[filepath.ToSlash(name)], err = os.ReadFile(path)
 		return err
 	})
-	err = errors.Join(err, w.Close()) // the last bytes are written here
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = tree.WriteZip(&b)
 	return b.Bytes(), err
 }

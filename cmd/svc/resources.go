@@ -20,6 +20,7 @@ import (
 	"svc/cmd/client"
 	"svc/commands/versioning"
 	"svc/domain"
+	"svc/domain/document"
 )
 
 // resourceCommand is a command that is one call of the API: a row of the table below.
@@ -61,12 +62,12 @@ var resources = []struct {
 			list:   []column{{"ID", "id"}, {"SLUG", "slug"}, {"NAME", "name"}, {"ROLE", "role"}, {"UNPUSHED", "dirty"}, {"CHANGED", "updatedAt"}}},
 		{use: "create NAME", short: "Make a workspace", method: http.MethodPost, route: "/workspaces",
 			params: []param{{"slug", "", "its slug (default: made of the name)"}},
-			body:   jsonBody(func(c *resourceCall) any { return c.members("name", c.args["NAME"], "slug", c.flag("slug")) }), done: "made workspace {slug} ({id})"},
+			body:   jsonBody(func(c *resourceCall) any { return nonEmpty("name", c.args["NAME"], "slug", c.flag("slug")) }), done: "made workspace {slug} ({id})"},
 		{use: "delete WORKSPACE", short: "Delete a workspace; `svc workspace undelete` restores it", method: http.MethodDelete, route: "/workspaces/{WORKSPACE}",
 			done: "deleted workspace {id}; `svc workspace undelete {id}` restores it"},
 		{use: "undelete ID", short: "Restore a workspace that was deleted", method: http.MethodPost, route: "/workspaces/{ID}/undelete",
 			params: []param{{"slug", "", "another slug, when its own is taken"}},
-			body:   jsonBody(func(c *resourceCall) any { return c.members("slug", c.flag("slug")) }), done: "restored workspace {slug} ({id})"},
+			body:   jsonBody(func(c *resourceCall) any { return nonEmpty("slug", c.flag("slug")) }), done: "restored workspace {slug} ({id})"},
 	}},
 	{"automation", "List, read, save and delete automations", documentCommands("automation")},
 	{"page", "List, read, save and delete pages", documentCommands("page")},
@@ -93,7 +94,7 @@ var resources = []struct {
 		{use: "show WORKSPACE RUN", short: "Show a run: its automations, how long each took, and errors", method: http.MethodGet, route: "/workspaces/{WORKSPACE}/runs/{RUN}", print: runText},
 		{use: "replay WORKSPACE RUN", short: "Execute a recorded run again, without effects, and compare", method: http.MethodPost, route: "/workspaces/{WORKSPACE}/runs/{RUN}/replay",
 			params: []param{{"document", "", "recorded: as it was then (default); current: as it is now"}},
-			body:   jsonBody(func(c *resourceCall) any { return c.members("document", c.flag("document")) }), print: replayText},
+			body:   jsonBody(func(c *resourceCall) any { return nonEmpty("document", c.flag("document")) }), print: replayText},
 		{use: "cancel WORKSPACE RUN", short: "Cancel a run", method: http.MethodPost, route: "/workspaces/{WORKSPACE}/runs/{RUN}/cancel", done: "cancelled {cancelled} executions of run {RUN}"},
 	}},
 	{"data", "List, query, import and export rows of collections", []resourceCommand{
@@ -330,17 +331,20 @@ func (c *resourceCall) text(got client.Answer) (string, error) {
 	return string(got.Body) + "\n", nil
 }
 
-// listText returns a list, or an object of members, as a table.
+// listText returns a list, or an object of members, as a table. The name of a member is its column "".
 func listText(columns []column, body []byte) (string, error) {
-	var items []map[string]any
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		members, err := decodeOrdered(body)
-		if err != nil {
-			return "", err
+	read, err := document.ReadJSON(body, document.Limits{})
+	if err != nil {
+		return "", fmt.Errorf("the answer is none that this svc understands: %w", err)
+	}
+	items, _ := read.([]any)
+	if members, ok := read.(*document.Map); ok {
+		for name, value := range members.All() {
+			if item, ok := value.(*document.Map); ok {
+				item.Set("", name)
+			}
+			items = append(items, value)
 		}
-		items = members
-	} else if err := decode(body, &items); err != nil {
-		return "", err
 	}
 	head := make([]string, len(columns))
 	for i, c := range columns {
@@ -350,37 +354,16 @@ func listText(columns []column, body []byte) (string, error) {
 	for _, item := range items {
 		row := make([]string, len(columns))
 		for i, c := range columns {
-			var value any = item
+			value := item
 			for part := range strings.SplitSeq(c.path, ".") {
-				object, _ := value.(map[string]any)
-				value = object[part]
+				object, _ := value.(*document.Map)
+				value = object.At(part)
 			}
-			row[i] = cmp.Or(valueText(value), "-")
+			row[i] = cmp.Or(valueText(document.Plain(value)), "-")
 		}
 		rows = append(rows, row)
 	}
 	return table(rows...), nil
-}
-
-// decodeOrdered returns the members of an object in their order, each with its name as the member "".
-func decodeOrdered(body []byte) (items []map[string]any, err error) {
-	in := json.NewDecoder(bytes.NewReader(body))
-	if _, err = in.Token(); err != nil {
-		return nil, err
-	}
-	for in.More() {
-		name, err := in.Token()
-		if err != nil {
-			return nil, err
-		}
-		item := map[string]any{}
-		if err := in.Decode(&item); err != nil {
-			return nil, fmt.Errorf("the answer is none that this svc understands: %w", err)
-		}
-		item[""] = name
-		items = append(items, item)
-	}
-	return items, nil
 }
 
 // valueText returns a value of JSON as people read it: of texts in several languages the first.
@@ -406,17 +389,6 @@ func valueText(value any) string {
 	}
 	text, _ := json.Marshal(value) // it came from JSON
 	return string(text)
-}
-
-// members returns an object of pairs of names and values, without those that are empty.
-func (c *resourceCall) members(pairs ...string) map[string]any {
-	object := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			object[pairs[i]] = pairs[i+1]
-		}
-	}
-	return object
 }
 
 func jsonBody(value func(*resourceCall) any) func(context.Context, *resourceCall) (client.Content, error) {
@@ -462,7 +434,7 @@ func secretBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 	if err != nil {
 		return client.Content{}, err
 	}
-	return encodeJSON(map[string]any{c.args["NAME"]: c.members("value", value, "description", c.flag("description"))})
+	return encodeJSON(map[string]any{c.args["NAME"]: nonEmpty("value", value, "description", c.flag("description"))})
 }
 
 func keyBody(ctx context.Context, c *resourceCall) (client.Content, error) {
@@ -489,7 +461,7 @@ func queryBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 	if err != nil {
 		return client.Content{}, err
 	}
-	query := c.members("sort", c.flag("sort"))
+	query := nonEmpty("sort", c.flag("sort"))
 	if condition != nil {
 		query["query"] = condition
 	}
@@ -525,8 +497,8 @@ func documentBody(ctx context.Context, c *resourceCall) (client.Content, error) 
 	return client.Content{Type: yamlType, Data: text}, err
 }
 
-// slugLine finds the slug in the YAML of a document.
-var slugLine = regexp.MustCompile(`(?m)^slug\s*:`)
+// slugLine finds the slug in the YAML of a document; the value is "" when it is not in the same line.
+var slugLine = regexp.MustCompile(`(?m)^slug[ \t]*:[ \t]*["']?([\w.-]*)`)
 
 // putDocument saves a document, and makes it when it is missing.
 func putDocument(ctx context.Context, c *resourceCall) (client.Answer, error) {
