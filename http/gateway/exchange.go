@@ -48,7 +48,7 @@ type exchange struct {
 	command     *commands.Request
 	slot        *slot
 	readAt      domain.Position // what a read contains at least
-	devices     []string // tokens of the device, on routes that sign in
+	devices     []string        // tokens of the device, on routes that sign in
 
 	mu   sync.Mutex
 	rate *rateState // the tightest limit met so far
