@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -31,16 +30,12 @@ func TestHome(t *testing.T) {
 	b.seeText("0 of 4")
 	sh.capture(b, "new")
 
-	// A step that has no screen yet shows its request, which does it as it stands: nothing here is a dead end.
-	b.click("button", "Show how")
-	b.see("dialog", "Make a page")
-	sh.capture(b, "how")
-	how := regexp.MustCompile(`(?s)^curl -X (\w+) (\S+) .*Bearer \$SVC_TOKEN.*Content-Type: (\S+)' .*--data-binary '(.*)'$`).FindStringSubmatch(eval[string](b, `document.querySelector('dialog pre').textContent`))
-	require.Len(t, how, 5)
-	require.Equal(t, []string{"POST", s.base + path + "/pages", "application/yaml"}, how[1:4])
-	b.press("Escape")
-	b.awaitFocus("button", "Show how")
-	ada.do(t, http.StatusCreated, how[1], path+"/pages", how[4])
+	// A step opens the screen where it is done, and ticks itself off.
+	b.click("link", "New page")
+	b.awaitAt("w/" + id + "/pages?new")
+	b.visit("w/" + id)
+	b.see("link", "Connect")
+	ada.do(t, http.StatusCreated, "POST", path+"/pages", "slug: index\nname: Welcome\nblocks:\n  - slug: Header\n    title: Welcome\n")
 	b.await(`document.querySelector('[data-step=page][data-done=true]')`)
 
 	// What others do shows by itself: a step is ticked, the change is listed, the run and its error are counted.
