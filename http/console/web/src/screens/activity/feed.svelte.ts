@@ -36,8 +36,8 @@ export class Feed {
   endedWith = $state(0);
   /** True when there is nothing older. */
   complete = $state(false);
-  /** How often the list began anew because the position had expired. */
-  gaps = $state(0);
+  /** True when the list began anew because the position had expired. */
+  hasGap = $state(false);
 
   private held = false;
   private stream: EventStream | undefined;
@@ -50,7 +50,11 @@ export class Feed {
   private second = 0;
   private inSecond = 0;
   private opened: (() => void) | undefined;
-  private gapAt = '';
+  private wasLive = false;
+  /** The newest event when the stream was lost: what came after it may be missing when it cannot be resumed. */
+  private lostAt = '';
+  /** After which times events may be missing. */
+  private gapsAt: string[] = [];
   /** False from another filter to its first page: until then nothing is drawn. */
   private ready = false;
   /** Counts streams: what an earlier one still says is not heard. */
@@ -66,8 +70,10 @@ export class Feed {
   /** Follows what matches from now on; resolves when the stream is open, so that a page that is read then misses nothing. */
   async open(workspaceId: string, query: URLSearchParams): Promise<void> {
     this.close();
-    this.gaps = 0;
-    this.gapAt = '';
+    this.hasGap = false;
+    this.wasLive = false;
+    this.lostAt = '';
+    this.gapsAt = [];
     this.ready = false;
     const ready = new Promise<void>((resolve) => (this.opened = resolve));
     const mine = ++this.opens;
@@ -113,7 +119,7 @@ export class Feed {
     this.waiting = 0;
     this.received = since.length;
     this.complete = complete;
-    this.rows = this.withGap([...since, ...page]);
+    this.rows = this.withGaps([...since, ...page]);
     this.known = new Set(this.rows.map((row) => row.id));
   }
 
@@ -122,8 +128,8 @@ export class Feed {
     const room = mostRows - this.pending.length - this.rows.length;
     const fresh = page.filter((event) => !this.known.has(event.id)).slice(0, Math.max(0, room));
     for (const event of fresh) this.known.add(event.id);
-    this.rows = this.withGap([...this.rows, ...fresh]);
     this.complete = complete && fresh.length === page.length;
+    this.rows = this.withGaps([...this.rows, ...fresh]);
   }
 
   get oldest(): ActivityEvent | undefined {
@@ -200,6 +206,10 @@ export class Feed {
   }
 
   private onState(state: StreamState, status: number): void {
+    const isLive = state === 'live';
+    if (isLive) this.lostAt = '';
+    else if (this.wasLive) this.lostAt = this.newestAt();
+    this.wasLive = isLive;
     this.tail = state;
     if (state === 'live') {
       this.opened?.();
@@ -211,20 +221,25 @@ export class Feed {
 
   private onGap(): void {
     if (!this.ready) return; // the first page is still to be read
-    this.gaps++;
-    this.gapAt = this.rows.find((row) => !isGap(row))?.createdAt ?? '';
+    // The rows may be read anew already: they are since the stream was lost, not since now.
+    this.gapsAt.push(this.lostAt || this.newestAt());
+    this.hasGap = true;
     this.reload();
   }
 
-  /** The rows with the mark of a gap before the first row that was there before it. */
-  private withGap(rows: FeedRow[]): FeedRow[] {
-    if (!this.gapAt) return rows;
-    let at = rows.findIndex((row) => row.createdAt <= this.gapAt);
-    // What was there before is erased too: nothing comes after the gap.
-    if (at < 0 && this.complete && rows.length > 0) at = rows.length;
-    if (at < 0) return rows;
-    const marked = [...rows.slice(0, at), { gap: true, id: `gap-${this.gapAt}`, createdAt: this.gapAt } as const, ...rows.slice(at)];
-    this.gapAt = '';
+  private newestAt(): string {
+    return (this.inbox.at(-1) ?? this.pending[0] ?? this.rows.find((row) => !isGap(row)))?.createdAt ?? '';
+  }
+
+  /** The rows with a mark before the first one that was there before each gap. */
+  private withGaps(rows: FeedRow[]): FeedRow[] {
+    const marked = rows.filter((row) => !isGap(row));
+    for (const createdAt of this.gapsAt) {
+      let at = marked.findIndex((row) => row.createdAt <= createdAt);
+      // What was there before is erased too: nothing comes after the gap.
+      if (at < 0 && this.complete && marked.length > 0) at = marked.length;
+      if (at >= 0) marked.splice(at, 0, { gap: true, id: `gap-${createdAt}`, createdAt });
+    }
     return marked;
   }
 }
