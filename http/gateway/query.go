@@ -234,8 +234,13 @@ func List[T any](r *http.Request, items []T, total int, p Page) *Answer {
 
 // ListOf is List for all matches, of which it takes the page.
 func ListOf[T any](r *http.Request, all []T, p Page) *Answer {
+	return List(r, PageOf(all, p), len(all), p)
+}
+
+// PageOf returns those of all matches that are on a page.
+func PageOf[T any](all []T, p Page) []T {
 	from := min(p.Offset(), len(all))
-	return List(r, all[from:min(from+p.Limit, len(all))], len(all), p)
+	return all[from : from+min(p.Limit, len(all)-from)]
 }
 
 // Next returns a Link header to the same request with one parameter changed.

@@ -182,9 +182,8 @@ func (h *Handlers) ListUsers(r *http.Request) (any, error) {
 		}
 		return cmp.Or(strings.Compare(field(a), field(b)), strings.Compare(a.ID, b.ID))
 	})
-	from := min(page.Offset(), len(found))
 	items := make([]userResponse, 0, page.Limit)
-	for _, u := range found[from:min(from+page.Limit, len(found))] {
+	for _, u := range gateway.PageOf(found, page) {
 		items = append(items, h.toUserResponse(u))
 	}
 	return gateway.List(r, items, len(found), page), nil

@@ -212,13 +212,11 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 			}
 		}
 		sortItems(items, sort)
-		total := len(items)
-		from := min(page.Offset(), total)
-		listed, err := listedItems(rd, id, items[from:min(from+page.Limit, total)])
+		listed, err := listedItems(rd, id, gateway.PageOf(items, page))
 		if err != nil {
 			return nil, err
 		}
-		return gateway.List(r, listed, total, page), nil
+		return gateway.List(r, listed, len(items), page), nil
 	}
 }
 

@@ -312,9 +312,8 @@ func (h *Handlers) ListFiles(r *http.Request) (any, error) {
 		return nil, err
 	}
 	orderFiles(found, sort)
-	from := min(page.Offset(), len(found))
 	items := []fileResponse{}
-	for _, f := range found[from:min(from+page.Limit, len(found))] {
+	for _, f := range gateway.PageOf(found, page) {
 		item, err := h.toFileResponse(r, f)
 		if err != nil {
 			return nil, err

@@ -64,16 +64,15 @@ func (h *Handlers) ListAPIKeys(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	total, items := len(keys), []apiKeyResponse{}
-	from := min(page.Offset(), total)
-	for _, key := range keys[from : from+min(page.Limit, total-from)] {
+	items := []apiKeyResponse{}
+	for _, key := range gateway.PageOf(keys, page) {
 		item := toAPIKeyResponse(key)
 		if item.LastUsedAt, err = handler.LastUsed(r.Context(), h.LastUsed, key.ID); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
 	}
-	return gateway.List(r, items, total, page), nil
+	return gateway.List(r, items, len(keys), page), nil
 }
 
 // CreateAPIKey handles POST …/security/apikeys.

@@ -58,8 +58,7 @@ func (h *Handlers) ListWorkspaces(r *http.Request) (any, error) {
 		return nil, err
 	}
 	sortWorkspaces(found, sort)
-	from := min(page.Offset(), len(found))
-	items := found[from:min(from+page.Limit, len(found))]
+	items := gateway.PageOf(found, page)
 	readable := h.Access.Readable(gateway.CallerFrom(r.Context()), rd)
 	for i := range items {
 		if err := h.addRights(rd, readable, &items[i]); err != nil {
