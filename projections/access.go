@@ -15,6 +15,7 @@ import (
 //
 //	a{workspaceId}             sequence of the last change, and JSON
 //	m{userId}\x00{workspaceId} nothing: the user is named in a share
+//	o{workspaceId}             nothing: others than those may be able to read it
 type Access struct{}
 
 // AccessDocument is the security of a workspace and with whom it is shared.
@@ -27,7 +28,7 @@ type AccessDocument struct {
 }
 
 // Name implements Projection.
-func (Access) Name() string { return "access.2" }
+func (Access) Name() string { return "access.3" }
 
 // Log implements Projection.
 func (Access) Log() domain.Log { return domain.State }
@@ -73,7 +74,9 @@ func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocu
 	return a.put(tx, ev, before, after)
 }
 
-// put stores a document and the index of the users that it names.
+func (d AccessDocument) isOpen() bool { return !d.Deleted && d.Security.IsOpen(d.Shares) }
+
+// put stores a document, the index of the users that it names, and whether others may read it.
 func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error {
 	id := ev.Stream.ID
 	member := func(of AccessDocument, user string) bool {
@@ -91,6 +94,16 @@ func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error
 			if err := tx.Set(memberKey(s.Target.ID, id), nil); err != nil {
 				return err
 			}
+		}
+	}
+	switch wasOpen, isOpen := before.isOpen(), after.isOpen(); {
+	case isOpen && !wasOpen:
+		if err := tx.Set(openKey(id), nil); err != nil {
+			return err
+		}
+	case wasOpen && !isOpen:
+		if err := tx.Delete(openKey(id)); err != nil {
+			return err
 		}
 	}
 	body, err := json.Marshal(after)
@@ -133,6 +146,24 @@ func (a Access) Of(r Reader, userID string, visit func(workspaceID string) (more
 		return visit(string(key[len(prefix):])), nil
 	})
 }
+
+// ReadableBy returns the ids of all workspaces that a user may be able to read who is neither a super admin nor sent an
+// API key. What they may do there is still to be asked, and those that were deleted are among them.
+func (a Access) ReadableBy(r Reader, userID string) (ids map[string]bool, err error) {
+	ids = map[string]bool{}
+	visit := func(id string) bool { ids[id] = true; return true }
+	if userID != "" {
+		if err := a.Of(r, userID, visit); err != nil {
+			return nil, err
+		}
+	}
+	err = r.Iterate(a, Span{Prefix: openKey(""), KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		return visit(string(key[1:])), nil
+	})
+	return ids, err
+}
+
+func openKey(id string) []byte { return append([]byte{'o'}, id...) }
 
 func accessKey(id string) []byte { return append([]byte{'a'}, id...) }
 

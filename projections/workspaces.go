@@ -127,7 +127,7 @@ func LockOf(l *workspace.Lock) *WriteLock {
 }
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.6" }
+func (Workspaces) Name() string { return "workspaces.7" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -302,6 +302,9 @@ func indexEntries(r Record) map[string][]byte {
 	for _, host := range r.Meta.CustomDomains {
 		keys["h"+host] = []byte(r.ID)
 	}
+	if r.Meta.RegisterWorkspace {
+		keys[string(updateKey('g', r.Updated, r.ID))] = nil
+	}
 	if lock := r.Dynamic.WriteLock; lock != nil && lock.ExpiresAt != "" {
 		if until, err := time.Parse(domain.Timestamp, lock.ExpiresAt); err == nil {
 			keys[string(updateKey('l', uint64(until.UnixMilli()), r.ID))] = nil
@@ -410,26 +413,39 @@ func (w Workspaces) ByDomain(r Reader, host string) (string, error) {
 // List visits all workspaces, or the deleted ones, the last updated first, until
 // visit returns false.
 func (w Workspaces) List(r Reader, deleted bool, visit func(Record) (more bool)) error {
-	newestFirst := Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
+	space := byte('u')
 	if deleted {
-		newestFirst.Prefix = []byte{'x'}
+		space = 'x'
 	}
-	return r.Iterate(w, newestFirst, func(key, _ []byte) (bool, error) {
-		rec, ok, err := w.Record(r, string(key[9:]))
+	return w.records(r, space, visit)
+}
+
+// records visits the records of an index by the last update, the newest first.
+func (w Workspaces) records(r Reader, space byte, visit func(Record) (more bool)) error {
+	return w.newestFirst(r, space, func(id string) (bool, error) {
+		rec, ok, err := w.Record(r, id)
 		if err != nil || !ok {
-			return false, errors.Join(err, fmt.Errorf("workspace %s is in the index, but not there", key[9:]))
+			return false, errors.Join(err, fmt.Errorf("workspace %s is in the index, but not there", id))
 		}
 		return visit(rec), nil
 	})
 }
 
+// IDs returns the ids of all workspaces, the last updated first.
+func (w Workspaces) IDs(r Reader) (ids []string, err error) {
+	err = w.newestFirst(r, 'u', func(id string) (bool, error) { ids = append(ids, id); return true, nil })
+	return ids, err
+}
+
+// newestFirst visits the ids of an index by the last update.
+func (w Workspaces) newestFirst(r Reader, space byte, visit func(id string) (bool, error)) error {
+	return r.Iterate(w, Span{Prefix: []byte{space}, Reverse: true, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		return visit(string(key[9:]))
+	})
+}
+
 // Registered returns the workspaces that automations of others may list.
 func (w Workspaces) Registered(r Reader) (list []Record, err error) {
-	err = w.List(r, false, func(rec Record) bool {
-		if rec.Meta.RegisterWorkspace {
-			list = append(list, rec)
-		}
-		return true
-	})
+	err = w.records(r, 'g', func(rec Record) bool { list = append(list, rec); return true })
 	return list, err
 }

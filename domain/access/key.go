@@ -91,6 +91,9 @@ type Key struct {
 	rules       []*rule
 }
 
+// WorkspaceID is the workspace in which the key gives rights.
+func (k *Key) WorkspaceID() string { return k.workspaceID }
+
 // bound returns the rules of the key that apply to the caller who sent it.
 func (k *Key) bound(r *Rights) []*rule {
 	return slices.DeleteFunc(slices.Clone(k.rules), func(m *rule) bool { return m.needs&^r.bound.filled != 0 })

@@ -349,6 +349,17 @@ type Rule struct {
 	Priority   *int           `json:"priority,omitempty"` // nil: 100 + index
 }
 
+// IsOpen reports whether somebody may be able to read the workspace whom no share names: by a share or a rule for
+// everyone, or by a role that is given automatically. A caller's API key is not looked at.
+func (s Security) IsOpen(shares []Share) bool {
+	return slices.ContainsFunc(shares, func(s Share) bool { return s.Target.Public }) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(s.Authorizations.Roles)), func(r Role) bool { return len(r.Auth) > 0 }) ||
+		slices.ContainsFunc(s.Authorizations.Rules, func(r Rule) bool {
+			return !r.denies() && len(r.Role.All()) == 0 &&
+				slices.ContainsFunc(r.Subject.All(), func(word string) bool { return word == everything || word == "workspaces" })
+		})
+}
+
 // denies reports whether the rule denies.
 func (r Rule) denies() bool { return r.Inverted != nil && *r.Inverted }
 

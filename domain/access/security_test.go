@@ -183,3 +183,32 @@ func TestTheVocabularyIsClosed(t *testing.T) {
 	require.Equal(t, []string{"create", "read"}, access.Actions("events"))
 	require.Nil(t, access.Actions("all"))
 }
+
+func TestAWorkspaceIsOpenWhenOthersThanItsMembersMayReadIt(t *testing.T) {
+	const member = `{"target":{"id":"u1"},"permissions":{"role":"owner"}}`
+	for name, tt := range map[string]struct {
+		authorizations, shares string
+		open                   bool
+	}{
+		"the default":                    {``, member, false},
+		"a share for everyone":           {``, member + `,{"target":{"public":true},"permissions":{"policies":{"read":true}}}`, true},
+		"a share for a role":             {``, member + `,{"target":{"role":"editor"},"permissions":{"policies":{"read":true}}}`, false},
+		"a rule for everyone":            {`"rules":[{"action":"read","subject":["files","workspaces"]}]`, member, true},
+		"a rule for everyone on all":     {`"rules":[{"action":"manage","subject":"all"}]`, member, true},
+		"a rule for everyone on files":   {`"rules":[{"action":"read","subject":"files"}]`, member, false},
+		"a rule that denies":             {`"rules":[{"action":"read","subject":"all","inverted":true}]`, member, false},
+		"a rule for a role":              {`"rules":[{"action":"read","subject":"workspaces","role":"editor"}]`, member, false},
+		"a role that is given by itself": {`"roles":{"staff":{"auth":{"svc":{}}}}`, member, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := access.Default("w1")
+			if tt.authorizations != "" {
+				doc = access.Security{}
+				require.NoError(t, json.Unmarshal([]byte(`{"authorizations":{`+tt.authorizations+`}}`), &doc))
+			}
+			var shares []access.Share
+			require.NoError(t, json.Unmarshal([]byte("["+tt.shares+"]"), &shares))
+			require.Equal(t, tt.open, doc.IsOpen(shares))
+		})
+	}
+}

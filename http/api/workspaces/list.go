@@ -2,6 +2,8 @@ package workspaces
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
@@ -53,19 +55,45 @@ func (h *Handlers) ListWorkspaces(r *http.Request) (any, error) {
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	found, err := h.ListMatching(r, rd, wanted)
+	var items []Item
+	var total int
+	caller := gateway.CallerFrom(r.Context())
+	if caller.Identity().Super && wanted.isEmpty() && sort == lastUpdated {
+		items, total, err = listPage(rd, page)
+	} else {
+		items, err = h.ListMatching(r, rd, wanted)
+		sortWorkspaces(items, sort)
+		items, total = gateway.PageOf(items, page), len(items)
+	}
 	if err != nil {
 		return nil, err
 	}
-	sortWorkspaces(found, sort)
-	items := gateway.PageOf(found, page)
-	readable := h.Access.Readable(gateway.CallerFrom(r.Context()), rd)
+	readable := h.Access.Readable(caller, rd)
 	for i := range items {
 		if err := h.addRights(rd, readable, &items[i]); err != nil {
 			return nil, err
 		}
 	}
-	return gateway.List(r, items, len(found), page), nil
+	return gateway.List(r, items, total, page), nil
+}
+
+var lastUpdated = gateway.Sort{Field: "updatedAt", Down: true}
+
+// listPage returns a page of all workspaces, the last updated first, and how many there are. Of the others only the ids
+// are read.
+func listPage(rd projections.Reader, page gateway.Page) (items []Item, total int, err error) {
+	ids, err := projections.Workspaces{}.IDs(rd)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, id := range gateway.PageOf(ids, page) {
+		rec, ok, err := projections.Workspaces{}.Record(rd, id)
+		if err != nil || !ok {
+			return nil, 0, errors.Join(err, fmt.Errorf("workspace %s is listed, but not there", id))
+		}
+		items = append(items, toItem(rec))
+	}
+	return items, len(ids), nil
 }
 
 // addRights adds what the caller may do in a workspace of the page.
@@ -125,51 +153,108 @@ func (h *Handlers) ListMatching(r *http.Request, rd projections.Reader, q Query)
 	if caller.Identity().Super && !q.owned {
 		readable = func(string) (*access.Rights, bool, error) { return nil, true, nil }
 	}
-	memberOf := map[string]bool{}
-	if q.member != "" {
-		err = projections.Access{}.Of(rd, q.member, func(id string) bool { memberOf[id] = true; return true })
-	}
-	if err != nil {
-		return nil, err
-	}
-	listErr := projections.Workspaces{}.List(rd, q.deleted, func(rec projections.Record) bool {
-		if q.member != "" && !memberOf[rec.ID] || !q.matches(rec) {
-			return true // before the rights: they may cost more
+	err = eachCandidate(rd, caller.Identity(), q, func(rec projections.Record) error {
+		if !q.matches(rec) {
+			return nil // before the rights: they may cost more
 		}
-		var item Item
-		var may bool
-		if item, may, err = h.toWorkspaceItem(r, rd, readable, rec, q); may {
-			found = append(found, item)
+		may, err := h.canList(r, rd, readable, rec, q)
+		if may {
+			found = append(found, toItem(rec))
 		}
-		return err == nil
+		return err
 	})
-	if err == nil {
-		err = listErr
-	}
 	return found, err
 }
 
-// toWorkspaceItem returns the item of a workspace, if the caller may see it.
-func (h *Handlers) toWorkspaceItem(r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q Query) (item Item, may bool, err error) {
-	item = Item{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
+// eachCandidate visits the workspaces of which the list is a part, the last updated first: not all of the platform when
+// ids, or who may read them, say which they can be.
+func eachCandidate(rd projections.Reader, p access.Principal, q Query, visit func(projections.Record) error) (err error) {
+	var candidates map[string]bool // nil: all
+	narrow := func(to map[string]bool) {
+		if candidates != nil {
+			maps.DeleteFunc(to, func(id string, _ bool) bool { return !candidates[id] })
+		}
+		candidates = to
+	}
+	if len(q.ids) > 0 {
+		named := map[string]bool{}
+		for _, id := range q.ids {
+			named[id] = true
+		}
+		narrow(named)
+	}
+	if q.member != "" {
+		of := map[string]bool{}
+		if err := (projections.Access{}).Of(rd, q.member, func(id string) bool { of[id] = true; return true }); err != nil {
+			return err
+		}
+		narrow(of)
+	}
+	if !q.deleted && (!p.Super || q.owned) {
+		may, err := projections.Access{}.ReadableBy(rd, p.UserID)
+		if err != nil {
+			return err
+		}
+		if p.Key != nil {
+			may[p.Key.WorkspaceID()] = true
+		}
+		narrow(may)
+	}
+	if candidates == nil || q.deleted {
+		failure := projections.Workspaces{}.List(rd, q.deleted, func(rec projections.Record) bool {
+			if candidates == nil || candidates[rec.ID] {
+				err = visit(rec)
+			}
+			return err == nil
+		})
+		return cmp.Or(err, failure)
+	}
+	var records []projections.Record
+	for id := range candidates {
+		rec, ok, err := projections.Workspaces{}.Record(rd, id)
+		if err != nil {
+			return err
+		}
+		if ok && rec.Deleted == nil {
+			records = append(records, rec)
+		}
+	}
+	slices.SortFunc(records, func(a, b projections.Record) int { return cmp.Compare(b.Updated, a.Updated) })
+	for _, rec := range records {
+		if err := visit(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canList reports whether the caller may see a workspace in the list.
+func (h *Handlers) canList(r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q Query) (may bool, err error) {
+	if rec.Deleted != nil {
+		return h.canUndelete(r, rd, rec)
+	}
+	rights, may, err := readable(rec.ID)
+	return err == nil && may && (!q.owned || slices.Contains(rights.Roles(), "owner")), err
+}
+
+func toItem(rec projections.Record) Item {
+	item := Item{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
 	item.Labels = append([]string{}, rec.Meta.Labels...)
 	if rec.Deleted != nil {
 		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(domain.Timestamp), rec.Deleted.Until.UTC().Format(domain.Timestamp)
-		may, err = h.canUndelete(r, rd, rec)
-		return item, may, err
 	}
-	rights, may, err := readable(rec.ID)
-	if err != nil || !may || q.owned && !slices.Contains(rights.Roles(), "owner") {
-		return item, false, err
-	}
-	return item, true, nil
+	return item
+}
+
+// isEmpty reports whether all workspaces are asked for.
+func (q Query) isEmpty() bool {
+	return q.search == "" && q.name == nil && len(q.ids)+len(q.slugs)+len(q.labels) == 0 && q.member == "" && !q.owned && q.dirty == nil && !q.deleted
 }
 
 func (q Query) matches(w projections.Record) bool {
 	text := strings.ToLower(w.Meta.Name + "\n" + w.Meta.Slug + "\n" + strings.Join(w.Meta.Description.Texts(), "\n"))
 	switch {
-	case len(q.ids) > 0 && !slices.Contains(q.ids, w.ID),
-		len(q.slugs) > 0 && !slices.Contains(q.slugs, w.Meta.Slug),
+	case len(q.slugs) > 0 && !slices.Contains(q.slugs, w.Meta.Slug),
 		q.dirty != nil && *q.dirty != w.Dynamic.Dirty,
 		q.name != nil && !q.name.MatchString(w.Meta.Name),
 		q.search != "" && !strings.Contains(text, q.search):

@@ -212,3 +212,75 @@ func TestAThousandCreatesWithCollidingSlugs(t *testing.T) {
 	}
 	require.Equal(t, domain.Platform, s.Must(t, "GET", "/v2/workspaces/platform", admin, "")["id"])
 }
+
+// Whatever lets somebody read a workspace lets them find it in the list, and nothing else does.
+func TestTheListHasWhatTheCallerMayRead(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewServiceWithAccounts(t, "DISABLE_RATE_LIMIT=yes").Start(t)
+	who, users := s.NewUsers(t, "ada", "bob", "cleo")
+	ada, bob, cleo, admin := who["ada"], who["bob"], who["cleo"], nodetest.Bearer(s.SignInAdmin(t))
+	var ids []string
+	for _, name := range []string{"Named", "Public", "By rule", "By role", "Closed"} {
+		ids = append(ids, s.Must(t, "POST", "/v2/workspaces", ada, fmt.Sprintf(`{"name":%q}`, name))["id"].(string))
+	}
+	path := func(at int) string { return "/v2/workspaces/" + ids[at] }
+	key := s.Must(t, "POST", path(4)+"/security/apikeys", ada, `{"name":"k","rules":[{"action":"read","subject":"workspaces"}]}`)["apiKey"].(string)
+	keyed := http.Header{"X-Svc-Api-Key": {key}}
+
+	list := func(query string, h http.Header) (found []string) {
+		t.Helper()
+		for _, w := range s.Get(t, "/v2/workspaces?limit=100&"+query, h).List(t) {
+			if w["id"] != domain.Platform {
+				found = append(found, w["id"].(string))
+			}
+		}
+		return found
+	}
+	agree := func(h http.Header, readable ...int) {
+		t.Helper()
+		var want []string
+		for at, id := range ids {
+			may := slices.Contains(readable, at)
+			require.Equal(t, may, s.Get(t, "/v2/workspaces/"+id, h).StatusCode == 200, "reading %d", at)
+			if may {
+				want = append(want, id)
+			}
+		}
+		require.ElementsMatch(t, want, list("", h))
+		require.ElementsMatch(t, want, list("ids="+strings.Join(ids, ","), h), "named by ids")
+		page := s.Get(t, "/v2/workspaces?limit=1", h)
+		require.Equal(t, fmt.Sprint(len(want)), page.Header.Get("X-Total-Count"), "the count is of all pages")
+	}
+	agree(ada, 0, 1, 2, 3, 4)
+	agree(bob)
+	agree(keyed, 4)
+
+	share := fmt.Sprintf(`{"target":{"id":%q},"permissions":{"policies":{"read":true}}}`, users["bob"])
+	s.Must(t, "POST", path(0)+"/permissions", ada, share)
+	s.Must(t, "POST", path(1)+"/permissions", ada, `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
+	s.Must(t, "PUT", path(2)+"/security", ada, `{"authorizations":{"rules":[{"action":"read","subject":"workspaces"}]}}`)
+	s.Must(t, "PUT", path(3)+"/security", ada, `{"authorizations":{"roles":{"staff":{"auth":{"svc":{"conditions":{"authData.email":{"$regex":"^bob"}}}}}},"rules":[{"action":"read","subject":"workspaces","role":"staff"}]}}`)
+	agree(bob, 0, 1, 2, 3)
+	agree(cleo, 1, 2)
+	agree(keyed, 1, 2, 4)
+	require.Equal(t, []string{ids[0]}, list("email=bob@example.org", ada), "named in a share")
+	require.Equal(t, []string{ids[0]}, list("email=bob@example.org&ids="+ids[0]+","+ids[4], ada))
+	require.Empty(t, list("owned=true", bob))
+	require.ElementsMatch(t, ids, list("owned=true", ada))
+	require.Empty(t, list("owned=true", admin))
+
+	// The newest change comes first, for those who may read all as well.
+	s.Must(t, "PATCH", path(2), ada, `{"name":"By a rule"}`)
+	require.Equal(t, ids[2], list("", admin)[0])
+	require.Equal(t, ids[2], list("", bob)[0])
+	require.Equal(t, list("", admin), list("dirty=true", admin), "a filter does not change the order")
+
+	// And what ends the right ends the entry.
+	s.Must(t, "DELETE", path(0)+"/permissions/"+users["bob"], ada, "")
+	s.Must(t, "DELETE", path(1)+"/permissions/*", ada, "")
+	s.Must(t, "PUT", path(2)+"/security", ada, `{"authorizations":{}}`)
+	s.Must(t, "DELETE", path(3), ada, "")
+	ids = slices.Delete(ids, 3, 4)
+	agree(bob)
+	agree(ada, 0, 1, 2, 3)
+}
