@@ -110,7 +110,7 @@ PAGES ?= 3
 .PHONY: e2e
 e2e: build ## use the console with a real browser (chromium); pictures go to .cache/e2e (RUN=TestSignIn: some tests only)
 	rm -rf $(CACHE)/e2e
-	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
+	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout 20m -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
 
 .PHONY: walk
 walk: build ## take the pictures of docs/console.md: from the first start to a trace, by keys only
