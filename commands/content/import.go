@@ -22,6 +22,7 @@ type ImportOptions struct {
 	Force      bool       // a wrong checksum is a warning only
 	Strict     bool       // any error refuses the tree
 	DryRun     bool       // change nothing
+	IfRevision uint64     // the content revision that the caller saw; 0: any
 	Secure     bool       // the caller may change the security document
 	Publish    bool       // the caller may publish the workspace as an app
 	Authorizer Authorizer // nil: the caller may do everything to documents

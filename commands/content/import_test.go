@@ -2,6 +2,7 @@ package content_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -185,4 +186,26 @@ func TestManyWorkspacesTravelTogether(t *testing.T) {
 	some := there.importing(t, "", "", broken).fields(t)
 	require.Equal(t, []string{"missing_index"}, words(some["errors"], "err"))
 	require.Equal(t, []any{"bbbbbbb"}, some["createdWorkspaceIds"])
+}
+
+// Whoever bases an import on an older content than there is gets a refusal, and nothing is lost.
+func TestAnImportCanBeBasedOnARevision(t *testing.T) {
+	h := startNode(t)
+	id := h.create(t, `{"name":"Shop","slug":"shop"}`)
+	first := h.ok(t, id, "", map[string]string{"index.yml": "name: Shop\n", "automations/a.yml": "name: First\ndo: []\n"})
+	seen := strconv.Itoa(int(first["contentRevision"].(float64)))
+	second := h.ok(t, id, "?ifRevision="+seen, map[string]string{"index.yml": "name: Shop\n", "automations/a.yml": "name: Second\ndo: []\n"})
+	require.NotEqual(t, first["contentRevision"], second["contentRevision"])
+
+	late := h.importing(t, id, "?ifRevision="+seen, files(t, map[string]string{"index.yml": "name: Shop\n", "automations/a.yml": "name: Late\ndo: []\n"}))
+	require.Equal(t, http.StatusConflict, late.status, "%s", late.body)
+	details := late.fields(t)["details"].(map[string]any)
+	require.Equal(t, "stale", details["reason"])
+	require.Equal(t, second["contentRevision"], details["contentRevision"])
+	require.Equal(t, http.StatusBadRequest, h.importing(t, id, "?ifRevision=first", files(t, map[string]string{"index.yml": "name: Shop\n"})).status)
+
+	unchanged := h.ok(t, id, "?ifRevision="+strconv.Itoa(int(second["contentRevision"].(float64))), map[string]string{"index.yml": "name: Shop\n"})
+	require.Equal(t, second["contentRevision"], unchanged["contentRevision"])
+	shown := unchanged["workspace"].(map[string]any)["automations"].(map[string]any)["a"].(map[string]any)
+	require.Equal(t, "Second", shown["name"])
 }

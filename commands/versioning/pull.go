@@ -593,7 +593,23 @@ func (v *Versioning) Import(ctx context.Context, workspaceID string, tree archiv
 		Request: map[string]bool{"prune": o.Prune, "force": o.Force, "strict": o.Strict},
 	}
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
+		if err := v.checkRevision(ctx, workspaceID, run.LockSeq(), o.IfRevision); err != nil {
+			return nil, err
+		}
 		o.Operation = &content.ImportOperation{OperationID: run.ID(), Epoch: run.Epoch()}
 		return v.importTree(ctx, run, tree, o)
 	})
+}
+
+// checkRevision refuses an import that is based on other content than the locked one.
+func (v *Versioning) checkRevision(ctx context.Context, workspaceID string, seq, wanted uint64) error {
+	if wanted == 0 {
+		return nil
+	}
+	revision, err := v.Revisions.Revision(ctx, workspaceID, seq)
+	if err == nil && revision != wanted {
+		err = domain.Refuse(domain.CodeConflict, "the content has changed since: read it again, and bring the changes together").
+			Reason("stale").With("contentRevision", revision)
+	}
+	return err
 }

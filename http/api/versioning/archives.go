@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -224,6 +225,11 @@ func (h *Handlers) ImportWorkspace(r *http.Request) (any, error) {
 	o.Others = others
 	id, rights := handler.WorkspaceID(r), gateway.GrantFrom(r.Context()).Rights
 	o = h.withImportRights(gateway.CallerFrom(r.Context()), o, id, rights)
+	q := gateway.NewQuery(r)
+	o.IfRevision = uint64(q.Int("ifRevision", 0, 1, math.MaxInt)) //nolint:gosec // it is not negative
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
 	if o.DryRun {
 		result, err := h.Content.Import(r.Context(), id, tree, o)
 		if err != nil {
@@ -246,7 +252,9 @@ func (h *Handlers) ImportWorkspace(r *http.Request) (any, error) {
 		if done.Version != nil {
 			result.Version = done.Version.Name
 		}
-		return h.toImportResponse(r, result, rights)
+		body, err := h.toImportResponse(r, result, rights)
+		body.ContentRevision = done.ContentRevision // others may have changed it since
+		return body, err
 	})
 }
 

@@ -5957,6 +5957,8 @@ export interface components {
         Force: boolean;
         /** @description Any error refuses the archive. */
         Strict: boolean;
+        /** @description Import only when this is still the `contentRevision`, else 409 `stale`: whoever changed the content since loses nothing. A dry run does not look at it. */
+        IfRevision: number;
         /** @description Change nothing and tell what would change. */
         ImportDryRun: boolean;
         /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
@@ -12061,6 +12063,8 @@ export interface operations {
                 force?: components["parameters"]["Force"];
                 /** @description Any error refuses the archive. */
                 strict?: components["parameters"]["Strict"];
+                /** @description Import only when this is still the `contentRevision`, else 409 `stale`: whoever changed the content since loses nothing. A dry run does not look at it. */
+                ifRevision?: components["parameters"]["IfRevision"];
                 /** @description Change nothing and tell what would change. */
                 dryRun?: components["parameters"]["ImportDryRun"];
                 /** @description Seconds, or `15s`. Imports end within the request. */
