@@ -135,13 +135,14 @@ func newGrown(t *testing.T, saved, run []int, spaces, events int) *growthService
 
 	g.server = launchService() // builds the read models
 	g.awaitReady(t, "/readyz")
+	g.awaitIdle(t) // what listens to events has heard of those that were written behind its back
 	g.stop(t)
 	collectGarbage()
 	began := time.Now()
 	g.server = launchService()
 	g.awaitReady(t, "/readyz")
 	g.startS = time.Since(began).Seconds()
-	<-time.After(3 * time.Second) // what a start leaves behind is collected
+	g.awaitIdle(t)
 	g.idleMB = float64(procField(t, g.Process.Pid, "status", "RssAnon")) / 1024
 	g.dataMB = megabytes(sizeOf(t, g.dir))
 	for n, id := range g.run {
@@ -152,6 +153,21 @@ func newGrown(t *testing.T, saved, run []int, spaces, events int) *growthService
 		g.save(t, n, runs)
 	}
 	return g
+}
+
+// awaitIdle waits until the service has nothing left to do: until it uses less than a twentieth of a core for three
+// seconds.
+func (g *growthService) awaitIdle(t *testing.T) {
+	t.Helper()
+	const still = 3 * time.Second
+	for deadline := time.Now().Add(10 * time.Minute); ; {
+		cpu := cpuOf(t, g.Process.Pid)
+		<-time.After(still)
+		if cpuOf(t, g.Process.Pid)-cpu < still/20 {
+			return
+		}
+		require.Less(t, time.Now(), deadline, "the service is never idle")
+	}
 }
 
 // addAutomations adds automations to a workspace, all with an endpoint, an event that they
