@@ -235,6 +235,12 @@ func NewID(ctx context.Context, n int) string {
 	return string(id)
 }
 
+// NewULID returns an id for something new that sorts by time, unless the ids of the request follow from its
+// Idempotency-Key.
+func NewULID(ctx context.Context, purpose string) string {
+	return ulid.ULID(RequestFrom(ctx).draw(purpose)).String()
+}
+
 // randomFor returns a source of numbers below n. With a seed they are a function
 // of it.
 func randomFor(ctx context.Context) func(n int) int {

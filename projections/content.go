@@ -40,7 +40,7 @@ type DocumentMeta struct {
 type Item struct {
 	Path     string
 	Hash     string
-	ID       string // of a page
+	ID       string // of a page or a knowledge base
 	Apart    bool   // its body is in the blob store
 	Public   bool   // a page that everyone may read
 	Revision uint64 // its ETag names it
@@ -229,7 +229,7 @@ func (c Content) deleteItem(tx Tx, id, path string) error {
 	if err != nil {
 		return err
 	}
-	if item.ID != "" {
+	if folder, _ := workspace.Folder(path); folder == "pages" {
 		if err := c.deletePage(tx, id, item.ID); err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func parseItem(path string, b []byte) (Item, error) {
 // putPage stores the workspace and path of a page. An id of a page of another workspace is not
 // overwritten.
 func (Content) putPage(tx Tx, id string, e workspace.Entry) error {
-	if e.ID == "" {
+	if folder, _ := workspace.Folder(e.Path); folder != "pages" {
 		return nil
 	}
 	key := append([]byte{'p'}, e.ID...)

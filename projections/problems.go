@@ -603,6 +603,8 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 		f.Review = input.Review(doc)
 	case "pages":
 		f.Review = review.Page(doc)
+	case "knowledge":
+		f.Findings = review.UnknownFields(document.Knowledge, doc)
 	case "imports":
 		config, _ := doc.Get("config")
 		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), review.UnknownFields(document.Import, doc), review.Secrets(config, "config")

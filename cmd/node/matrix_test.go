@@ -260,7 +260,7 @@ func hasRight(held []string, action gateway.Action) bool {
 		return true
 	case editor && (slices.Contains(ofEditors, right) || slices.Contains(ofEditors, "manage "+action.Subject)):
 		return true
-	case action.Subject != "automations" && action.Subject != "pages":
+	case action.Subject != "automations" && action.Subject != "pages" && action.Subject != "knowledgeBases":
 		return false
 	case action.Action == "read":
 		return slices.Contains(held, "read")

@@ -77,7 +77,8 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 			limits.ArchiveBytes = int(n.config().HTTP.ImportMaxSize)
 			return limits
 		},
-		Publish: s.apps.PublishImported, SecretDefaults: n.secretDefaults,
+		MaxBases: func() int { return n.config().Knowledge.MaxBases },
+		Publish:  s.apps.PublishImported, SecretDefaults: n.secretDefaults,
 	}
 	s.secrets = secrets.NewOpener(n.models, s.vault, func() map[string]map[string]string { return reveal(n.config().Runtime.WorkspaceSecrets) })
 	platform, err := platformRepositories(n.config().Bulk.Repositories)

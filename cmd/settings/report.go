@@ -190,8 +190,8 @@ A setting is read from these sources. The first one that has it wins:
   name in a family that ends in ` + "`_FILE`" + ` names a file, as above.
 - ` + "`WORKSPACE_SECRET_`" + ` sets a default for ` + "`{{secret.name}}`" + ` in automations, config and repositories of the workspace with that
   slug, whoever owns the workspace. A secret that is stored for the workspace wins.
-- Settings of the parts crawler and knowledge, and the role crawler, are checked and have no effect
-  yet.
+- Settings of the parts crawler and knowledge, except for KNOWLEDGE_MAX_BASES, and the role crawler, are checked and have
+  no effect yet.
 
 | Command | Effect |
 |---|---|

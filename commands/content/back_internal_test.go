@@ -58,13 +58,13 @@ func TestAPageComesBackUnderItsID(t *testing.T) {
 	t.Parallel()
 	p := plan{of: workspace.State{Items: workspace.NewItems(map[string]workspace.Item{"pages/start": {ID: "one"}, "pages/other": {ID: "two"}})}}
 	goes, stays := func(string) bool { return false }, func(string) bool { return true }
-	id, from := p.pageID(t.Context(), "pages/home", "one", goes)
+	id, from := p.restoredID(t.Context(), "pages/home", "one", goes)
 	require.Equal(t, []string{"one", "pages/start"}, []string{id, from})
-	id, from = p.pageID(t.Context(), "pages/home", "gone", goes)
+	id, from = p.restoredID(t.Context(), "pages/home", "gone", goes)
 	require.Equal(t, []string{"gone", ""}, []string{id, from})
-	id, from = p.pageID(t.Context(), "pages/home", "one", stays)
+	id, from = p.restoredID(t.Context(), "pages/home", "one", stays)
 	require.NotEqual(t, "one", id)
 	require.Empty(t, from)
-	id, _ = p.pageID(t.Context(), "pages/other", "one", goes)
+	id, _ = p.restoredID(t.Context(), "pages/other", "one", goes)
 	require.Equal(t, "two", id, "the page that is there now keeps its id")
 }

@@ -112,6 +112,9 @@ type Content struct {
 	// replaces the instance from; "": none. nil: there is no limit.
 	CheckCapacity func(ctx context.Context, workspaceID, from string, in Instance) error
 
+	// MaxBases is how many knowledge bases a workspace has at most. nil: there is no limit.
+	MaxBases func() int
+
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
 	SecretDefaults func(workspaceSlug string) map[string]bool
@@ -130,7 +133,18 @@ type Saved struct {
 
 // Kinds of documents that are saved one by one, by their folder.
 var kinds = map[string]*document.Kind{
-	"automations": document.Automation, "pages": document.Page, "imports": document.Import,
+	"automations": document.Automation, "pages": document.Page, "imports": document.Import, "knowledge": document.Knowledge,
+}
+
+// newDocumentID returns the id of a new document, "" for a kind whose documents have none.
+func newDocumentID(ctx context.Context, folder string) string {
+	switch folder {
+	case "pages":
+		return commands.NewID(ctx, 7)
+	case "knowledge":
+		return "kb_" + commands.NewULID(ctx, "knowledgeBase")
+	}
+	return ""
 }
 
 // Create saves a new document in a folder. Without a slug it gets one from its name.
@@ -160,10 +174,8 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 	if err != nil {
 		return Saved{}, err
 	}
-	if folder == "pages" {
-		entry.ID = commands.NewID(ctx, 7)
-	}
-	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry, Create: true})
+	entry.ID = newDocumentID(ctx, folder)
+	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry, Create: true, MaxBases: c.maxBases()})
 	return saved(done, entry.Path), withWorkspace(err, workspaceID)
 }
 
@@ -267,8 +279,15 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return workspace.Entry{}, err
 	}
+	stored, err := c.storedBase(ctx, workspaceID, kind, before)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
 	faults, parsed := c.Check(kind, doc)
-	if err := refusal(acceptUnknown(kind, faults)); err != nil {
+	if err := refusal(acceptUnknown(kind, faults, doc, stored)); err != nil {
+		return workspace.Entry{}, err
+	}
+	if err := checkModel(kind, doc, stored); err != nil {
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
@@ -294,7 +313,42 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	return e, err
 }
 
+// maxBases returns how many knowledge bases a workspace has at most, 0 for no limit.
+func (c *Content) maxBases() int {
+	if c.MaxBases == nil {
+		return 0
+	}
+	return c.MaxBases()
+}
+
+// storedBase returns the knowledge base that is replaced, nil for documents of other kinds.
+func (c *Content) storedBase(ctx context.Context, workspaceID string, kind *document.Kind, before *workspace.Item) (*document.Map, error) {
+	if kind != document.Knowledge || before == nil {
+		return nil, nil
+	}
+	return c.Library.Document(ctx, workspaceID, Ref{Hash: before.Hash})
+}
+
+// checkModel refuses a knowledge base whose texts a model would turn into vectors: there are no models yet. One
+// that an import stored may stay.
+func checkModel(kind *document.Kind, doc, stored *document.Map) error {
+	if kind != document.Knowledge || isStored("embedding", doc, stored) {
+		return nil
+	}
+	return domain.Refuse(domain.CodeConflict, "no model can be used here: leave embedding out, and the base is searched by full text").Reason("no_model").With("field", "embedding")
+}
+
+// isStored reports whether a document has the value of a field that is stored, or none.
+func isStored(field string, doc, stored *document.Map) bool {
+	v, _ := doc.Get(field)
+	was, _ := stored.Get(field)
+	return v == nil || document.Equal(v, was)
+}
+
 func checkSlug(kind *document.Kind, s string) error {
+	if kind == document.Knowledge && !kind.HasSlug(s) {
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"})
+	}
 	if !kind.HasSlug(s) {
 		return domain.Invalid(domain.FieldError{Field: "slug", Message: "letters, digits, blanks, _ and - in parts joined by /, at most 128 characters, and none of the words that the platform uses itself"})
 	}
@@ -312,7 +366,11 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 		return doc.Text("appSlug")
 	}
 	name, _ := doc.Get("name")
-	return slug.FromName(name, func(candidate string) bool {
+	choose := slug.FromName
+	if kind == document.Knowledge {
+		choose = slug.BaseFromName
+	}
+	return choose(name, func(candidate string) bool {
 		for range s.Items.LikePath(kind.Folder + "/" + candidate) {
 			return true
 		}
@@ -429,10 +487,12 @@ func (c *Content) Check(kind *document.Kind, doc *document.Map) (faults []Fault,
 	return faults, parsed
 }
 
-// acceptUnknown removes the faults for unknown fields of an app instance: an import may have
-// stored them.
-func acceptUnknown(kind *document.Kind, faults []Fault) []Fault {
-	return slices.DeleteFunc(faults, func(f Fault) bool { return kind == document.Import && f.Unknown })
+// acceptUnknown removes the faults for unknown fields that an import may have stored: those of an
+// app instance, and those that stay as they are in a stored knowledge base.
+func acceptUnknown(kind *document.Kind, faults []Fault, doc, stored *document.Map) []Fault {
+	return slices.DeleteFunc(faults, func(f Fault) bool {
+		return f.Unknown && (kind == document.Import || kind == document.Knowledge && isStored(f.Field, doc, stored))
+	})
 }
 
 // refusal returns the faults as an error.
@@ -468,6 +528,17 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 		doc.Set("slug", slug)
 	}
 	faults, parsed := c.Check(kind, doc)
+	if kind == document.Knowledge {
+		before := &item
+		if !exists {
+			before = nil
+		}
+		stored, err := c.storedBase(ctx, workspaceID, kind, before)
+		if err != nil {
+			return nil, nil, err
+		}
+		faults = withRefusal(acceptUnknown(kind, faults, doc, stored), checkModel(kind, doc, stored))
+	}
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return withRefusal(faults, err), parsed, nil
 	}
@@ -477,7 +548,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 	}
 	deriveFields(&e, kind, doc, parsed)
 	e.Public = item.Public
-	_, err = workspace.Decider.Decide(now.State, workspace.Save{Entry: e, Create: slug == ""})
+	_, err = workspace.Decider.Decide(now.State, workspace.Save{Entry: e, Create: slug == "", MaxBases: c.maxBases()})
 	if err == nil {
 		err = fits(kind, doc)
 	}

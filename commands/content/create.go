@@ -121,6 +121,7 @@ func (c *Content) createCommand(p plan, result Result, op *ImportOperation) (cre
 	event := importEvent(workspace.Named{}, result) // the decision names the workspace
 	create = workspace.Create{
 		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &event,
+		MaxBases: c.maxBases(),
 	}
 	if op != nil {
 		event.Version = op.Version
@@ -319,9 +320,7 @@ func (c *Content) copyDocuments(ctx context.Context, workspaceID string, refs ma
 		if err != nil {
 			return nil, err
 		}
-		if e.HiddenPaths = refs[path].HiddenPaths; folder == "pages" {
-			e.ID = commands.NewID(ctx, 7)
-		}
+		e.HiddenPaths, e.ID = refs[path].HiddenPaths, newDocumentID(ctx, folder)
 		entries = append(entries, e)
 	}
 	return entries, nil

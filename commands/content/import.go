@@ -134,7 +134,7 @@ func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (
 // warnings.
 func validate(workspaceID string, p archive.Location, doc *document.Map) error {
 	switch p.Kind {
-	case document.Automation, document.Agent, document.Knowledge:
+	case document.Automation, document.Agent:
 		return nil
 	case document.Security:
 		_, err := readSecurity(workspaceID, doc)
@@ -154,7 +154,7 @@ func (c *Content) switchContent(ctx context.Context, p plan, result Result, op *
 		settings = *p.to.Settings
 	}
 	event := importEvent(workspace.Named{ID: p.of.ID, Slug: settings.Slug, Name: settings.Name}, result)
-	replace := workspace.Replace{Switch: p.to, Import: &event}
+	replace := workspace.Replace{Switch: p.to, Import: &event, MaxBases: c.maxBases()}
 	if op != nil {
 		if err := op.addTo(&replace, p); err != nil {
 			return commands.Workspace{}, err

@@ -185,7 +185,7 @@ func (c *Content) checkInstance(ctx context.Context, s workspace.State, doc *doc
 		return err
 	}
 	faults, _ := c.Check(document.Import, doc)
-	if err := refusal(acceptUnknown(document.Import, faults)); err != nil {
+	if err := refusal(acceptUnknown(document.Import, faults, nil, nil)); err != nil {
 		return err
 	}
 	if _, _, err := c.installable(ctx, s.ID, doc, before); err != nil {

@@ -288,13 +288,29 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 			}
 			p.warnAt("invalid_automation", b.path, f.Field, fmt.Sprintf("%s: %s", f.Field, f.Message))
 		}
-		if b.kind == document.Page && !p.of.Items.Has(b.path) {
-			b.entry.ID = commands.NewID(ctx, 7)
+		if b.kind == document.Knowledge {
+			p.warnOfUnusedSettings(b)
+		}
+		if !p.of.Items.Has(b.path) {
+			b.entry.ID = newDocumentID(ctx, b.kind.Folder)
 		}
 		b.entry.Sealed = b.sealed
 		p.put(b.entry, b.doc)
 	}
 	return list, nil
+}
+
+// warnOfUnusedSettings warns of settings of a knowledge base that are kept and have no effect here.
+func (p *plan) warnOfUnusedSettings(b *importedDoc) {
+	for _, key := range []string{"embedding", "answer", "sources"} {
+		code, message := "unsupported_setting", key+": it is kept, and has no effect here"
+		if key == "embedding" {
+			code, message = "model_missing", "no model can be used here: the base is searched by full text"
+		}
+		if v, _ := b.doc.Get(key); v != nil {
+			p.warnAt(code, b.path, key, message)
+		}
+	}
 }
 
 // collect returns the documents of folders that the caller may import.

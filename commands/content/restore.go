@@ -248,8 +248,11 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 	folder, _ := workspace.Folder(path)
 	id, from := "", r.from
 	switch folder {
+	case "knowledge":
+		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
+		from = cmp.Or(r.from, from)
 	case "pages":
-		id, from = p.pageID(ctx, path, ref.ID, r.stays)
+		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
 		from = cmp.Or(r.from, from)
 		doc, err = p.preservePublic(r.authorizer, path, cmp.Or(from, path), doc)
 	case instances:
@@ -278,16 +281,17 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 	return nil
 }
 
-// pageID returns the id of a restored page: that of the page which is there now, else the one
-// it had. When the page is at another path now, it moves back from there, with its shares.
-func (p *plan) pageID(ctx context.Context, path, had string, stays func(string) bool) (id, from string) {
+// restoredID returns the id of a restored page or knowledge base: that of the one which is there now, else
+// the one it had. When it is at another path now, it moves back from there, with its shares.
+func (p *plan) restoredID(ctx context.Context, path, had string, stays func(string) bool) (id, from string) {
 	if before, exists := p.of.Items.Get(path); exists {
 		return before.ID, ""
 	}
-	now := p.of.PageOf(had)
+	now := p.of.PathOf(had)
 	switch {
 	case had == "" || now != "" && stays(now):
-		return commands.NewID(ctx, 7), ""
+		folder, _ := workspace.Folder(path)
+		return newDocumentID(ctx, folder), ""
 	case now != "":
 		return had, now
 	}

@@ -54,6 +54,10 @@ collections create              yes  yes  yes  -    -    -       -
 collections read                yes  yes  yes  -    -    -       -
 collections update              yes  yes  yes  -    -    -       -
 collections delete              yes  yes  yes  -    -    -       -
+knowledgeBases create           yes  yes  yes  -    -    -       -
+knowledgeBases read             yes  yes  yes  yes  -    -       yes
+knowledgeBases update           yes  yes  yes  -    -    -       -
+knowledgeBases delete           yes  yes  yes  -    -    -       -
 `
 
 func TestRightsInANewWorkspace(t *testing.T) {

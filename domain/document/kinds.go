@@ -13,6 +13,8 @@ type Kind struct {
 	inner  map[string][]string // the order below a key
 	never  []string            // not written, however they came in
 	slug   func(string) bool
+	// defaults are what fields are when a document says nothing. They are not written.
+	defaults *Map
 }
 
 // The kinds of files, with the order of their keys.
@@ -23,7 +25,7 @@ var (
 			"blocks events models"),
 		inner: map[string][]string{"config": {"schema", "block", "value"}},
 		never: strings.Fields("dirty lastPush lastPull versions contentRevision syncedRevision writeLock " +
-			"repositories platformRepositories customDomains authentication automations pages imports"),
+			"repositories platformRepositories customDomains authentication automations pages knowledgeBases imports"),
 	}
 	Security = &Kind{
 		Name:  "security",
@@ -48,8 +50,19 @@ var (
 		never: []string{"appName"},
 	}
 	Knowledge = &Kind{
-		Name: "knowledge", Folder: "knowledge", slug: isShortSlug,
+		Name: "knowledgeBase", Folder: "knowledge", slug: isBaseSlug,
 		keys: strings.Fields("slug name description labels language chunking embedding search answer synonyms sources"),
+		inner: map[string][]string{
+			"chunking": {"strategy", "size", "overlap"}, "search": {"mode", "limit", "weights", "minSimilarity", "boosts"},
+		},
+		defaults: MapOf(
+			Pair{"language", "auto"},
+			Pair{"chunking", MapOf(Pair{"strategy", "structure"}, Pair{"size", 1500.0}, Pair{"overlap", 150.0})},
+			Pair{"search", MapOf(
+				Pair{"mode", "auto"}, Pair{"limit", 10.0}, Pair{"weights", MapOf(Pair{"text", 1.0}, Pair{"vector", 1.0})},
+				Pair{"minSimilarity", 0.0}, Pair{"boosts", MapOf(Pair{"title", 2.0}, Pair{"headings", 1.5})},
+			)},
+		),
 	}
 	Page = &Kind{
 		Name: "page", Folder: "pages", slug: isPageSlug,
@@ -66,8 +79,9 @@ var Kinds = []*Kind{Index, Security, Agent, Automation, Import, Knowledge, Page}
 var neverOfAll = strings.Fields("id createdAt createdBy updatedAt updatedBy checksum permissions")
 
 // Canonical returns doc with its keys in the order of its kind, without the
-// fields that are empty or are no content. Whatever else doc has follows in the
-// order it is stored in. doc stays as it is; the two share values.
+// fields that are empty, are no content or say what is so without them. Whatever
+// else doc has follows in the order it is stored in. doc stays as it is; the two
+// share values.
 func (k *Kind) Canonical(doc *Map) *Map {
 	all := MapOf()
 	for _, key := range k.keys {
@@ -85,11 +99,58 @@ func (k *Kind) Canonical(doc *Map) *Map {
 		if key == "labels" {
 			v = sortedLabels(v)
 		}
+		if usual, ok := k.defaults.Get(key); ok {
+			v = withoutDefaults(v, usual)
+		}
 		if !k.isNeverWritten(key) && (!isEmpty(v) || key == "do") {
 			written.Set(key, v)
 		}
 	}
 	return written
+}
+
+// withoutDefaults returns what of a value is not the default, nil when all is.
+func withoutDefaults(v, usual any) any {
+	defaults, ok := usual.(*Map)
+	given, isMap := v.(*Map)
+	if !ok || !isMap {
+		if Equal(v, usual) {
+			return nil
+		}
+		return v
+	}
+	rest := MapOf()
+	for key, v := range given.All() {
+		if usual, ok := defaults.Get(key); ok {
+			v = withoutDefaults(v, usual)
+		}
+		if v != nil {
+			rest.Set(key, v)
+		}
+	}
+	if rest.Len() == 0 {
+		return nil
+	}
+	return rest
+}
+
+// Complete returns doc with the defaults of what it does not say. doc stays as it is.
+func (k *Kind) Complete(doc *Map) *Map { return orderKeys(complete(doc, k.defaults), k.keys).(*Map) }
+
+func complete(doc, defaults *Map) *Map {
+	whole := doc.Copy()
+	for key, usual := range defaults.All() {
+		v, _ := whole.Get(key)
+		inner, nested := usual.(*Map)
+		given, isMap := v.(*Map)
+		switch {
+		case v == nil:
+			whole.Set(key, usual)
+		case nested && isMap:
+			whole.Set(key, complete(given, inner))
+		}
+	}
+	return whole
 }
 
 // Text returns the bytes of the file of doc.
@@ -188,6 +249,9 @@ func isShortSlug(slug string) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	})
 }
+
+// isBaseSlug leaves the words out that paths have in the place of a base.
+func isBaseSlug(slug string) bool { return isShortSlug(slug) && slug != "search" && slug != "ask" }
 
 // isSegment allows no blanks at the ends, which no tool can be trusted to keep in
 // the name of a file.

@@ -46,6 +46,8 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.fields(pageTable, c.blocksOf(doc, nil).(*document.Map))
 	case document.Import:
 		doc = c.fields(importTable, doc)
+	case document.Knowledge:
+		doc = c.fields(knowledgeTable, doc)
 	default: // other kinds are not checked here
 		doc = c.fields(&table{fields: []field{{name: "slug", is: text}}}, doc)
 	}

@@ -96,7 +96,7 @@ func others(schema, m *document.Map) []any {
 	return all
 }
 
-var sorts = []string{"index", "security", "automation", "page", "block", "import"}
+var sorts = []string{"index", "security", "automation", "page", "block", "import", "knowledgeBase"}
 
 func TestEverySchemaIsCompleteAndItsExamplesPass(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ type table struct {
 }
 
 // tables are all documents of this package.
-var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable}
+var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable, knowledgeTable}
 
 // audited are fields that the service sets on every object.
 var audited = readOnly("id", "checksum", "permissions", "createdAt", "createdBy", "updatedAt", "updatedBy")
@@ -167,7 +167,7 @@ var indexTable = &table{
 		)},
 	}, readOnly(
 		"platformRepositories", "dirty", "lastPush", "lastPull", "versions", "contentRevision", "syncedRevision", "writeLock",
-		"automations", "pages", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
+		"automations", "pages", "knowledgeBases", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
 	), audited),
 	also: func(c *checker, doc *document.Map) {
 		blocks, _ := doc.Get("blocks")
@@ -253,6 +253,83 @@ var pageTable = &table{
 			`{"slug":"Form","schema":{"type":"object","properties":{"email":{"type":"string"}}},"onSubmit":"subscribe"}]}`,
 		`{"name":"Old","redirect":{"url":"/new","permanent":true}}`,
 	},
+}
+
+var knowledgeTable = &table{
+	name: "knowledgeBase", kind: document.Knowledge, title: "Knowledge base",
+	doc: "A set of documents with one search index.",
+	fields: slices.Concat([]field{
+		{name: "slug", is: text, rule: slugRule(document.Knowledge, "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"), doc: "Its name in the API."},
+		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule}))),
+		withDescription("description", "What it is about, by language.", prose),
+		withDescription("labels", "Labels; conditions of rules may name them.", labels),
+		{name: "language", is: text, enum: append([]string{"auto"}, stemmedLanguages...), otherwise: "auto", doc: "Of documents that name none and whose text does not tell."},
+		{name: "chunking", is: object, doc: "How texts are divided into passages.", of: []field{
+			{name: "strategy", is: text, enum: []string{"structure", "fixed"}, otherwise: "structure", doc: "At headings, paragraphs and sentences, or windows of equal length."},
+			{name: "size", is: number, least: 200, most: 8000, whole: true, otherwise: 1500.0, doc: "Characters of a passage at most."},
+			{name: "overlap", is: number, least: 0, most: 4000, whole: true, otherwise: 150.0, doc: "Characters of the passage before that are repeated; at most half of size."},
+		}},
+		{name: "search", is: object, doc: "Defaults of searches.", of: []field{
+			{name: "mode", is: text, enum: []string{"auto", "text", "vector", "hybrid"}, otherwise: "auto", doc: "How results are ranked."},
+			{name: "limit", is: number, least: 1, most: 100, whole: true, otherwise: 10.0, doc: "Results on a page."},
+			{name: "weights", is: object, doc: "Of the two lists of a hybrid search.", of: []field{
+				{name: "text", is: number, least: 0, most: 1000, otherwise: 1.0}, {name: "vector", is: number, least: 0, most: 1000, otherwise: 1.0},
+			}},
+			{name: "minSimilarity", is: number, least: 0, most: 1, otherwise: 0.0, doc: "Of the results of a vector search."},
+			{name: "boosts", is: object, doc: "How much more than the text a match counts.", of: []field{
+				{name: "title", is: number, least: 0, most: 1000, otherwise: 2.0}, {name: "headings", is: number, least: 0, most: 1000, otherwise: 1.5},
+			}},
+		}},
+		{name: "synonyms", is: list, rule: atMost(500, "groups"), doc: "Groups of words that searches take for the same.", each: &field{
+			is: list, rule: synonymsRule, each: &field{is: text, limit: 60, rule: lineRule},
+		}},
+		{name: "embedding", is: object, doc: "The model that turns passages into vectors; absent: full text only.", of: []field{
+			{name: "model", is: text, must: true, limit: 200, rule: lineRule},
+			{name: "dimensions", is: number, least: 1, most: 1e6, whole: true},
+		}},
+	}, audited),
+	also: func(c *checker, doc *document.Map) {
+		for id, source := range doc.Object("sources").All() { // a file may have them
+			source, _ := source.(*document.Map)
+			for name, v := range source.Object("headers").All() {
+				if s, _ := v.(string); credentialHeader.MatchString(name) && !secretRef.MatchString(s) {
+					c.fault(domain.CodeValidation, (*fieldPath)(nil).at("sources").at(id).at("headers").at(name), "must be a secret of the workspace: {{secret.NAME}}")
+				}
+			}
+		}
+		chunking := document.Knowledge.Complete(doc).Object("chunking")
+		size, _ := chunking.Get("size")
+		overlap, _ := chunking.Get("overlap")
+		if size, ok := size.(float64); ok {
+			if overlap, ok := overlap.(float64); ok && overlap > size/2 {
+				c.fault(domain.CodeValidation, (*fieldPath)(nil).at("chunking").at("overlap"), "must be at most half of size; it is 150 when it is absent")
+			}
+		}
+	},
+	examples: []string{
+		`{"slug":"faq","name":{"en":"Questions","fr":"Questions fréquentes"},"labels":["support"],"language":"fr","chunking":{"size":800,"overlap":80},` +
+			`"search":{"limit":5,"boosts":{"title":3}},"synonyms":[["car","auto"],["bill","invoice"]]}`,
+	},
+}
+
+// stemmedLanguages are the languages whose words are stemmed.
+var stemmedLanguages = strings.Fields("ar ckb cjk da de en es fa fi fr hi hr hu it nl no pl pt ro ru sv tr")
+
+// atMost is the rule of lists with a limited number of items.
+func atMost(limit int, what string) func(any) string {
+	return func(v any) string {
+		if items, ok := v.([]any); ok && len(items) > limit {
+			return fmt.Sprintf("there are at most %d %s", limit, what)
+		}
+		return ""
+	}
+}
+
+func synonymsRule(v any) string {
+	if words, ok := v.([]any); ok && (len(words) < 2 || len(words) > 20) {
+		return "a group has 2 to 20 words"
+	}
+	return ""
 }
 
 // pageBlockFields are the fields of every block on a page; its other settings depend on its kind.
@@ -442,10 +519,11 @@ func (f *field) numberProblem(n float64) string {
 const maxText = 10000
 
 var (
-	label     = matching(`^[0-9A-Za-z._:-]{2,60}$`, "label (2 to 60 letters, digits and ._:-)")
-	eventType = matching(`^[a-zA-Z0-9 ._-]{1,200}$`, "type of an event (1 to 200 letters, digits, spaces and ._-)")
-	language  = matching(`^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,4}$`, "language, such as en or pt-BR")
-	secretRef = matching(`^\{\{\s*secret\.[A-Za-z0-9_.-]{1,100}\s*\}\}$`, "secret")
+	label            = matching(`^[0-9A-Za-z._:-]{2,60}$`, "label (2 to 60 letters, digits and ._:-)")
+	eventType        = matching(`^[a-zA-Z0-9 ._-]{1,200}$`, "type of an event (1 to 200 letters, digits, spaces and ._-)")
+	language         = matching(`^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,4}$`, "language, such as en or pt-BR")
+	credentialHeader = regexp.MustCompile(`(?i)^(authorization|cookie)$|key|token|secret`)
+	secretRef        = matching(`^\{\{\s*secret\.[A-Za-z0-9_.-]{1,100}\s*\}\}$`, "secret")
 )
 
 // The rules below are called with values of the type that their field has; those

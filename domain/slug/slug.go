@@ -3,6 +3,7 @@
 package slug
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,12 +74,21 @@ const maxNamed = 20
 // differ in case only are files that some disks cannot tell apart.
 func FromName(name any, isUsed func(lower string) bool) string {
 	text, _ := document.AsLocalized(name)
-	base := plain(text.First())
-	if base == "" {
-		base = "untitled"
-	}
+	return firstFree(plain(text.First()), document.Page, isUsed)
+}
+
+// BaseFromName is FromName for a knowledge base, whose slug has no capital letters, blanks and _.
+func BaseFromName(name any, isUsed func(string) bool) string {
+	text, _ := document.AsLocalized(name)
+	base := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(plain(text.First())))
+	return firstFree(strings.Trim(base, "-"), document.Knowledge, isUsed)
+}
+
+// firstFree returns the first of base, base-1, base-2 … that a document of a kind may have and none has.
+func firstFree(base string, kind *document.Kind, isUsed func(lower string) bool) string {
+	base = cmp.Or(base, "untitled")
 	slug := base
-	for n := 1; !document.Page.HasSlug(slug) || isUsed(strings.ToLower(slug)); n++ {
+	for n := 1; !kind.HasSlug(slug) || isUsed(strings.ToLower(slug)); n++ {
 		slug = base + "-" + strconv.Itoa(n)
 	}
 	return slug

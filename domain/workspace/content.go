@@ -30,7 +30,7 @@ type Entry struct {
 	// it uses.
 	Review *automation.Review `json:"review,omitempty"`
 
-	ID          string            `json:"id,omitempty"`       // of a page
+	ID          string            `json:"id,omitempty"`       // of a page or a knowledge base
 	Public      bool              `json:"public,omitempty"`   // of a page: shared with everyone
 	Endpoint    string            `json:"endpoint,omitempty"` // of an automation: the path it answers
 	App         string            `json:"app,omitempty"`      // of an app instance
@@ -76,8 +76,9 @@ type Delta struct {
 type (
 	// Save creates the document at a path, or replaces it.
 	Save struct {
-		Entry  Entry // From, when set, is the path that the document has now
-		Create bool  // there must be none yet; otherwise there must be one
+		Entry    Entry // From, when set, is the path that the document has now
+		Create   bool  // there must be none yet; otherwise there must be one
+		MaxBases int   // how many knowledge bases a workspace has at most; 0: no limit
 	}
 	// Remove deletes a document.
 	Remove struct{ Path string }
@@ -116,7 +117,7 @@ func save(s State, c Save) ([]domain.Event, error) {
 			return nil, nil
 		}
 	}
-	if err := s.checkLimits([]Entry{c.Entry}, nil); err != nil {
+	if err := s.checkLimits([]Entry{c.Entry}, nil, c.MaxBases); err != nil {
 		return nil, err
 	}
 	return []domain.Event{saved(folder, c)}, nil
@@ -159,7 +160,7 @@ func alreadyUsedError(field, value string) *domain.Error {
 }
 
 // resources are what the documents of a folder are called in errors.
-var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance"}
+var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance", "knowledge": "knowledgeBase"}
 
 func documentNotFound(path string) *domain.Error {
 	folder, slug := Folder(path)
@@ -222,6 +223,14 @@ type (
 	PageDeleted struct {
 		Slug string `json:"pageSlug"`
 	}
+	// KnowledgeBaseCreated says that a knowledge base came into being.
+	KnowledgeBaseCreated struct{ Entry }
+	// KnowledgeBaseUpdated says that the settings of a knowledge base were replaced, or that it was renamed.
+	KnowledgeBaseUpdated struct{ Entry }
+	// KnowledgeBaseDeleted says that a knowledge base is gone.
+	KnowledgeBaseDeleted struct {
+		Slug string `json:"slug"`
+	}
 	// Installed says that an app was installed.
 	Installed struct{ Entry }
 	// InstanceConfigured says that an app instance was changed, or renamed.
@@ -251,6 +260,15 @@ func (PageUpdated) EventType() string { return "workspaces.pages.updated" }
 func (PageDeleted) EventType() string { return "workspaces.pages.deleted" }
 
 // EventType implements domain.Event.
+func (KnowledgeBaseCreated) EventType() string { return "workspaces.knowledgeBases.created" }
+
+// EventType implements domain.Event.
+func (KnowledgeBaseUpdated) EventType() string { return "workspaces.knowledgeBases.updated" }
+
+// EventType implements domain.Event.
+func (KnowledgeBaseDeleted) EventType() string { return "workspaces.knowledgeBases.deleted" }
+
+// EventType implements domain.Event.
 func (Installed) EventType() string { return "workspaces.apps.installed" }
 
 // EventType implements domain.Event.
@@ -266,6 +284,10 @@ func saved(folder string, c Save) domain.Event {
 		return PageCreated{c.Entry}
 	case folder == "pages":
 		return PageUpdated{c.Entry}
+	case folder == "knowledge" && c.Create:
+		return KnowledgeBaseCreated{c.Entry}
+	case folder == "knowledge":
+		return KnowledgeBaseUpdated{c.Entry}
 	case folder == "imports" && c.Create:
 		return Installed{c.Entry}
 	case folder == "imports":
@@ -282,6 +304,8 @@ func removed(path string) domain.Event {
 	switch folder {
 	case "pages":
 		return PageDeleted{slug}
+	case "knowledge":
+		return KnowledgeBaseDeleted{slug}
 	case "imports":
 		return Uninstalled{slug}
 	}
@@ -353,6 +377,8 @@ type Replace struct {
 	// is that of the lock that the operation holds.
 	Lock  *AcquireLock
 	Epoch uint64
+	// MaxBases is how many knowledge bases a workspace has at most; 0: there is no limit.
+	MaxBases int
 	// Sync is what a pull says about its repository.
 	Sync *Integration
 	// One of them says why.
@@ -509,7 +535,7 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 	if c.Switch.Stage != "" {
 		entries = append(slices.Clone(s.Staged), entries...)
 	}
-	if err := s.checkLimits(entries, c.Deleted); err != nil {
+	if err := s.checkLimits(entries, c.Deleted, c.MaxBases); err != nil {
 		return nil, err
 	}
 	if c.Settings != nil {
@@ -651,12 +677,21 @@ func (i Item) SharesOf() []access.Share {
 	return append([]access.Share{Everyone()}, i.Shares...)
 }
 
-// PageOf returns the path of the page with an id, "" when there is none.
-func (s State) PageOf(id string) string {
+// PathOf returns the path of the page or knowledge base with an id, "" when there is none.
+func (s State) PathOf(id string) string {
 	for path := range s.Items.WithID(id) {
 		return path
 	}
 	return ""
+}
+
+// PageOf returns the path of the page with an id, "" when there is none.
+func (s State) PageOf(id string) string {
+	path := s.PathOf(id)
+	if folder, _ := Folder(path); folder != "pages" {
+		return ""
+	}
+	return path
 }
 
 func sharePage(s State, c SharePage) ([]domain.Event, error) {

@@ -154,6 +154,10 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return entryDelta(e.Entry), true
 	case PageUpdated:
 		return entryDelta(e.Entry), true
+	case KnowledgeBaseCreated:
+		return entryDelta(e.Entry), true
+	case KnowledgeBaseUpdated:
+		return entryDelta(e.Entry), true
 	case Installed:
 		return entryDelta(e.Entry), true
 	case InstanceConfigured:
@@ -162,6 +166,8 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return Delta{Deleted: []string{"automations/" + e.Slug}}, true
 	case PageDeleted:
 		return Delta{Deleted: []string{"pages/" + e.Slug}}, true
+	case KnowledgeBaseDeleted:
+		return Delta{Deleted: []string{"knowledge/" + e.Slug}}, true
 	case Uninstalled:
 		return Delta{Deleted: []string{"imports/" + e.Slug}}, true
 	case PageShared:
@@ -254,13 +260,14 @@ type (
 		Count int `json:"count"`
 	}
 	documentPayload struct {
-		Slug        string          `json:"slug"`
-		Automation  json.RawMessage `json:"automation,omitempty"`
-		Page        json.RawMessage `json:"page,omitempty"`
-		AppInstance json.RawMessage `json:"appInstance,omitempty"`
-		Events      *document.Map   `json:"events,omitempty"`
-		OldSlug     string          `json:"oldSlug,omitempty"`
-		Truncated   bool            `json:"truncated,omitempty"`
+		Slug          string          `json:"slug"`
+		Automation    json.RawMessage `json:"automation,omitempty"`
+		Page          json.RawMessage `json:"page,omitempty"`
+		KnowledgeBase json.RawMessage `json:"knowledgeBase,omitempty"`
+		AppInstance   json.RawMessage `json:"appInstance,omitempty"`
+		Events        *document.Map   `json:"events,omitempty"`
+		OldSlug       string          `json:"oldSlug,omitempty"`
+		Truncated     bool            `json:"truncated,omitempty"`
 	}
 )
 
@@ -353,6 +360,12 @@ func (e PageCreated) Payload() any { return e.payload() }
 func (e PageUpdated) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
+func (e KnowledgeBaseCreated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
+func (e KnowledgeBaseUpdated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
 func (e Installed) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
@@ -373,6 +386,8 @@ func (e Entry) payload() documentPayload {
 	switch folder, _ := Folder(e.Path); folder {
 	case "pages":
 		payload.Page = body
+	case "knowledge":
+		payload.KnowledgeBase = body
 	case "imports":
 		payload.AppInstance = body
 	default:
@@ -408,7 +423,7 @@ func (e Restored) PayloadAt(contentRevision uint64) any {
 }
 
 // nouns are what the documents of a folder are called in sentences.
-var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance"}
+var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance", "knowledge": "Knowledge base"}
 
 // Summarise returns a sentence about the change of an event to a workspace; "" for an internal event,
 // or one that is not of a workspace.
@@ -473,7 +488,7 @@ func summariseDocument(ev domain.Event) string {
 	e := d.Entries[0]
 	folder, slug := Folder(e.Path)
 	switch ev.(type) {
-	case AutomationCreated, PageCreated, Installed:
+	case AutomationCreated, PageCreated, KnowledgeBaseCreated, Installed:
 		return fmt.Sprintf("%s %s created", nouns[folder], slug)
 	}
 	if e.From != "" {

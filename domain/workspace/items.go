@@ -18,13 +18,14 @@ type Items struct {
 	// names has a key for each name that a document has: nameKey, then the path.
 	names     persistent.Map[struct{}]
 	instances int // how many of them are app instances
+	bases     int // … and knowledge bases
 }
 
 // Kinds of names of documents.
 const (
 	foldedName   = 'f' // the path, for those that differ in case only
 	endpointName = 'e' // the path that an automation answers
-	pageName     = 'i' // the id of a page
+	idName       = 'i' // the id of a page or a knowledge base
 	appName      = 'a' // the app of an instance
 )
 
@@ -36,9 +37,7 @@ func NewItems(byPath map[string]Item) Items {
 		for _, name := range namesOf(path, item) {
 			names[name] = struct{}{}
 		}
-		if isInstance(path) {
-			s.instances++
-		}
+		s.count(path, 1)
 	}
 	s.names = persistent.Collect(names)
 	return s
@@ -47,7 +46,7 @@ func NewItems(byPath map[string]Item) Items {
 // namesOf returns the keys of the names of a document.
 func namesOf(path string, item Item) []string {
 	names := []string{nameKey(foldedName, foldCase(path)) + path}
-	for kind, name := range map[rune]string{endpointName: item.Endpoint, pageName: item.ID, appName: item.App} {
+	for kind, name := range map[rune]string{endpointName: item.Endpoint, idName: item.ID, appName: item.App} {
 		if name != "" {
 			names = append(names, nameKey(kind, name)+path)
 		}
@@ -105,8 +104,8 @@ func (s Items) WithEndpoint(endpoint string) iter.Seq[string] {
 // WithApp visits the paths of the instances of an app.
 func (s Items) WithApp(app string) iter.Seq[string] { return s.named(appName, app) }
 
-// WithID visits the paths of the pages with an id.
-func (s Items) WithID(id string) iter.Seq[string] { return s.named(pageName, id) }
+// WithID visits the paths of the documents with an id.
+func (s Items) WithID(id string) iter.Seq[string] { return s.named(idName, id) }
 
 func (s Items) named(kind rune, name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -126,9 +125,7 @@ func (s Items) Set(path string, item Item) Items {
 		for _, name := range namesOf(path, item) {
 			s.names = s.names.Set(name, struct{}{})
 		}
-		if isInstance(path) {
-			s.instances++
-		}
+		s.count(path, 1)
 	}
 	s.byPath = s.byPath.Set(path, item)
 	return s
@@ -144,10 +141,18 @@ func (s Items) Delete(path string) Items {
 	for _, name := range namesOf(path, item) {
 		s.names = s.names.Delete(name)
 	}
-	if isInstance(path) {
-		s.instances--
-	}
+	s.count(path, -1)
 	return s
+}
+
+// count adds n to the number of documents of the kind that a path has, when that is limited.
+func (s *Items) count(path string, n int) {
+	switch folder, _ := Folder(path); folder {
+	case "imports":
+		s.instances += n
+	case "knowledge":
+		s.bases += n
+	}
 }
 
 // MarshalJSON implements json.Marshaler: the same as of a map.

@@ -65,6 +65,7 @@ type (
 		From     *Named       // the workspace it is a copy of
 		Import   *Import      // what an import that makes it tells
 		Sync     *Integration // what it says about its repository
+		MaxBases int          // how many knowledge bases it has at most; 0: no limit
 	}
 	// Update replaces the settings that Patch names; null removes one. Credentials,
 	// when the patch has repositories, are theirs; HiddenPaths is what is not to be told of the
@@ -168,7 +169,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 			return nil, err
 		}
 	}
-	if err := (State{}).checkLimits(append(slices.Clone(s.Staged), c.Entries...), nil); c.Stage != "" && err != nil {
+	if err := (State{}).checkLimits(append(slices.Clone(s.Staged), c.Entries...), nil, c.MaxBases); err != nil {
 		return nil, err
 	}
 	created := Created{
@@ -413,16 +414,14 @@ const (
 func isInstance(path string) bool { return strings.HasPrefix(path, "imports/") }
 
 // checkLimits refuses content that would be more than a workspace holds.
-func (s State) checkLimits(entries []Entry, deleted []string) error {
-	documents, instances, weight := s.Items.Len(), s.Items.instances, 0
+func (s State) checkLimits(entries []Entry, deleted []string, maxBases int) error {
+	after, documents, weight := s.Items, s.Items.Len(), 0
 	gone := make(map[string]bool, len(deleted))
 	for _, path := range deleted {
 		gone[path] = true
 		weight += len(path) + 60
 		documents--
-		if isInstance(path) {
-			instances--
-		}
+		after.count(path, -1)
 	}
 	for _, e := range entries {
 		weight += 2*len(e.Path) + 120
@@ -430,15 +429,15 @@ func (s State) checkLimits(entries []Entry, deleted []string) error {
 			continue
 		}
 		documents++
-		if isInstance(e.Path) {
-			instances++
-		}
+		after.count(e.Path, 1)
 	}
 	switch {
 	case documents > MaxDocuments:
 		return limitExceeded("documents", MaxDocuments)
-	case instances > MaxInstances:
+	case after.instances > MaxInstances:
 		return limitExceeded("app instances", MaxInstances)
+	case maxBases > 0 && after.bases > max(maxBases, s.Items.bases): // fewer may be allowed by now
+		return limitExceeded("knowledge bases", maxBases)
 	case weight > maxSwitch:
 		return domain.Refuse(domain.CodeValidation, "this change is too large: split it into parts").Reason("limit_exceeded").With("limit", "change")
 	}
@@ -447,7 +446,7 @@ func (s State) checkLimits(entries []Entry, deleted []string) error {
 
 func limitExceeded(what string, limit int) error {
 	return domain.Refuse(domain.CodeValidation, "a workspace has at most %d %s", limit, what).
-		Reason("limit_exceeded").With("limit", what).With("value", limit)
+		Reason("limit_exceeded").With("limit", limit)
 }
 
 // credentials are the fields of a repository that must not stand there in clear.

@@ -58,8 +58,11 @@ func CanReadDocument(rd projections.Reader, rights *access.Rights, id, folder st
 // subjectOf is what rules call the documents of a folder. App instances are part
 // of their workspace.
 func subjectOf(folder string) string {
-	if folder == "imports" {
+	switch folder {
+	case "imports":
 		return "workspaces"
+	case "knowledge":
+		return "knowledgeBases"
 	}
 	return folder
 }
@@ -69,12 +72,17 @@ func documentObject(rd projections.Reader, id, folder string, item projections.I
 	if folder == "imports" {
 		return nil
 	}
-	if folder == "automations" {
-		fields := projections.Content{}.Fields(rd, id, item)
-		fields["runningWorkspaceId"] = id
-		return fields
+	if folder == "pages" {
+		return projections.Content{}.PageObject(rd, id, item)
 	}
-	return projections.Content{}.PageObject(rd, id, item)
+	fields := projections.Content{}.Fields(rd, id, item)
+	switch folder {
+	case "automations":
+		fields["runningWorkspaceId"] = id
+	case "knowledge":
+		fields["id"] = item.ID
+	}
+	return fields
 }
 
 // checkObject is Rights.Check for an object that the caller may be able to read
@@ -151,7 +159,7 @@ func (h *Handlers) NewChangeAuthorizer(r *http.Request) ChangeAuthorizer {
 }
 
 // folders are those whose documents rules speak of one by one.
-var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages}
+var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages, KnowledgeBases.name: KnowledgeBases}
 
 // May implements content.Authorizer.
 func (j ChangeAuthorizer) May(t content.Touch) error {
@@ -230,7 +238,7 @@ func (j ChangeAuthorizer) MayAlways(t content.Touch) bool {
 	case t.After == nil:
 		action = "delete"
 	}
-	return j.Rights.Always(action, f.name)
+	return j.Rights.Always(action, f.subject)
 }
 
 // fieldActions are fields that take more than update.

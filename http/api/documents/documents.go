@@ -26,7 +26,8 @@ import (
 // Folder is one sort of documents of a workspace, with what is its own. Handlers
 // are the same for all.
 type Folder struct {
-	name     string // also what rules call them
+	name     string // of the folder in paths of documents
+	subject  string // what rules call them
 	noun     string // of one
 	kind     *document.Kind
 	readOnly []string // what the service sets, besides what it sets of all documents
@@ -51,8 +52,8 @@ type documentView struct {
 // refuseMissing is the answer about a document that is not there: to those who may not
 // look for one, what they hear of any.
 func (f Folder) refuseMissing(rights *access.Rights, action, slug string) error {
-	if !rights.Could(action, f.name) {
-		return rights.Refusal(action, f.name)
+	if !rights.Could(action, f.subject) {
+		return rights.Refusal(action, f.subject)
 	}
 	return domain.Refuse(domain.CodeNotFound, "there is no such %s", f.noun).With("resource", f.noun).With("id", slug)
 }
@@ -88,7 +89,7 @@ func (f Folder) find(rd projections.Reader, rights *access.Rights, id, slug, act
 	if !ok {
 		return item, f.refuseMissing(rights, action, slug)
 	}
-	return item, checkObject(rights, action, f.name, documentObject(rd, id, f.name, item))
+	return item, checkObject(rights, action, f.subject, documentObject(rd, id, f.name, item))
 }
 
 // response is a document as a read shows it now. Its tag names its revision and,
@@ -154,7 +155,7 @@ func (f Folder) pastResponse(h *Handlers, r *http.Request, m Moment) (any, error
 		return nil, err
 	}
 	item.Public = now.Public && now.ID == item.ID
-	if err := rights.Check("read", f.name, documentObject(rd, id, f.name, item)); err != nil {
+	if err := rights.Check("read", f.subject, documentObject(rd, id, f.name, item)); err != nil {
 		return nil, err
 	}
 	meta, err := projections.Content{}.Meta(rd, id, ref.Hash)
@@ -173,10 +174,14 @@ func (f Folder) pastDocumentResponse(h *Handlers, r *http.Request, id string, re
 	if err != nil {
 		return nil, err
 	}
-	if ref.ID != "" {
+	switch f.name {
+	case "pages":
 		doc.Set("id", ref.ID)
 		doc.Set("workspaceId", id)
 		doc.Set("public", ref.Public)
+	case "knowledge":
+		doc = f.kind.Complete(doc)
+		doc.Set("id", ref.ID)
 	}
 	if meta.Events != nil {
 		doc.Set("events", meta.Events)
@@ -203,8 +208,8 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if len(items) == 0 && !rights.Could("read", f.name) {
-			return nil, rights.Refusal("read", f.name)
+		if len(items) == 0 && !rights.Could("read", f.subject) {
+			return nil, rights.Refusal("read", f.subject)
 		}
 		if search != "" || len(labels) > 0 {
 			if items, err = filterItems(rd, id, items, search, labels); err != nil {
@@ -222,9 +227,9 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 
 // listReadable returns the documents of a folder that the caller may read.
 func (f Folder) listReadable(rd projections.Reader, rights *access.Rights, id string) (items []projections.Item, err error) {
-	may := rights.Filter("read", f.name)
+	may := rights.Filter("read", f.subject)
 	if f.name == "pages" { // their own shares may say more than rules do
-		may = func(o access.Object) bool { return rights.Allows("read", f.name, o) }
+		may = func(o access.Object) bool { return rights.Allows("read", f.subject, o) }
 	}
 	err = projections.Content{}.List(rd, id, f.name+"/", func(item projections.Item) (bool, error) {
 		if may(documentObject(rd, id, f.name, item)) {
@@ -467,15 +472,15 @@ func (f Folder) checkTouchNow(h *Handlers, rights *access.Rights, id string, ite
 func (f Folder) checkTouch(rd projections.Reader, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
 	switch {
 	case now == nil:
-		return rights.Check("create", f.name, f.objectAfter(rd, id, item, next))
+		return rights.Check("create", f.subject, f.objectAfter(rd, id, item, next))
 	case next == nil:
-		return checkObject(rights, "delete", f.name, documentObject(rd, id, f.name, item))
+		return checkObject(rights, "delete", f.subject, documentObject(rd, id, f.name, item))
 	}
 	fields := differingFields(handler.WithoutReadOnly(now, f.readOnly...), handler.WithoutReadOnly(f.kind.Canonical(next), f.readOnly...))
-	if err := checkObject(rights, "update", f.name, documentObject(rd, id, f.name, item), fields...); err != nil {
+	if err := checkObject(rights, "update", f.subject, documentObject(rd, id, f.name, item), fields...); err != nil {
 		return err
 	}
-	return checkObject(rights, "update", f.name, f.objectAfter(rd, id, item, next), fields...)
+	return checkObject(rights, "update", f.subject, f.objectAfter(rd, id, item, next), fields...)
 }
 
 // differingFields lists the fields in which two documents differ.
@@ -574,12 +579,18 @@ func (f Folder) dryRunResponse(h *Handlers, r *http.Request, slug string, in han
 
 // Automations holds the automations of a workspace.
 var Automations = Folder{
-	name: "automations", noun: "automation", kind: document.Automation, readOnly: []string{"events", "warnings"}, required: []string{"name", "do"},
+	name: "automations", subject: "automations", noun: "automation", kind: document.Automation, readOnly: []string{"events", "warnings"}, required: []string{"name", "do"},
 	complete: func(doc *document.Map) {
 		if given, _ := doc.Get("validateArguments"); given == nil {
 			doc.Set("validateArguments", true)
 		}
 	},
+	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
+}
+
+// KnowledgeBases holds the knowledge bases of a workspace.
+var KnowledgeBases = Folder{
+	name: "knowledge", subject: "knowledgeBases", noun: "knowledgeBase", kind: document.Knowledge, required: []string{"name"},
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 
@@ -613,11 +624,15 @@ func ListedDocument(rd projections.Reader, workspaceID, workspaceSlug string, it
 
 // completeDocument adds to a document what the service says about it.
 func completeDocument(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, meta projections.DocumentMeta) (*document.Map, error) {
-	if item.ID != "" {
+	switch folder, _ := workspace.Folder(item.Path); folder {
+	case "pages":
 		doc.Set("id", item.ID)
 		doc.Set("workspaceId", workspaceID)
 		doc.Set("workspaceSlug", workspaceSlug)
 		doc.Set("public", item.Public)
+	case "knowledge":
+		doc = document.Knowledge.Complete(doc)
+		doc.Set("id", item.ID)
 	}
 	if meta.Events != nil {
 		doc.Set("events", meta.Events)

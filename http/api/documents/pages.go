@@ -23,7 +23,7 @@ import (
 
 // Pages holds the pages of a workspace.
 var Pages = Folder{
-	name: "pages", noun: "page", kind: document.Page,
+	name: "pages", subject: "pages", noun: "page", kind: document.Page,
 	readOnly:        []string{"workspaceId", "workspaceSlug", "events", "public", "customDomains", "clientId", "appInstances"},
 	required:        []string{"name"},
 	addDetail:       (*Handlers).addPageDetail,

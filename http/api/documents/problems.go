@@ -102,12 +102,12 @@ func canReadObject(rd projections.Reader, rights *access.Rights, id string) func
 		}
 		folder, _ := workspace.Folder(object)
 		last, item, allowed = object, projections.Item{}, true
-		if folder != Automations.name && folder != Pages.name && folder != "imports" {
+		if _, single := folders[folder]; !single && folder != "imports" {
 			return item, allowed, nil
 		}
 		item, allowed, err = projections.Content{}.Get(rd, id, object)
 		if allowed && folder != "imports" {
-			allowed = rights.Allows("read", folder, documentObject(rd, id, folder, item))
+			allowed = rights.Allows("read", subjectOf(folder), documentObject(rd, id, folder, item))
 		}
 		return item, allowed, err
 	}
@@ -126,7 +126,10 @@ func (h *Handlers) addLines(ctx context.Context, id string, problems []problemRe
 				return err
 			}
 			folder, slug := workspace.Folder(items[i].Path)
-			kind := map[string]*document.Kind{"automations": document.Automation, "pages": document.Page, "imports": document.Import}[folder]
+			kind := folders[folder].kind
+			if folder == "imports" {
+				kind = document.Import
+			}
 			text, err := archive.Text(archive.Location{Kind: kind, Slug: slug}, doc)
 			if err == nil {
 				source, err = yamltext.Locate(text, handler.BodyLimits)

@@ -1412,6 +1412,51 @@ export interface paths {
         patch: operations["updatePage"];
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the knowledge bases */
+        get: operations["listKnowledgeBases"];
+        put?: never;
+        /**
+         * Create a knowledge base
+         * @description Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+         *     `embedding` is refused with 409 and reason `no_model`: no model can be used yet.
+         */
+        post: operations["createKnowledgeBase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a knowledge base */
+        get: operations["getKnowledgeBase"];
+        put?: never;
+        post?: never;
+        /** Delete a knowledge base */
+        delete: operations["deleteKnowledgeBase"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a knowledge base
+         * @description A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+         *     Another slug renames it. `embedding` is refused as when a base is created.
+         */
+        patch: operations["updateKnowledgeBase"];
+        trace?: never;
+    };
     "/v2/pages/{workspaceSlug}/{pageSlug}": {
         parameters: {
             query?: never;
@@ -3257,6 +3302,10 @@ export interface components {
             pages?: {
                 [key: string]: Record<string, never>;
             };
+            /** @description By slug, without synonyms. */
+            knowledgeBases?: {
+                [key: string]: Record<string, never>;
+            };
             /** @description App instances by slug */
             imports?: {
                 [key: string]: Record<string, never>;
@@ -3331,6 +3380,8 @@ export interface components {
             /** @description Ignored. */
             pages?: unknown;
             /** @description Ignored. */
+            knowledgeBases?: unknown;
+            /** @description Ignored. */
             imports?: unknown;
             /** @description Ignored. */
             platformRepositories?: unknown;
@@ -3399,6 +3450,8 @@ export interface components {
             automations?: unknown;
             /** @description Ignored. */
             pages?: unknown;
+            /** @description Ignored. */
+            knowledgeBases?: unknown;
             /** @description Ignored. */
             imports?: unknown;
             /** @description Ignored. */
@@ -4534,6 +4587,110 @@ export interface components {
             updateOn?: string | null;
             notifyOn?: string | null;
             automation?: string | Record<string, never> | null;
+        };
+        KnowledgeBase: {
+            name: components["schemas"]["Localized"];
+            /** @description Neither search nor ask. */
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /**
+             * @description Of documents that name none and whose text does not tell. auto without it.
+             * @enum {string}
+             */
+            language: "auto" | "ar" | "ckb" | "cjk" | "da" | "de" | "en" | "es" | "fa" | "fi" | "fr" | "hi" | "hr" | "hu" | "it" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr";
+            chunking: components["schemas"]["KnowledgeChunking"];
+            search: components["schemas"]["KnowledgeSearchDefaults"];
+            /** @description Groups of words that searches take for the same. */
+            synonyms?: string[][];
+            /** @description The model that turns passages into vectors. */
+            embedding?: {
+                model: string;
+                dimensions?: number;
+            };
+            /** @description Of an imported file; it has no effect yet. */
+            answer?: Record<string, never>;
+            /** @description Of an imported file; they have no effect yet. */
+            sources?: Record<string, never>;
+            id: string;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewKnowledgeBase: {
+            name: components["schemas"]["Localized"];
+            /** @description Neither search nor ask. */
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /**
+             * @description Of documents that name none and whose text does not tell. auto without it.
+             * @enum {string}
+             */
+            language?: "auto" | "ar" | "ckb" | "cjk" | "da" | "de" | "en" | "es" | "fa" | "fi" | "fr" | "hi" | "hr" | "hu" | "it" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr";
+            chunking?: components["schemas"]["KnowledgeChunking"];
+            search?: components["schemas"]["KnowledgeSearchDefaults"];
+            /** @description Groups of words that searches take for the same. */
+            synonyms?: string[][];
+            /** @description The model that turns passages into vectors. */
+            embedding?: {
+                model: string;
+                dimensions?: number;
+            };
+        };
+        KnowledgeBaseChange: {
+            name?: components["schemas"]["Localized"];
+            /** @description Neither search nor ask. */
+            slug?: string | null;
+            description?: components["schemas"]["LocalizedOrNull"];
+            labels?: components["schemas"]["Label"][] | null;
+            /**
+             * @description Of documents that name none and whose text does not tell. auto without it.
+             * @enum {string|null}
+             */
+            language?: "auto" | "ar" | "ckb" | "cjk" | "da" | "de" | "en" | "es" | "fa" | "fi" | "fr" | "hi" | "hr" | "hu" | "it" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
+            chunking?: components["schemas"]["KnowledgeChunking"] | null;
+            search?: components["schemas"]["KnowledgeSearchDefaults"] | null;
+            /** @description Groups of words that searches take for the same. */
+            synonyms?: string[][] | null;
+            /** @description The model that turns passages into vectors. */
+            embedding?: {
+                model: string;
+                dimensions?: number;
+            } | null;
+        };
+        /** @description How texts are divided into passages. */
+        KnowledgeChunking: {
+            /**
+             * @description At headings, paragraphs and sentences, or windows of equal length. structure without it.
+             * @enum {string}
+             */
+            strategy?: "structure" | "fixed";
+            /** @description Characters of a passage at most; 1500 without it. */
+            size?: number;
+            /** @description Characters of the passage before that are repeated, at most half of size; 150 without it. */
+            overlap?: number;
+        };
+        /** @description What searches use that do not say otherwise. */
+        KnowledgeSearchDefaults: {
+            /** @enum {string} */
+            mode?: "auto" | "text" | "vector" | "hybrid";
+            /** @description 10 without it. */
+            limit?: number;
+            weights?: {
+                text?: number;
+                vector?: number;
+            };
+            minSimilarity?: number;
+            /** @description How much more than the text a match counts. */
+            boosts?: {
+                title?: number;
+                headings?: number;
+            };
         };
         Block: {
             name?: components["schemas"]["Localized"];
@@ -10774,6 +10931,269 @@ export interface operations {
             };
         };
     };
+    listKnowledgeBases: {
+        parameters: {
+            query?: {
+                /** @description Text of slug, name and description. */
+                search?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBase"][];
+                };
+            };
+        };
+    };
+    createKnowledgeBase: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKnowledgeBase"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBase"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getKnowledgeBase: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, or its file with `Accept: application/yaml`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBase"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        slug: string;
+                    };
+                };
+            };
+        };
+    };
+    updateKnowledgeBase: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeBaseChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBase"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
     visitPage: {
         parameters: {
             query?: never;
@@ -11612,7 +12032,7 @@ export interface operations {
             };
             path: {
                 /** @description The sort. */
-                name: "index" | "security" | "automation" | "page" | "block" | "import";
+                name: "index" | "security" | "automation" | "page" | "block" | "import" | "knowledgeBase";
             };
             cookie?: never;
         };
