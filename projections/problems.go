@@ -965,6 +965,25 @@ func (p Problems) List(r Reader, workspaceID string, visit func(Problem) (more b
 	})
 }
 
+// References visits the automations and pages of a workspace by their paths, with what each needs
+// of others.
+func (p Problems) References(r Reader, workspaceID string, visit func(path string, review automation.Review) error) error {
+	all := scopedKey('z', workspaceID, nil)
+	for _, folder := range []string{"automations/", "pages/"} {
+		err := r.Iterate(p, Span{Prefix: scopedKey('z', workspaceID, []byte(folder))}, func(key, value []byte) (bool, error) {
+			var facts documentFacts
+			if err := json.Unmarshal(value, &facts); err != nil {
+				return false, err
+			}
+			return true, visit(string(key[len(all):]), facts.Review)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Of returns the problems of one object.
 func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err error) {
 	body, ok, err := r.Get(p, scopedKey('b', workspaceID, []byte(object)))

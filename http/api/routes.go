@@ -263,6 +263,7 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: put, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: may("update", "secrets"), Handler: h.Workspaces.PutSecrets(), Summary: "Set the secrets, and remove all others"},
 		{Method: del, Path: "/workspaces/{workspaceId}/security/secrets/{name}", Surface: gateway.Versioned, Permission: may("delete", "secrets"), Handler: handle(h.Workspaces.DeleteSecret), Summary: "Remove a secret"},
 		{Method: get, Path: "/workspaces/{workspaceId}/problems", Surface: gateway.Versioned, Permission: mayRead, Handler: handle(h.Documents.ListProblems), Summary: "List what is wrong with the content"},
+		{Method: get, Path: "/workspaces/{workspaceId}/references", Surface: gateway.Versioned, Permission: mayRead, Handler: handle(h.Documents.ListReferences), Summary: "List what documents use of each other"},
 		{Method: get, Path: "/schemas/{name}", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: system.GetSchema(), Summary: "Read the JSON Schema of a sort of documents"},
 
 		// Security of a workspace

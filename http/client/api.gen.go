@@ -2153,6 +2153,32 @@ func (c *Client) ListProblems(ctx context.Context, workspaceID string, options .
 	return listPage[Problem](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/problems", workspaceID), nil, false, options))
 }
 
+// ListReferencesQuery is an option of ListReferences. What is zero is not sent.
+type ListReferencesQuery struct {
+	// From 0.
+	Page *int64
+	// 100 without it.
+	Limit *int64
+}
+
+func (q ListReferencesQuery) change(r *request) {
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListReferences: List what documents use of each other.
+//
+// Of every automation and page: the automations that it calls, and the events that it listens to and emits. Kept up by every change.
+//
+// GET /v2/workspaces/{workspaceId}/references
+func (c *Client) ListReferences(ctx context.Context, workspaceID string, options ...RequestOption) (*Page[References], error) {
+	return listPage[References](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/references", workspaceID), nil, false, options))
+}
+
 // GetWorkspaceConfigQuery is an option of GetWorkspaceConfig. What is zero is not sent.
 type GetWorkspaceConfigQuery struct {
 	// The name of a version, or current.
@@ -5317,6 +5343,20 @@ type Problem struct {
 	Severity string `json:"severity"`
 }
 
+// References is described by the API.
+type References struct {
+	// The path of an automation or a page.
+	Object string `json:"object"`
+	// The automations that it calls or runs, each once; those of an app instance as `{instance}.{slug}`.
+	Calls []Reference `json:"calls"`
+	// The types of events, or patterns, that start it or that it waits for, each once. Pages have none.
+	Listens []Reference `json:"listens"`
+	// The types of events that it emits.
+	Emits []string `json:"emits"`
+	// What types of events begin with that are computed when it runs; empty text for any.
+	EmitsLike []string `json:"emitsLike"`
+}
+
 // WorkspaceConfig is described by the API.
 type WorkspaceConfig struct {
 	// Typed fields by name.
@@ -6329,6 +6369,13 @@ type WaitWaitsForItem struct {
 type AnswerWaitAnswerEvent struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
+}
+
+// Reference is described by the API.
+type Reference struct {
+	Name string `json:"name"`
+	// Where it is used first.
+	Field string `json:"field"`
 }
 
 // DifferenceChangesItem is described by the API.

@@ -1616,6 +1616,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/references": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what documents use of each other
+         * @description Of every automation and page: the automations that it calls, and the events that it listens to and emits. Kept up by every change.
+         */
+        get: operations["listReferences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/config": {
         parameters: {
             query?: never;
@@ -4120,6 +4140,29 @@ export interface components {
             secret?: string;
             /** @enum {string} */
             severity: "error" | "warning";
+        };
+        References: {
+            /**
+             * @description The path of an automation or a page.
+             * @example automations/charge
+             */
+            object: string;
+            /** @description The automations that it calls or runs, each once; those of an app instance as `{instance}.{slug}`. */
+            calls: components["schemas"]["Reference"][];
+            /** @description The types of events, or patterns, that start it or that it waits for, each once. Pages have none. */
+            listens: components["schemas"]["Reference"][];
+            /** @description The types of events that it emits. */
+            emits: string[];
+            /** @description What types of events begin with that are computed when it runs; empty text for any. */
+            emitsLike: string[];
+        };
+        Reference: {
+            name: string;
+            /**
+             * @description Where it is used first.
+             * @example do[2].charge
+             */
+            field: string;
         };
         Wait: {
             id: string;
@@ -11728,6 +11771,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Problem"][];
+                };
+            };
+        };
+    };
+    listReferences: {
+        parameters: {
+            query?: {
+                /** @description From 0. */
+                page?: number;
+                /** @description 100 without it. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["References"][];
                 };
             };
         };
