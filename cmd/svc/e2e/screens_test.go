@@ -53,7 +53,7 @@ func (b *tab) allScreens(id string) (paths []string) {
 		}
 	}
 	require.Contains(b.t, paths, "w/"+id)
-	for _, view := range []string{"config?tab=secrets", "config?tab=secrets&new", "config?view=yaml", "security?tab=rules", "security?tab=rules&view=yaml", "security?tab=keys", "security?tab=keys&new", "security?tab=explain", "pages?new", "observability?own", "apps?tab=publish", "apps?tab=catalogue&app=Collection", "apps?tab=catalogue", "settings?view=yaml", "webhooks?new"} {
+	for _, view := range []string{"map?view=list", "config?tab=secrets", "config?tab=secrets&new", "config?view=yaml", "security?tab=rules", "security?tab=rules&view=yaml", "security?tab=keys", "security?tab=keys&new", "security?tab=explain", "pages?new", "observability?own", "apps?tab=publish", "apps?tab=catalogue&app=Collection", "apps?tab=catalogue", "settings?view=yaml", "webhooks?new"} {
 		if screen, _, _ := strings.Cut(view, "?"); slices.Contains(paths, "w/"+id+"/"+screen) {
 			paths = append(paths, "w/"+id+"/"+view)
 		}

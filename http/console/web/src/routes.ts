@@ -39,6 +39,7 @@ export const routes: Route[] = [
   { name: 'blocks', pattern: '/w/:id/blocks/*slug', area: 'workspace', title: (t) => t.shell.screens.blocks, load: () => Promise.all([import('./screens/pages/Blocks.svelte'), loadMessages('pages')]).then(([chunk]) => chunk), past: true },
   { name: 'apps', pattern: '/w/:id/apps/*slug', area: 'workspace', title: (t) => t.shell.screens.apps, load: () => import('./screens/apps/Apps.svelte'), past: true, menu: { group: 'build', icon: 'app', right: ['read', 'workspaces'] } },
   { name: 'files', pattern: '/w/:id/files', area: 'workspace', title: (t) => t.shell.screens.files, load: () => import('./screens/files/Files.svelte'), menu: { group: 'build', icon: 'file', right: ['read', 'files'] } },
+  { name: 'map', pattern: '/w/:id/map', area: 'workspace', title: (t) => t.shell.screens.map, load: () => import('./screens/map/Map.svelte'), menu: { group: 'build', icon: 'graph', right: ['read', 'automations'] } },
   { name: 'config', pattern: '/w/:id/config', area: 'workspace', title: (t) => t.shell.screens.config, load: () => import('./screens/config/Config.svelte'), past: true, menu: { group: 'build', icon: 'config', right: ['read', 'workspaces'] } },
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
   { name: 'data', pattern: '/w/:id/data/*collection', area: 'workspace', title: (t) => t.shell.screens.data, load: () => import('./screens/data/Data.svelte'), menu: { group: 'run', icon: 'data', right: ['read', 'collections'] } },
@@ -56,7 +57,7 @@ export const routes: Route[] = [
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */
 export type RouteName =
   | 'sign-in' | 'sign-up' | 'second-step' | 'reset' | 'confirm' | 'workspaces' | 'profile'
-  | 'home' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'config' | 'security' | 'activity' | 'webhooks'
+  | 'home' | 'map' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'config' | 'security' | 'activity' | 'webhooks'
   | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform';
 
 /** Whether a screen exists: several are built in parallel, and what is not there is not offered. */

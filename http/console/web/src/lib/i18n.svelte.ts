@@ -8,7 +8,7 @@ const cores: Record<Language, () => Promise<{ default: CoreMessages }>> = {
   fr: () => import('../messages/fr/index.ts'),
 };
 /** Namespaces of single screens, by file. Those of the core come with index.ts. */
-const screens = import.meta.glob<object>(['../messages/*/*.ts', '!../messages/*/{index,axis,changes,common,diff,editor,errors,form,imported,keys,shell,signin,states}.ts'], { import: 'default' });
+const screens = import.meta.glob<object>(['../messages/*/*.ts', '!../messages/*/{index,axis,changes,common,diff,editor,errors,form,graph,imported,keys,shell,signin,states}.ts'], { import: 'default' });
 const wanted = new Set<string>();
 
 class I18n {

@@ -200,7 +200,7 @@ export function outline(text: string): OutlineEntry[] {
 }
 
 /** A path as the server writes it, with every key after a dot: `do[2].conditions.{{a}} exists[0].emit`. */
-function plainPath(path: string): string {
+export function plainPath(path: string): string {
   return path.replace(/\["((?:[^"\\]|\\.)*)"\]/g, (_, key: string) => `.${key.replace(/\\(.)/g, '$1')}`);
 }
 

@@ -1,4 +1,6 @@
 import { latestSeq, urlOf, type Schema } from '../api/client.ts';
+import { matchesType } from '../eventtype.ts';
+import { workerAddress } from '../worker.ts';
 import type { FromWorker, ToWorker } from './live.worker.ts';
 import workerUrl from './live.worker.ts?sharedworker&url';
 import type { Frame } from './sse.ts';
@@ -13,13 +15,6 @@ interface Subscription {
   types: string[];
   workspaceId: string | undefined;
   listener: (events: LiveEvent[]) => void;
-}
-
-/** Whether an event type matches a pattern such as `workspaces.*`. */
-export function matchesType(type: string, pattern: string): boolean {
-  if (!pattern.includes('*')) return type === pattern;
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`).test(type);
 }
 
 /** The live stream of the console: one for all tabs where SharedWorker exists, else one per tab. */
@@ -55,11 +50,8 @@ class Live {
     this.position ||= latestSeq();
     if (typeof SharedWorker === 'undefined') return this.openOwn();
     if (this.port) return this.greet(again ? 'restart' : 'hello');
-    const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('svc-worker', {
-      createScriptURL: (url) => url,
-    });
     try {
-      const worker = new SharedWorker((policy?.createScriptURL(workerUrl) ?? workerUrl) as string, { type: 'module', name: 'svc-live' });
+      const worker = new SharedWorker(workerAddress(workerUrl), { type: 'module', name: 'svc-live' });
       worker.onerror = () => {
         this.port = undefined;
         this.openOwn();
@@ -175,10 +167,6 @@ class Live {
       if (touched.length > 0) listener(touched);
     }
   }
-}
-
-interface TrustedTypes {
-  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): unknown };
 }
 
 export const live = new Live();

@@ -5,6 +5,7 @@ import diff from './diff.ts';
 import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
+import graph from './graph.ts';
 import imported from './imported.ts';
 import keys from './keys.ts';
 import shell from './shell.ts';
@@ -20,6 +21,7 @@ const en = {
   editor,
   errors,
   form,
+  graph,
   imported,
   keys,
   shell,
@@ -39,6 +41,7 @@ interface ScreenMessages {
   files: typeof import('./files.ts').default;
   history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
+  map: typeof import('./map.ts').default;
   observability: typeof import('./observability.ts').default;
   pages: typeof import('./pages.ts').default;
   profile: typeof import('./profile.ts').default;

@@ -12,6 +12,7 @@ export default {
   groups: { top: '', build: 'Build', run: 'Run', ship: 'Ship', govern: 'Govern' },
   screens: {
     home: 'Home', automations: 'Automations', activity: 'Activity', data: 'Data', waits: 'Waits', observability: 'Observability', config: 'Config', security: 'Security', history: 'History', profile: 'Profile', workspaces: 'Workspaces', settings: 'Settings', apps: 'Apps', files: 'Files', webhooks: 'Webhooks', pages: 'Pages', blocks: 'Own blocks',
+    map: 'Map',
     versioning: 'Versioning', conflicts: 'Conflicts', operation: 'Operation',
   },
   breadcrumb: 'Where you are',

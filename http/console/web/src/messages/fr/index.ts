@@ -6,6 +6,7 @@ import diff from './diff.ts';
 import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
+import graph from './graph.ts';
 import imported from './imported.ts';
 import keys from './keys.ts';
 import shell from './shell.ts';
@@ -20,6 +21,7 @@ const fr: CoreMessages = {
   editor,
   errors,
   form,
+  graph,
   imported,
   keys,
   shell,

@@ -14,6 +14,7 @@ const shell: Messages['shell'] = {
   groups: { top: '', build: 'Construire', run: 'Exécuter', ship: 'Livrer', govern: 'Gouverner' },
   screens: {
     home: 'Accueil', automations: 'Automatisations', activity: 'Activité', data: 'Données', waits: 'Attentes', observability: 'Observabilité', config: 'Configuration', security: 'Sécurité', history: 'Historique', profile: 'Profil', workspaces: 'Espaces de travail', settings: 'Paramètres', apps: 'Applications', files: 'Fichiers', webhooks: 'Webhooks', pages: 'Pages', blocks: 'Blocs de l’espace',
+    map: 'Carte',
     versioning: 'Gestion des versions', conflicts: 'Conflits', operation: 'Opération',
   },
   breadcrumb: 'Où vous êtes',

@@ -14,6 +14,9 @@ export class LiveRun {
   /** The output was too large, or was removed after its time. */
   outputGone = $state<'' | 'truncated' | 'stripped'>('');
 
+  /** Types of the events that it has emitted since it is followed. */
+  emitted = $state.raw<ReadonlySet<string>>(new Set());
+
   private stream: EventStream | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private idle: ReturnType<typeof setTimeout> | undefined;
@@ -44,6 +47,7 @@ export class LiveRun {
     this.stream = followWorkspace(this.workspaceId, query, {
       onEvents: (events) => {
         this.minSeq = events[events.length - 1]?.seq ?? this.minSeq;
+        this.emitted = new Set([...this.emitted, ...events.map((event) => event.type)]);
         this.schedule();
       },
       onGap: () => this.schedule(),

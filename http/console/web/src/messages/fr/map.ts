@@ -1,0 +1,35 @@
+import { plural } from '../../lib/i18n.svelte.ts';
+import type { Messages } from '../en/index.ts';
+
+const map: Messages['map'] = {
+  search: 'Chercher documents et événements',
+  label: 'Carte de l’espace de travail',
+  links: 'Liens',
+  allLinks: 'Tous les liens',
+  events: 'Événements',
+  callsOnly: 'Appels',
+  connectedOnly: 'Reliés seulement',
+  showAll: 'Tout montrer',
+  views: 'Vues',
+  picture: 'Image',
+  list: 'Liaisons',
+  from: 'De',
+  how: 'Comment',
+  what: 'Quoi',
+  to: 'À',
+  emitsTo: 'émet pour',
+  calls: 'appelle',
+  runs: 'exécute',
+  emptyTitle: 'Rien à montrer pour l’instant',
+  emptyText: 'La carte montre quelles automatisations, pages et applications travaillent ensemble : qui émet ce qu’un autre écoute, et qui appelle qui. Créez une automatisation pour commencer.',
+  noLinks: 'Rien de ce qui est montré n’est relié.',
+  narrowDown: 'Cherchez un document, ou lisez les liaisons en liste.',
+  hint: 'Une case ouvre son document, la loupe le montre avec ses voisins.',
+  folders: { automations: 'Automatisation', pages: 'Page', imports: 'Application' },
+  andMore: (name, n) => `${name} +${n}`,
+  focusOn: (name) => `Montrer ${name} avec ses voisins`,
+  focused: (name) => `Seuls ${name} et ses voisins sont montrés.`,
+  open: (name) => `Ouvrir ${name}`,
+  counts: (n, nodes, m, edges) => `${plural('fr', n, { one: '1 document', other: `${nodes} documents` })}, ${plural('fr', m, { one: '1 liaison', other: `${edges} liaisons` })}`,
+};
+export default map;
