@@ -54,6 +54,7 @@ func newRoot(w environment) *cobra.Command {
 		conflictsCommand(w),
 		applyCommand(w),
 		validateCommand(w),
+		devCommand(w),
 		natsCommand(w),
 	)
 	root.AddCommand(resourceCommands(w)...)

@@ -556,32 +556,31 @@ func savedText(c *resourceCall, got client.Answer) (string, error) {
 	return text.String() + "nothing is wrong with it\n", nil
 }
 
+// execution is one execution of a run, and those that it called.
+type execution struct {
+	ID       string `json:"executionId"`
+	Slug     string
+	Duration *int64
+	Error    *struct{ Error, Message string }
+	Logs     []string
+	Children []execution
+}
+
 // runText shows a run as the tree of its executions.
 func runText(_ *resourceCall, got client.Answer) (string, error) {
-	type execution struct {
-		Slug     string
-		Duration *int64
-		Error    *struct{ Error, Message string }
-		Logs     []string
-		Children []json.RawMessage
-	}
 	var run struct {
 		CorrelationID, StartedAt, Status, Automation string
 		Duration                                     int64
-		Tree                                         []json.RawMessage
+		Tree                                         []execution
 	}
 	if err := decode(got.Body, &run); err != nil {
 		return "", err
 	}
 	var text strings.Builder
 	text.WriteString(clean(fmt.Sprintf("%s: %s, began %s with %s, took %s", run.CorrelationID, run.Status, run.StartedAt, run.Automation, formatMilliseconds(run.Duration))) + "\n")
-	var show func(tree []json.RawMessage, indent string) error
-	show = func(tree []json.RawMessage, indent string) error {
-		for _, raw := range tree {
-			var one execution
-			if err := decode(raw, &one); err != nil {
-				return err
-			}
+	var show func(tree []execution, indent string)
+	show = func(tree []execution, indent string) {
+		for _, one := range tree {
 			line := one.Slug + "  goes on"
 			if one.Duration != nil {
 				line = one.Slug + "  " + formatMilliseconds(*one.Duration)
@@ -593,14 +592,11 @@ func runText(_ *resourceCall, got client.Answer) (string, error) {
 			for _, log := range one.Logs {
 				text.WriteString(indent + "  | " + clean(log) + "\n")
 			}
-			if err := show(one.Children, indent+"  "); err != nil {
-				return err
-			}
+			show(one.Children, indent+"  ")
 		}
-		return nil
 	}
-	err := show(run.Tree, "  ")
-	return text.String(), err
+	show(run.Tree, "  ")
+	return text.String(), nil
 }
 
 // replayText says whether a replay did the same, and what differs.

@@ -237,7 +237,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 			continue
 		}
 		if i < 0 {
-			first = firstFault(first, c.formFault(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			first = firstFault(first, c.formFault(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s%s", nameList(fields), nearest.DidYouMean(key, slices.Values(namesOf(fields)))))
 			continue
 		}
 		f, v := fields[i], o.At(key)

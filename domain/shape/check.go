@@ -10,6 +10,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/document"
+	"svc/domain/nearest"
 	"svc/domain/value"
 )
 
@@ -119,24 +120,24 @@ func (f *field) member(name string) *field {
 // unknownField reports a field that an object does not have.
 func (c *checker) unknownField(f *field, at *fieldPath, key string) {
 	if at != nil {
-		c.fault(domain.CodeInvalidRequest, at.at(key), "unknown field; known are %s", f.known())
+		c.fault(domain.CodeInvalidRequest, at.at(key), "unknown field; known are %s", f.known(key))
 	} else if len(c.unknown) < maxFaults {
 		c.unknown = append(c.unknown, Fault{
-			Field: at.at(key).String(), Message: "unknown field; known are " + f.known(),
+			Field: at.at(key).String(), Message: "unknown field; known are " + f.known(key),
 			Code: domain.CodeInvalidRequest, Unknown: true,
 		})
 	}
 }
 
-// known lists the members of an object that can be set.
-func (f *field) known() string {
+// known lists the members of an object that can be set, and the one that may be meant.
+func (f *field) known(wanted string) string {
 	var names []string
 	for _, f := range f.of {
 		if !f.readOnly {
 			names = append(names, f.name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", ") + nearest.DidYouMean(wanted, slices.Values(names))
 }
 
 // maxKey is the length of a name in a schema, in characters.
