@@ -55,6 +55,7 @@ func newRoot(w environment) *cobra.Command {
 		applyCommand(w),
 		validateCommand(w),
 		devCommand(w),
+		initCommand(w),
 		natsCommand(w),
 	)
 	root.AddCommand(resourceCommands(w)...)

@@ -45,6 +45,7 @@ type dev struct {
 	outputs  chan devRun
 	stopRun  context.CancelFunc
 	running  sync.WaitGroup
+	watching bool      // the files and the workspace are followed
 	lastSave time.Time // when the files changed that were saved last
 }
 
@@ -64,12 +65,7 @@ func devCommand(w environment) *cobra.Command {
 			"written beside the file. Runs, logs and errors are shown as they happen. Ctrl-C ends it.\n\n" +
 			"Without a profile, or when its service does not answer, a service starts by itself, on this machine only, with its data in DIR/.svc.\n" +
 			"An empty directory gets a workspace to begin with.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("%w: it is %s", errUsage, c.CommandPath()+" [DIR]")
-			}
-			return nil
-		},
+		Args: optionalDirectory,
 	}
 	d.flags(c)
 	c.Flags().StringVar(&d.into, "workspace", "", "the workspace, by its id or slug (default: that of the last time, else the slug in index.yml)")
@@ -77,11 +73,7 @@ func devCommand(w environment) *cobra.Command {
 	c.Flags().StringVar(&d.watched, "watch-runs", "", "run this automation after each save, and print how its output differs from the last one")
 	c.Flags().StringVar(&d.input, "input", "", "arguments for --watch-runs: JSON, or a file with it")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		dir := "."
-		if len(args) == 1 {
-			dir = args[0]
-		}
-		err := d.run(c.Context(), dir)
+		err := d.run(c.Context(), directoryOf(args))
 		if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // Ctrl-C is how it ends
 		}
@@ -255,7 +247,7 @@ func (d *dev) findWorkspace(ctx context.Context, local archive.Tree) (err error)
 
 // announce says where everything is.
 func (d *dev) announce() {
-	ready := devLine{Event: "ready", URL: d.URL, Workspace: d.slug, Console: d.URL + "/console/workspaces/" + d.dir.WorkspaceID}
+	ready := devLine{Event: "ready", URL: d.URL, Workspace: d.slug, Console: d.URL + "/console/w/" + d.dir.WorkspaceID}
 	if d.dir.URL == "" {
 		ready.SignIn = fmt.Sprintf("%s, with the password in %s", localAdmin, d.dir.inside("password"))
 	}
@@ -430,6 +422,7 @@ func (d *dev) watch(ctx context.Context) error {
 		return err
 	}
 	defer func() { cancel(); <-ended }()
+	d.watching = true
 	d.startRun(ctx)
 	due, fetch := time.NewTimer(settle), true // what changed before the folders were watched
 	defer due.Stop()
@@ -445,8 +438,8 @@ func (d *dev) watch(ctx context.Context) error {
 		case err := <-files.Errors:
 			return err
 		case ev := <-files.Events:
-			if strings.HasPrefix(ev.Name, filepath.Join(d.dir.path, linkDir)) || ev.Op == fsnotify.Chmod {
-				continue
+			if strings.HasPrefix(filepath.Base(ev.Name), ".") || ev.Op == fsnotify.Chmod {
+				continue // no content
 			}
 			if ev.Has(fsnotify.Create) {
 				if err := d.watchFolders(files); err != nil {
@@ -616,7 +609,7 @@ func (d *dev) runInput() (json.RawMessage, error) {
 
 // startRun runs the watched automation. A run before it that goes on is no longer waited for.
 func (d *dev) startRun(ctx context.Context) {
-	if d.watched == "" {
+	if d.watched == "" || !d.watching {
 		return
 	}
 	if d.stopRun != nil {
@@ -640,6 +633,9 @@ func (d *dev) startRun(ctx context.Context) {
 			}
 		}
 		done.took = time.Since(began)
+		if ctx.Err() != nil {
+			return // a later one shows what there is now
+		}
 		select {
 		case d.outputs <- done:
 		case <-ctx.Done():

@@ -153,7 +153,9 @@ func TestDevBesideTheConsole(t *testing.T) {
 
 	t.Log("a change in the console comes into the directory, comments at the top stay")
 	workspace := d.call(t, "GET", "/workspaces/slug:shop", d.tok, "")["id"].(string)
-	edit := func(slug, body string) { d.call(t, "PATCH", "/workspaces/"+workspace+"/automations/"+slug, d.tok, body) }
+	edit := func(slug, body string) {
+		d.call(t, "PATCH", "/workspaces/"+workspace+"/automations/"+slug, d.tok, body)
+	}
 	edit("greet", `{"description":"Two"}`)
 	require.Equal(t, []string{"automations/greet.yml"}, out.await(t, "received").Files)
 	require.True(t, strings.HasPrefix(readFile(t, file("automations/greet.yml")), "# my notes\nslug: greet\n"))

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"svc/commands/archive"
 	"svc/domain/slug"
 )
@@ -86,4 +88,66 @@ func slugFor(name string) string {
 		return "my-workspace"
 	}
 	return made
+}
+
+// initialise is how `svc init` is asked.
+type initialise struct {
+	remote
+	template, name string
+}
+
+func initCommand(w environment) *cobra.Command {
+	i := &initialise{remote: remote{environment: w}}
+	c := &cobra.Command{
+		Use: "init [DIR]", Short: "Write the files of a workspace to begin with",
+		Long: "Write the files of a workspace to begin with into an empty directory. `svc dev DIR` runs them, `svc apply DIR` saves them.\n" +
+			"Editors that know the YAML language server check the files while they are written.",
+		Args: optionalDirectory,
+		RunE: func(_ *cobra.Command, args []string) error { return i.run(directoryOf(args)) },
+	}
+	i.flags(c)
+	c.Flags().StringVar(&i.template, "template", "api", "what to begin with: "+strings.Join(templateNames(), ", "))
+	c.Flags().StringVar(&i.name, "name", "", "the name of the workspace (default: that of the directory)")
+	return c
+}
+
+func (i *initialise) run(dir string) (err error) {
+	name := i.name
+	if name == "" {
+		if name, err = workspaceName(dir); err != nil {
+			return err
+		}
+	}
+	service := localService
+	if i.connect() == nil {
+		service = i.URL
+	}
+	tree, err := template(i.template, name, service)
+	if err == nil {
+		err = writeTemplate(dir, tree)
+	}
+	if err != nil {
+		return err
+	}
+	if i.asJSON {
+		return writeJSON(i.environment, map[string]any{"directory": dir, "template": i.template, "files": tree.Paths()})
+	}
+	_, err = fmt.Fprintf(i.out, "%snext: svc dev %s\n", withSign("+", tree.Paths()), dir)
+	return err
+}
+
+// optionalDirectory refuses a command line with more than a directory.
+func optionalDirectory(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%w: it is %s [DIR]", errUsage, c.CommandPath())
+	}
+	return nil
+}
+
+// directoryOf is the directory that is named, else the present one.
+func directoryOf(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	return "."
 }
