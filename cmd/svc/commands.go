@@ -56,6 +56,9 @@ func newRoot(w environment) *cobra.Command {
 		validateCommand(w),
 		devCommand(w),
 		initCommand(w),
+		diffCommand(w),
+		logsCommand(w),
+		openCommand(w),
 		natsCommand(w),
 	)
 	root.AddCommand(resourceCommands(w)...)

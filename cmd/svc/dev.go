@@ -451,7 +451,7 @@ func (d *dev) watch(ctx context.Context) error {
 			}
 			due.Reset(settle)
 		case frame := <-frames:
-			if d.handle(ctx, frame) {
+			if d.handle(frame) {
 				fetch = true
 				due.Reset(settle)
 			}
@@ -526,70 +526,44 @@ func (d *dev) follow(ctx context.Context, frames chan<- client.Frame, ended chan
 }
 
 // handle shows a run or an error. It reports whether an event can have changed the content.
-func (d *dev) handle(ctx context.Context, f client.Frame) (content bool) {
-	var ev struct {
-		Type   string
-		Source struct{ CorrelationID, AutomationSlug string }
-	}
+func (d *dev) handle(f client.Frame) (content bool) {
+	var ev struct{ Type string }
 	if json.Unmarshal(f.Data, &ev) != nil {
 		return false
 	}
 	if line, ok := runLine(f.Data); ok {
-		if line.logged {
-			line.Logs = d.logsOf(ctx, line.Run, line.execution)
-		}
-		d.printLine(line.devLine)
+		line.Time = "" // it ends now
+		d.printLine(line)
 		return false
 	}
-	return slices.ContainsFunc([]string{"automations.", "pages.", "apps.", "blocks.", "events.", "security.", "imported", "restored", "updated", "configured"}, func(part string) bool {
+	return slices.ContainsFunc([]string{"automations.", "knowledgeBases.", "pages.", "apps.", "blocks.", "events.", "security.", "imported", "restored", "updated", "configured"}, func(part string) bool {
 		return strings.HasPrefix(ev.Type, "workspaces."+part)
 	})
 }
 
-// eventRun is an execution that an event tells of.
-type eventRun struct {
-	devLine
-	execution string
-	logged    bool
-}
-
-// runLine reads the end of an execution that nobody called, or of one that failed.
-func runLine(data []byte) (run eventRun, ok bool) {
+// runLine is the line of an execution that an event tells of.
+func runLine(data []byte) (line devLine, ok bool) {
 	var ev struct {
-		Type    string
-		Source  struct{ CorrelationID string }
-		Payload activity.Executed
+		Type, CreatedAt string
+		Source          struct{ CorrelationID string }
+		Payload         json.RawMessage
 	}
-	if json.Unmarshal(data, &ev) != nil || ev.Type != (activity.Executed{}).EventType() {
-		return run, false
+	var ended activity.Executed
+	var more struct {
+		Logs    []string
+		Trigger struct{ Type string }
 	}
-	p := ev.Payload
-	var trigger struct{ Type string }
-	_ = json.Unmarshal(p.Trigger, &trigger) // a nested execution has none
-	run = eventRun{devLine{Event: "run", Automation: p.Slug, Run: ev.Source.CorrelationID, Status: "succeeded", Trigger: trigger.Type, Milliseconds: p.Duration}, p.ExecutionID, p.Logged}
-	if p.Error != nil {
-		run.Status, run.Message = "failed", p.Error.Error+": "+p.Error.Message
+	if json.Unmarshal(data, &ev) != nil || ev.Type != ended.EventType() || json.Unmarshal(ev.Payload, &ended) != nil || json.Unmarshal(ev.Payload, &more) != nil {
+		return line, false
 	}
-	return run, true
-}
-
-// logsOf returns what an execution has logged; nothing when it cannot be read.
-func (r *remote) logsOf(ctx context.Context, run, id string) (logs []string) {
-	var found struct{ Tree []execution }
-	if r.Get(ctx, r.path("/runs/"+url.PathEscape(run)), &found) != nil {
-		return nil
+	line = devLine{
+		Event: "run", Time: ev.CreatedAt, Automation: ended.Slug, Run: ev.Source.CorrelationID, Status: "succeeded", Trigger: more.Trigger.Type,
+		Milliseconds: ended.Duration, Logs: more.Logs,
 	}
-	var visit func([]execution)
-	visit = func(all []execution) {
-		for _, one := range all {
-			if one.ID == id {
-				logs = one.Logs
-			}
-			visit(one.Children)
-		}
+	if ended.Error != nil {
+		line.Status, line.Message = "failed", ended.Error.Error+": "+ended.Error.Message
 	}
-	visit(found.Tree)
-	return logs
+	return line, true
 }
 
 // runInput is the input of the watched automation: JSON, or that of a file, which is read each time.
@@ -700,7 +674,8 @@ type devLine struct {
 // printLine prints a line: as JSON, or as people read it.
 func (r *remote) printLine(line devLine) {
 	now := time.Now()
-	line.Time = domain.FormatTime(now)
+	head := cmp.Or(line.Time, now.Format("15:04:05.000")) + "  " // of what is past the whole time
+	line.Time = cmp.Or(line.Time, domain.FormatTime(now))
 	if r.asJSON {
 		text, _ := json.Marshal(line) // texts and numbers
 		fmt.Fprintln(r.out, string(text))
@@ -711,7 +686,6 @@ func (r *remote) printLine(line devLine) {
 	if line.Status == "failed" {
 		colour = red
 	}
-	head := now.Format("15:04:05.000") + "  "
 	if colour == "" {
 		head += fmt.Sprintf("%-9s", line.Event)
 	} else {

@@ -97,6 +97,20 @@ var resources = []struct {
 			body:   jsonBody(func(c *resourceCall) any { return nonEmpty("document", c.flag("document")) }), print: replayText},
 		{use: "cancel WORKSPACE RUN", short: "Cancel a run", method: http.MethodPost, route: "/workspaces/{WORKSPACE}/runs/{RUN}/cancel", done: "cancelled {cancelled} executions of run {RUN}"},
 	}},
+	{"app", "List, publish, install and configure apps", []resourceCommand{
+		{use: "list", short: "List the apps that are published", method: http.MethodGet, route: "/apps",
+			params: []param{{"search", "text", "only what has these words"}, {"page", "page", "which page, from 0"}, {"limit", "limit", "how many on a page (default 20)"}},
+			list:   []column{{"SLUG", "slug"}, {"NAME", "name"}, {"WORKSPACE", "workspaceId"}, {"DESCRIPTION", "description"}}},
+		{use: "publish WORKSPACE SLUG", short: "Publish a workspace as an app, or a new version of its app", method: http.MethodPost, route: "/apps",
+			params: []param{{"name", "", "its name (default: that of the workspace)"}, {"version", "", "a version of the workspace (default: what it has now)"}},
+			body: jsonBody(func(c *resourceCall) any {
+				return nonEmpty("workspaceId", c.workspace, "slug", c.args["SLUG"], "name", c.flag("name"), "workspaceVersion", c.flag("version"))
+			}), done: "published app {slug}"},
+		{use: "install WORKSPACE APP", short: "Install an app in a workspace", method: http.MethodPost, route: "/workspaces/{WORKSPACE}/apps",
+			params: []param{{"slug", "", "what the instance is called (default: as the app)"}, {"config", "", "its config, as JSON, @FILE or -"}}, body: installBody, done: "installed {appSlug} as {slug}"},
+		{use: "config WORKSPACE INSTANCE", short: "Read the config of an app instance, or change it with --set", method: http.MethodGet, route: "/workspaces/{WORKSPACE}/apps/{INSTANCE}/config",
+			params: []param{{"set", "", "the fields to change, as JSON, @FILE or -; null removes one"}}, call: configureApp},
+	}},
 	{"data", "List, query, import and export rows of collections", []resourceCommand{
 		{use: "list WORKSPACE", short: "List the collections", method: http.MethodGet, route: "/workspaces/{WORKSPACE}/collections",
 			params: []param{{"page", "page", "which page, from 0"}, {"limit", "limit", "how many on a page"}},
@@ -475,6 +489,30 @@ func queryBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 	return encodeJSON(query)
 }
 
+func installBody(ctx context.Context, c *resourceCall) (client.Content, error) {
+	config, err := c.json(ctx, "config")
+	if err != nil {
+		return client.Content{}, err
+	}
+	instance := nonEmpty("appSlug", c.args["APP"], "slug", cmp.Or(c.flag("slug"), c.args["APP"]))
+	if config != nil {
+		instance["config"] = config
+	}
+	return encodeJSON(instance)
+}
+
+// configureApp changes the config of an app instance when there is something to change, and returns the config.
+func configureApp(ctx context.Context, c *resourceCall) (client.Answer, error) {
+	change, err := c.json(ctx, "set")
+	if err == nil && change != nil {
+		_, err = c.request(ctx, http.MethodPatch, c.route, client.Content{Type: jsonType, Data: change})
+	}
+	if err != nil {
+		return client.Answer{}, err
+	}
+	return c.request(ctx, http.MethodGet, c.route, client.Content{})
+}
+
 // rowsBody is a file of rows. What it is follows from its first character: rows in JSON are objects or a list of them.
 func rowsBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 	rows, err := c.file(ctx, c.args["FILE"])
@@ -558,7 +596,6 @@ func savedText(c *resourceCall, got client.Answer) (string, error) {
 
 // execution is one execution of a run, and those that it called.
 type execution struct {
-	ID       string `json:"executionId"`
 	Slug     string
 	Duration *int64
 	Error    *struct{ Error, Message string }

@@ -19,9 +19,13 @@ func TestTemplates(t *testing.T) {
 	d := newRemoteUser(t).signIn(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("news")) }))
 	t.Cleanup(site.Close)
-	endpoint := func(slug, automation string) string { return d.url() + "/v2/workspaces/slug:" + slug + "/webhooks/" + automation }
+	endpoint := func(slug, automation string) string {
+		return d.url() + "/v2/workspaces/slug:" + slug + "/webhooks/" + automation
+	}
 	uses := map[string]func(t *testing.T){
-		"api": func(t *testing.T) { require.JSONEq(t, `{"message":"Hello Ada!"}`, ask(t, endpoint("api", "hello"), `{"name":"Ada"}`)) },
+		"api": func(t *testing.T) {
+			require.JSONEq(t, `{"message":"Hello Ada!"}`, ask(t, endpoint("api", "hello"), `{"name":"Ada"}`))
+		},
 		"approval": func(t *testing.T) {
 			var made struct{ ID string }
 			require.NoError(t, json.Unmarshal([]byte(ask(t, endpoint("approval", "ask"), `{"what":"a holiday"}`)), &made))
