@@ -65,7 +65,7 @@ func diffCommand(w environment) *cobra.Command {
 		},
 	}
 	l.flags(c)
-	c.Flags().StringVar(&l.into, "workspace", "", "the workspace, by its id or slug (default: that of `svc dev`, else the slug in index.yml)")
+	c.Flags().StringVar(&l.into, "workspace", "", "the workspace, by its id or slug (default: that of svc dev, else the slug in index.yml)")
 	return c
 }
 
