@@ -9,7 +9,6 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation/expr"
-	"svc/domain/nearest"
 	"svc/domain/value"
 )
 
@@ -122,7 +121,7 @@ func (c *checker) document(o *value.Object) {
 	for _, key := range o.Keys() {
 		i := slices.IndexFunc(documentFields, func(f field) bool { return f.name == key })
 		if i < 0 {
-			c.formFault(false, domain.CodeInvalidRequest, "", expr.Member("", key), "unknown field%s", nearest.DidYouMean(key, slices.Values(namesOf(documentFields))))
+			c.formFault(false, domain.CodeInvalidRequest, "", expr.Member("", key), "unknown field%s", c.didYouMean(key, documentFields))
 			continue
 		}
 		f, v := documentFields[i], o.At(key)

@@ -237,7 +237,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 			continue
 		}
 		if i < 0 {
-			first = firstFault(first, c.formFault(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s%s", nameList(fields), nearest.DidYouMean(key, slices.Values(namesOf(fields)))))
+			first = firstFault(first, c.formFault(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s%s", nameList(fields), c.didYouMean(key, fields)))
 			continue
 		}
 		f, v := fields[i], o.At(key)
@@ -253,6 +253,17 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 		}
 	}
 	return first
+}
+
+// maxHints is how many faults name what may be meant: to find it takes a while.
+const maxHints = 100
+
+// didYouMean ends a message about an unknown name with the nearest one.
+func (c *checker) didYouMean(name string, fields []field) string {
+	if len(c.faults) >= maxHints {
+		return ""
+	}
+	return nearest.DidYouMean(name, slices.Values(namesOf(fields)))
 }
 
 func namesOf(fields []field) (all []string) {

@@ -119,9 +119,9 @@ func (f *field) member(name string) *field {
 
 // unknownField reports a field that an object does not have.
 func (c *checker) unknownField(f *field, at *fieldPath, key string) {
-	if at != nil {
+	if at != nil && len(c.faults) < maxFaults {
 		c.fault(domain.CodeInvalidRequest, at.at(key), "unknown field; known are %s", f.known(key))
-	} else if len(c.unknown) < maxFaults {
+	} else if at == nil && len(c.unknown) < maxFaults {
 		c.unknown = append(c.unknown, Fault{
 			Field: at.at(key).String(), Message: "unknown field; known are " + f.known(key),
 			Code: domain.CodeInvalidRequest, Unknown: true,
