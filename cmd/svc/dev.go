@@ -120,7 +120,8 @@ func (d *dev) connectOrStart(ctx context.Context) (stop func() error, err error)
 		return none, fmt.Errorf("%w: --local and a profile exclude each other", errUsage)
 	}
 	linked := d.dir.WorkspaceID != "" && d.dir.URL != ""
-	if !d.embedded && !(d.dir.WorkspaceID != "" && d.dir.URL == "" && !named) {
+	own := d.dir.WorkspaceID != "" && d.dir.URL == "" && !named // the directory has a service of its own
+	if !d.embedded && !own {
 		err := d.connect()
 		if err == nil {
 			if _, err = d.Me(ctx); err == nil {
@@ -411,7 +412,7 @@ func (d *dev) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }() // nobody listens any more
 	if err := d.watchFolders(files); err != nil {
 		return err
 	}

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,7 +106,7 @@ func TestDevInAnEmptyDirectory(t *testing.T) {
 
 	require.Zero(t, pr.signal(t, syscall.SIGINT), "%s", pr.log)
 	require.Empty(t, pr.log.String())
-	_, err := plainHTTP.Get(ready.URL + "/healthz")
+	_, err := plainHTTP.Get(ready.URL + "/healthz") //nolint:bodyclose // it must not answer
 	require.Error(t, err, "the service has ended, too")
 
 	t.Log("the next time everything is as it was, and what changed meanwhile is saved")
@@ -239,5 +240,22 @@ func TestDevSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, d.requireFailure(t, 1, "dev", dir), "delete it to begin anew")
 	writeFile(t, dir, ".svc/state.json", `{"url":"https://elsewhere.example.org","workspaceId":"abcdefg"}`)
 	require.Contains(t, d.requireFailure(t, 1, "dev", dir), "is linked with workspace abcdefg of https://elsewhere.example.org")
-	require.True(t, bytes.Contains([]byte(readFile(t, filepath.Join(dir, "automations/a.yml"))), []byte("name: A")))
+	require.Equal(t, "name: A\ndo: []\n", readFile(t, filepath.Join(dir, "automations/a.yml")))
+}
+
+// A port that is in use is not taken.
+func TestAFreePortIsFound(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	wanted := taken.Addr().(*net.TCPAddr).Port
+	got, err := freePort(wanted)
+	require.NoError(t, err)
+	require.NotEqual(t, wanted, got)
+	if usual, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(usualPort)); err == nil {
+		defer usual.Close()
+	}
+	got, err = freePort(0)
+	require.NoError(t, err)
+	require.NotEqual(t, usualPort, got)
 }

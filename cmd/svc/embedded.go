@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,6 @@ import (
 // on this machine only.
 type embeddedService struct {
 	*client.Client
-	port int
 	stop func() error
 }
 
@@ -67,7 +67,7 @@ func startEmbeddedService(ctx context.Context, d *linkedDirectory) (*embeddedSer
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it ends after everything that calls it
 	ended := make(chan error, 1)
 	go func() { ended <- opened.Serve(serving) }()
-	s := &embeddedService{port: port, Client: &client.Client{URL: embeddedURL(port)}}
+	s := &embeddedService{Client: &client.Client{URL: embeddedURL(port)}}
 	s.stop = func() error {
 		cancel()
 		return errors.Join(<-ended, file.Close())
@@ -113,11 +113,12 @@ func embeddedURL(port int) string { return "http://localhost:" + strconv.Itoa(po
 
 // freePort returns a port on this machine: the wanted one, else the usual one, else any.
 func freePort(wanted int) (int, error) {
+	candidates := []int{usualPort, 0} // 0: any
+	if wanted != 0 {
+		candidates = slices.Insert(candidates, 0, wanted)
+	}
 	var failed error
-	for _, port := range []int{wanted, usualPort, 0} {
-		if port == 0 && port == wanted {
-			continue
-		}
+	for _, port := range candidates {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			port = l.Addr().(*net.TCPAddr).Port

@@ -119,7 +119,7 @@ func (d *linkedDirectory) read() (archive.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it was only read
 	tree, err := archive.ReadDirectory(root.FS(), archive.Usual)
 	delete(tree, archive.ImportPath)
 	return tree, err
@@ -210,7 +210,7 @@ func (d *linkedDirectory) merge(ctx context.Context, remote archive.Tree, revisi
 	for _, place := range result.Theirs {
 		file := localFile{path: m.places[place], text: result.Files[m.places[place]]}
 		there, isThere := remote[remotePlaces[place]]
-		if inConflict[place] || (file.path != "") == isThere && sameMeaning(place, file, remotePlaces[place], there) {
+		if inConflict[place] || (file.path != "") == isThere && sameMeaning(file, remotePlaces[place], there) {
 			continue
 		}
 		if file.path == "" {
@@ -222,7 +222,8 @@ func (d *linkedDirectory) merge(ctx context.Context, remote archive.Tree, revisi
 	return m, d.save()
 }
 
-func sameMeaning(place string, file localFile, path string, there []byte) bool {
+// sameMeaning reports whether a file of the directory means what the workspace has, or neither is there.
+func sameMeaning(file localFile, path string, there []byte) bool {
 	if file.path == "" || bytes.Equal(file.text, there) {
 		return true
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,7 +57,7 @@ func writeTemplate(dir string, tree archive.Tree) error {
 			return errors.Join(err, fmt.Errorf("%s is there already: choose an empty directory", filepath.Join(dir, name)))
 		}
 	}
-	for name, text := range maps.All(tree) {
+	for name, text := range tree {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
