@@ -12,7 +12,8 @@ const target = join(web, 'src/lib/api/schema.d.ts');
 const document = parse(readFileSync(join(web, '../../api/openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
 
 for (const path of Object.keys(document.paths)) {
-  if (!path.startsWith('/v2/')) {
+  // /sys is what the platform's own screen maintains.
+  if (!/^\/(v2|sys)\//.test(path)) {
     delete document.paths[path];
     continue;
   }

@@ -4,9 +4,8 @@ import type { IconName } from './lib/ui/icons.ts';
 import type { CoreMessages } from './messages/en/index.ts';
 
 /*
- * The one table of screens. A screen is a folder in src/screens named as its route. It comes
- * into this table when it works, and by that into the menu, the palette and the keys. The
- * first pattern that matches wins.
+ * The one table of screens. A screen is a folder in src/screens named as its route. The
+ * menu, the palette and the keys are made of this table. The first pattern that matches wins.
  */
 export interface Route {
   name: RouteName;
@@ -22,12 +21,19 @@ export interface Route {
   /** The screen shows earlier moments (`at=`), or lets one be chosen; others say that they show the present. */
   past?: true | 'chosen';
   /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
-  menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right?: [action: string, subject: string] };
+  menu?: {
+    group: 'top' | 'build' | 'run' | 'ship' | 'govern';
+    icon: IconName;
+    right?: [action: string, subject: string];
+    /** For super admins, and in the workspace `platform` for who has the right. */
+    ofPlatform?: true;
+  };
 }
 
 export const routes: Route[] = [
   { name: 'workspaces', pattern: '/workspaces', area: 'top', title: (t) => t.shell.workspaces, load: () => import('./screens/workspaces/Workspaces.svelte'), menu: { group: 'top', icon: 'workspaces' } },
   { name: 'profile', pattern: '/profile', area: 'top', title: (t) => t.shell.screens.profile, load: () => import('./screens/profile/Profile.svelte'), menu: { group: 'top', icon: 'user' } },
+  { name: 'platform', pattern: '/platform/*section', area: 'top', title: (t) => t.shell.screens.platform, load: () => import('./screens/platform/Platform.svelte'), menu: { group: 'top', icon: 'device', right: ['update', 'workspaces'], ofPlatform: true } },
   { name: 'home', pattern: '/w/:id', area: 'workspace', title: (t) => t.shell.screens.home, load: () => import('./screens/home/Home.svelte'), past: true, menu: { group: 'top', icon: 'home', right: ['read', 'workspaces'] } },
   { name: 'sign-in', pattern: '/sign-in', area: 'bare', title: (t) => t.signin.title, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'sign-up', pattern: '/sign-up', area: 'bare', title: (t) => t.signin.signUp, load: () => import('./screens/sign-in/SignUp.svelte') },
@@ -54,13 +60,8 @@ export const routes: Route[] = [
   { name: 'settings', pattern: '/w/:id/settings', area: 'workspace', title: (t) => t.shell.screens.settings, load: () => import('./screens/settings/Settings.svelte'), past: true, menu: { group: 'govern', icon: 'settings', right: ['update', 'workspaces'] } },
 ];
 
-/** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */
+/** Every screen of the contract (2.1); each has a route. */
 export type RouteName =
   | 'sign-in' | 'sign-up' | 'second-step' | 'reset' | 'confirm' | 'workspaces' | 'profile'
   | 'home' | 'map' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'config' | 'security' | 'activity' | 'webhooks'
   | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform';
-
-/** Whether a screen exists: several are built in parallel, and what is not there is not offered. */
-export function hasRoute(name: RouteName): boolean {
-  return routes.some((route) => route.name === name);
-}

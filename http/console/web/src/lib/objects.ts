@@ -1,5 +1,4 @@
 import { t } from './i18n.svelte.ts';
-import { hasRoute } from '../routes.ts';
 import { href } from './router.svelte.ts';
 
 /** The address of a document of a workspace, by its path in the history: `automations/charge`. Undefined for what has no screen. */
@@ -7,9 +6,9 @@ export function objectHref(id: string, object: string): string | undefined {
   const [folder = '', ...rest] = object.split('/');
   const slug = rest.join('/');
   if (slug === '') return undefined;
-  if (folder === 'automations' && hasRoute('automations')) return href('automations', { id, slug });
-  if (folder === 'pages' && hasRoute('pages')) return href('pages', { id, slug });
-  if (folder === 'imports' && hasRoute('apps')) return href('apps', { id, slug });
+  if (folder === 'automations') return href('automations', { id, slug });
+  if (folder === 'pages') return href('pages', { id, slug });
+  if (folder === 'imports') return href('apps', { id, slug });
   return undefined;
 }
 

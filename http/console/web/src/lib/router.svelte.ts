@@ -127,8 +127,7 @@ export function href(name: RouteName, params: Params = {}, query: Record<string,
 
 /** The address of a route below /console, for router.go. An earlier moment that is shown stays, on screens of the same workspace that can show it. */
 export function to(name: RouteName, params: Params = {}, query: Record<string, QueryValue> = {}): string {
-  const route = routes.find((one) => one.name === name);
-  if (!route) return '/';
+  const route = routes.find((one) => one.name === name)!;
   const at = route.past === true && params.id !== undefined && params.id === router.match?.params.id ? (router.query.get('at') ?? undefined) : undefined;
   return fillPath(route.pattern, params) + toQuery({ at, ...query });
 }

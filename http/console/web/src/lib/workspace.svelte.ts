@@ -73,7 +73,7 @@ export function provideWorkspace(id: () => string): OpenWorkspace {
     ({ signal, headers }) => answer(api.GET('/v2/workspaces/{workspaceId}', { params: { path: { workspaceId: id() } }, signal, headers })),
     {
       touchedBy: ['workspaces.*'],
-      isTouchedBy: (event) => event.source?.workspaceId === read.data?.id && !/^workspaces\.(versions\.progress|files\.)/.test(event.type),
+      isTouchedBy: (event) => event.source?.workspaceId === read.data?.id && !/^workspaces\.((versions|bulkPush|bulkImport)\.progress|files\.)/.test(event.type),
       cacheKey: () => `workspace/${id()}`,
     },
   );

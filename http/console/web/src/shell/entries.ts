@@ -7,12 +7,13 @@ import { session } from '../lib/session.svelte.ts';
 import { answer, api } from '../lib/api/client.ts';
 import { showErrorToast } from '../lib/toasts.svelte.ts';
 import type { OpenWorkspace } from '../lib/workspace.svelte.ts';
-import { hasRoute, routes } from '../routes.ts';
+import { routes } from '../routes.ts';
 
 /** Whether the caller sees a screen in the menu. */
 export function isInMenu(route: (typeof routes)[number], workspace: OpenWorkspace | undefined): boolean {
   if (!route.menu) return false;
   if (workspace?.resource.error && !workspace.data) return false;
+  if (route.menu.ofPlatform) return workspace ? workspace.id === 'platform' && workspace.can(...route.menu.right!).allowed : session.isSuper;
   if (route.area === 'workspace') {
     const right = workspace?.can(...(route.menu.right ?? ['read', 'workspaces']));
     return right !== undefined && (right.allowed || right.unknown === true);
@@ -47,7 +48,7 @@ export async function signOut(): Promise<void> {
 /** Screens and what can be done anywhere. */
 export function shellEntries(workspace: OpenWorkspace | undefined, showShortcuts: () => void): PaletteEntry[] {
   const screens = routes
-    .filter((route) => (route.area === 'workspace' ? isInMenu(route, workspace) : route.area === 'top'))
+    .filter((route) => (route.area === 'workspace' ? isInMenu(route, workspace) : route.area === 'top' && (!route.menu?.ofPlatform || session.isSuper || isInMenu(route, workspace))))
     .map((route): PaletteEntry => ({
       id: `screen/${route.name}`,
       label: route.title(t),
@@ -72,15 +73,11 @@ export function workspaceEntries(workspace: OpenWorkspace): PaletteEntry[] {
   const data = workspace.data;
   if (!data) return [];
   const entries: PaletteEntry[] = [];
-  if (hasRoute('automations')) {
-    for (const [slug, automation] of Object.entries(data.automations ?? {})) {
-      entries.push({ id: `automation/${data.id}/${slug}`, label: localized((automation as { name?: unknown }).name) || slug, words: slug, kind: t.shell.kinds.automation, icon: 'automation', to: to('automations', { id: data.id, slug }) });
-    }
+  for (const [slug, automation] of Object.entries(data.automations ?? {})) {
+    entries.push({ id: `automation/${data.id}/${slug}`, label: localized((automation as { name?: unknown }).name) || slug, words: slug, kind: t.shell.kinds.automation, icon: 'automation', to: to('automations', { id: data.id, slug }) });
   }
-  if (hasRoute('pages')) {
-    for (const [slug, page] of Object.entries(data.pages ?? {})) {
-      entries.push({ id: `page/${data.id}/${slug}`, label: localized((page as { name?: unknown }).name) || slug, words: slug, kind: t.shell.kinds.page, icon: 'page', to: to('pages', { id: data.id, slug }) });
-    }
+  for (const [slug, page] of Object.entries(data.pages ?? {})) {
+    entries.push({ id: `page/${data.id}/${slug}`, label: localized((page as { name?: unknown }).name) || slug, words: slug, kind: t.shell.kinds.page, icon: 'page', to: to('pages', { id: data.id, slug }) });
   }
   return entries;
 }

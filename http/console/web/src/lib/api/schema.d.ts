@@ -1,5 +1,22 @@
 // Made by scripts/api-types.mjs from http/api/openapi.yaml. Do not edit.
 export interface paths {
+    "/sys/healthcheck": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tell that the process is alive, under its other name */
+        get: operations["getSystemHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/readiness": {
         parameters: {
             query?: never;
@@ -102,6 +119,144 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the effective settings
+         * @description Secrets are masked. The same as `svc config --json`.
+         */
+        get: operations["getConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/logging": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change the log level
+         * @description At once, on this node, until it restarts or its settings are read again.
+         */
+        put: operations["setLogging"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/readmodels/rebuild": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rebuild the read models
+         * @description From the beginning of the logs, beside those that serve; they are replaced at once when the new ones are
+         *     complete. It takes as long as it takes: there is no request timeout. It is broken off, and changes nothing,
+         *     when the client leaves. One rebuild or verification runs at a time on a node.
+         */
+        post: operations["rebuildReadModels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/readmodels/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify the read models
+         * @description Builds a second copy from the logs and compares it with the one that serves, byte by byte; and reads the state
+         *     log for gaps. Differences are in the report, which is 200 all the same. There is no request timeout. One
+         *     rebuild or verification runs at a time on a node.
+         */
+        post: operations["verifyReadModels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/jwks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the signing keys */
+        get: operations["listSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/jwks/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let the next key sign */
+        post: operations["rotateSigningKeys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/jwks/{kid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a signing key
+         * @description At once and on all nodes; its tokens are `invalid_token`. The signing key is replaced first.
+         */
+        delete: operations["revokeSigningKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -573,6 +728,26 @@ export interface paths {
         post?: never;
         /** End the sessions of a user */
         delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/admins/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove an address by having the host
+         * @description For `svc admin claim`, from the host itself only. The account of the address is valid from then on; a password that was made is shown once.
+         */
+        post: operations["claimAdmin"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2348,6 +2523,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sys/nats/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List who watches events over NATS */
+        get: operations["listNATSUsers"];
+        put?: never;
+        /**
+         * Let a program watch events over NATS
+         * @description For `svc nats user add`, which makes the key and writes the credentials: only its public part is sent. `workspaces` are named by id, slug or `slug:{slug}`, or `all` is true.
+         *     `types` are event types of which whole words may be `*`; one in the end stands for all that may follow. None: all types. The same again changes nothing; a key has one user for ever.
+         */
+        post: operations["createNATSUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/nats/users/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Shut a program out that watches events
+         * @description At once and on all nodes: its connections are cut.
+         */
+        delete: operations["deleteNATSUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/search": {
         parameters: {
             query?: never;
@@ -2555,6 +2772,55 @@ export interface paths {
         get: operations["getUsage"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/cleanup/indices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase events that are too old
+         * @description Erases activity events that are older than the retention, those of small workspaces that nobody uses, and those of
+         *     workspaces that were deleted long ago, with their payloads, user data and key; then contents that nothing refers to. What
+         *     workspaces, history, versions and operations are made of is never touched. The fields of the body take the place of the settings for this run.
+         *
+         *     The built-in job runs the same code, by default on Sundays at 0:00. One run at a time: another is 423. A part that
+         *     fails is listed in `errors`; when none succeeds it is 500. Each real run is an `events.cleaned` event of `platform`.
+         *     There is no request timeout, and a run that is broken off is finished by the next one. Super admins may ask with
+         *     `dryRun=true`, and only so: otherwise it is 403 with the reason `dry_run_only`.
+         */
+        post: operations["cleanIndices"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sys/cleanup/executions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase payloads of executions that are too old
+         * @description Erases `payload` and `output` of `runtime.automations.executed` that are older than the expiration; the rest of the
+         *     event stays, with `stripped: true`. Recordings of runs that are older than RUN_RECORDING_DAYS go with them, whatever the
+         *     expiration is. The built-in job runs the same code, by default every night at 3:30. Otherwise as the cleanup of indices.
+         */
+        post: operations["cleanExecutions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6174,6 +6440,18 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    getSystemHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Alive"];
+        };
+    };
     getReadiness: {
         parameters: {
             query?: {
@@ -6326,6 +6604,225 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["ServiceReady"];
+        };
+    };
+    getConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings of this node. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Config"];
+                };
+            };
+        };
+    };
+    setLogging: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "level": "debug"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Logging"];
+            };
+        };
+        responses: {
+            /** @description The level in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "level": "debug"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Logging"];
+                };
+            };
+        };
+    };
+    rebuildReadModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The read models were replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "generation": 2,
+                     *       "position": "DAAx",
+                     *       "duration": 41
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RebuildReport"];
+                };
+            };
+        };
+    };
+    verifyReadModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerifyReport"];
+                };
+            };
+        };
+    };
+    listSigningKeys: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Keys on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, without their private parts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKey"][];
+                };
+            };
+        };
+    };
+    rotateSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyChange"];
+                };
+            };
+        };
+    };
+    revokeSigningKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a signing key. */
+                kid: components["parameters"]["Kid"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        kid: string;
+                    };
+                };
+            };
         };
     };
     listLoginProviders: {
@@ -7513,6 +8010,52 @@ export interface operations {
                 content: {
                     "application/json": {
                         id: string;
+                    };
+                };
+            };
+        };
+    };
+    claimAdmin: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email: string;
+                    newPassword?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        email: string;
+                        password?: string;
+                        super: boolean;
                     };
                 };
             };
@@ -13738,6 +14281,137 @@ export interface operations {
             };
         };
     };
+    listNATSUsers: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Programs on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The programs that may watch, in the order of their ids. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NATSUser"][];
+                };
+            };
+        };
+    };
+    createNATSUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    publicKey: string;
+                    workspaces?: string[];
+                    all?: boolean;
+                    types?: string[];
+                    /** Format: date-time */
+                    expiresAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It may watch. `jwt` goes with the key into its credentials; `listening` says whether NATS_LISTEN is set. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        workspaces: string[];
+                        all: boolean;
+                        types: string[];
+                        publicKey: string;
+                        /** Format: date-time */
+                        expiresAt?: string;
+                        jwt: string;
+                        listening: boolean;
+                    };
+                };
+            };
+        };
+    };
+    deleteNATSUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Shut out. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
     searchAllEvents: {
         parameters: {
             query?: never;
@@ -14454,6 +15128,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Usage"];
+                };
+            };
+        };
+    };
+    cleanIndices: {
+        parameters: {
+            query?: {
+                /** @description Erase nothing and tell what would be erased. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "retention": 1080,
+                 *       "workspaceMaxEvents": 50,
+                 *       "workspaceInactivityDays": 30,
+                 *       "workspaceIds": [
+                 *         "k3Jx9Qa"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CleanIndices"];
+            };
+        };
+        responses: {
+            /** @description What was erased, or would be. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleanedIndices"];
+                };
+            };
+        };
+    };
+    cleanExecutions: {
+        parameters: {
+            query?: {
+                /** @description Erase nothing and tell what would be erased. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "automationExecutedExpiration": "14d"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CleanExecutions"];
+            };
+        };
+        responses: {
+            /** @description What was erased, or would be. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleanedExecutions"];
                 };
             };
         };

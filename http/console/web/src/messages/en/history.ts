@@ -42,4 +42,12 @@ export default {
   created: 'The workspace begins here: there is nothing before it to compare with.',
   noDocuments: 'This change touched no document, so there is no difference to show.',
   restoreTitle: (when: string) => `Restore the content of ${when}?`,
+  accounts: 'Accounts and sessions',
+  change: 'Change',
+  showMoment: 'Show this moment',
+  onlyWorkspace: 'Only this workspace',
+  onlyPerson: 'Only this person',
+  allWorkspaces: 'All workspaces',
+  workspace: 'Workspace',
+  time: 'Time',
 };

@@ -44,6 +44,7 @@ interface ScreenMessages {
   map: typeof import('./map.ts').default;
   observability: typeof import('./observability.ts').default;
   pages: typeof import('./pages.ts').default;
+  platform: typeof import('./platform.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;

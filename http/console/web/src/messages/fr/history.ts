@@ -43,5 +43,13 @@ const history: Messages['history'] = {
   created: 'L’espace commence ici : il n’y a rien avant pour comparer.',
   noDocuments: 'Ce changement n’a touché aucun document : il n’y a pas de différence à montrer.',
   restoreTitle: (when) => `Restaurer le contenu du ${when} ?`,
+  accounts: 'Comptes et sessions',
+  change: 'Modification',
+  showMoment: 'Voir ce moment',
+  onlyWorkspace: 'Seulement cet espace',
+  onlyPerson: 'Seulement cette personne',
+  allWorkspaces: 'Tous les espaces',
+  workspace: 'Espace',
+  time: 'Heure',
 };
 export default history;

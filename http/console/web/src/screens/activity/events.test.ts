@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { axisRows } from '../../lib/ui/timeaxis.ts';
-import { csvCell, csvHead, csvLine, cutOf, noteOf, statusOf, summarize, traceNodes, type ActivityEvent } from './events.ts';
+import { csvCell } from '../../lib/csv.ts';
+import { csvHead, csvLine, cutOf, noteOf, statusOf, summarize, traceNodes, type ActivityEvent } from './events.ts';
 
 let n = 0;
 const event = (type: string, payload: Record<string, unknown>, more: Partial<ActivityEvent> & { execution?: string; at?: number } = {}): ActivityEvent =>

@@ -1,3 +1,4 @@
+import { csvCell } from '../../lib/csv.ts';
 import type { LiveEvent } from '../../lib/live/live.svelte.ts';
 import type { AxisNode } from '../../lib/ui/timeaxis.ts';
 
@@ -235,13 +236,6 @@ const csvColumns: [string, (event: ActivityEvent) => unknown][] = [
   ['size', (event) => event.size],
   ['payload', (event) => JSON.stringify(event.payload)],
 ];
-
-/** A cell as RFC 4180 wants it. Text that a spreadsheet would run as a formula is led by an apostrophe. */
-export function csvCell(value: unknown): string {
-  let cell = value === undefined || value === null ? '' : String(value);
-  if (typeof value === 'string' && /^[=+\-@\t\r]/.test(cell)) cell = `'${cell}`;
-  return /[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
-}
 
 export const csvHead = `${csvColumns.map(([name]) => name).join(',')}\r\n`;
 
