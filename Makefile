@@ -116,6 +116,10 @@ e2e: build ## use the console with a real browser (chromium); pictures go to .ca
 walk: build ## take the pictures of docs/console.md: from the first start to a trace, by keys only
 	SVC_BINARY=$(BIN) SVC_WALK_DIR=$(CURDIR)/docs/console $(GO) test -tags e2e -count=1 -run '^TestWalk$$' ./cmd/svc/e2e
 
+.PHONY: tour
+tour: build ## take the pictures of docs/console.md: every screen, light and dark
+	SVC_BINARY=$(BIN) SVC_TOUR_DIR=$(CURDIR)/docs/console $(GO) test -tags e2e -count=1 -run '^TestTour$$' ./cmd/svc/e2e
+
 .PHONY: blocks
 blocks: build ## take the pictures of docs/pages.md: every block as its YAML there makes it
 	SVC_BINARY=$(BIN) SVC_BLOCKS_DIR=$(CURDIR)/docs/pages $(GO) test -tags e2e -count=1 -run '^TestBlockPictures$$' ./cmd/svc/e2e

@@ -23,14 +23,20 @@ type walk struct {
 	count int
 }
 
-// takePicture takes the next picture: small, because it is kept with the documents.
+// takePicture takes the next picture.
 func (w *walk) takePicture(name string) {
 	w.b.t.Helper()
-	w.b.awaitLayout()
 	w.count++
+	w.b.savePicture(filepath.Join(w.dir, fmt.Sprintf("%d-%s.webp", w.count, name)))
+}
+
+// savePicture writes a picture of the page: small, because it is kept with the documents.
+func (b *tab) savePicture(file string) {
+	b.t.Helper()
+	b.awaitLayout()
 	quality := int64(82)
-	got := call(w.b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
-	require.NoError(w.b.t, os.WriteFile(filepath.Join(w.dir, fmt.Sprintf("%d-%s.webp", w.count, name)), got.Data, 0o644))
+	got := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
+	require.NoError(b.t, os.WriteFile(file, got.Data, 0o644))
 }
 
 // tabTo presses Tab until an element has the focus. In the editor Tab indents: Esc leaves it.
