@@ -55,7 +55,7 @@ func (b *tab) awaitTabs(tabs ...string) {
 func TestBulkRuns(t *testing.T) {
 	t.Parallel()
 	s, server, repo, _ := startPlatform(t)
-	admin := s.admin(t)
+	admin, ben := s.admin(t), s.person(t, "Ben")
 	const automation = "slug: charge\nname: Charge\ndo: []\n"
 	ids := map[string]string{}
 	for _, name := range []string{"Billing", "Clean", "Conflicted", "Locked"} {
@@ -150,6 +150,22 @@ func TestBulkRuns(t *testing.T) {
 	b.visit("platform/bulk")
 	b.see("link", "Bulk import")
 	sh.capture(b, "runs")
+
+	// Who may change the platform does this too, and nothing else here.
+	admin.share(t, "platform", ben, map[string]any{"role": "editor"})
+	p := ben.open(t)
+	p.visit("w/platform")
+	p.await(`document.querySelector('nav a[href="/console/platform"]')`, "the entry of the menu")
+	p.visit("platform")
+	p.see("button", "Show the plan")
+	require.False(t, p.has("link", "Users"))
+	p.visit("platform/users")
+	p.see("heading", "Only for super admins")
+
+	// A run that is refused as a whole says why.
+	b.visit("platform/bulk?plan&kind=push&repository=main&groups=nonsense")
+	b.seeText("Some values are not acceptable.")
+	sh.capture(b, "refused")
 }
 
 // A push of 200 workspaces that is watched, reloaded, cancelled and run again: the counts on the screen are those of the
