@@ -118,7 +118,7 @@ walk: build ## take the pictures of docs/console.md: from the first start to a t
 
 .PHONY: tour
 tour: build ## take the pictures of docs/console.md: every screen, light and dark
-	SVC_BINARY=$(BIN) SVC_TOUR_DIR=$(CURDIR)/docs/console $(GO) test -tags e2e -count=1 -run '^TestTour$$' ./cmd/svc/e2e
+	SVC_BINARY=$(BIN) SVC_TOUR_DIR=$(CURDIR)/docs/console $(GO) test -tags e2e,tour -count=1 -run '^TestTour$$' ./cmd/svc/e2e
 
 .PHONY: blocks
 blocks: build ## take the pictures of docs/pages.md: every block as its YAML there makes it

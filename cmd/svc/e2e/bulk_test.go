@@ -152,7 +152,7 @@ func TestBulkRuns(t *testing.T) {
 	sh.capture(b, "runs")
 
 	// Who may change the platform does this too, and nothing else here.
-	admin.share(t, "platform", ben, map[string]any{"role": "editor"})
+	admin.share(t, "platform", ben, map[string]any{"policies": map[string]bool{"read": true, "update": true}})
 	p := ben.open(t)
 	p.visit("w/platform")
 	p.await(`document.querySelector('nav a[href="/console/platform"]')`, "the entry of the menu")
