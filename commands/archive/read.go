@@ -297,11 +297,11 @@ func (r *treeReader) warnAbout(f file) {
 		r.warn(Item{Msg: msg, Err: change.Reason, Filepath: f.path, Line: r.out.Line(f.path, change.Field)})
 	}
 	if unknown := f.location.Kind.Unknown(f.doc); len(unknown) > 0 {
-		line := r.out.Line(f.path, shape.Path(unknown[0]))
+		line, hint := r.out.Line(f.path, shape.Path(unknown[0])), f.location.Kind.DidYouMean(unknown[0])
 		for i, key := range unknown {
 			unknown[i] = document.QuoteShort(key)
 		}
-		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", "), Err: WarnUnknownField, Filepath: f.path, Line: line})
+		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", ") + hint, Err: WarnUnknownField, Filepath: f.path, Line: line})
 	}
 }
 

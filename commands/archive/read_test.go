@@ -23,7 +23,7 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 		"automations/broken.yml":   "name: Good\ndo: [\n",
 		"automations/lfs.yml":      "version https://git-lfs.github.com/spec/v1\n",
 		"automations/twice.yml":    "a: 1\nb: 1\na: 2\n",
-		"automations/other.yml":    "slug: renamed\ntags: [a]\n",
+		"automations/other.yml":    "slug: renamed\nlabls: [a]\n",
 		"automations/bad.slug.yml": "name: X\n",
 		"automations/number.yml":   "slug: [7]\n",
 		"automations/up.yml":       "slug: ../up\n",
@@ -53,7 +53,7 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 	}, read.Errors)
 	require.Equal(t, []archive.Item{
 		{"the slug is \"renamed\", the file should be automations/renamed.yml", archive.WarnSlugMismatch, "automations/other.yml", 1, "k3", nil},
-		{"has no effect here: \"tags\"", archive.WarnUnknownField, "automations/other.yml", 2, "k3", nil},
+		{"has no effect here: \"labls\"; did you mean \"labels\"?", archive.WarnUnknownField, "automations/other.yml", 2, "k3", nil},
 	}, read.Warnings)
 	require.Equal(t, []string{
 		"automations/bad.slug", "automations/broken", "automations/lfs", "automations/number", "automations/twice", "automations/up",

@@ -3,6 +3,8 @@ package document
 import (
 	"slices"
 	"strings"
+
+	"svc/domain/nearest"
 )
 
 // Kind is what a file of a workspace describes.
@@ -166,6 +168,9 @@ func (k *Kind) Unknown(doc *Map) []string {
 	}
 	return unknown
 }
+
+// DidYouMean ends a message about an unknown key with the nearest one that documents of this kind have.
+func (k *Kind) DidYouMean(key string) string { return nearest.DidYouMean(key, slices.Values(k.keys)) }
 
 func (k *Kind) isNeverWritten(key string) bool {
 	return slices.Contains(k.never, key) || slices.Contains(neverOfAll, key)
