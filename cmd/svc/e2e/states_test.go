@@ -132,6 +132,9 @@ func (sh *sheet) capture(b *tab, state string) {
 	sh.t.Helper()
 	row := sheetRow{state: state}
 	for _, v := range variants {
+		if !takesPictures && v.axe == "-" {
+			continue // its layout is that of the other scheme
+		}
 		b.prefer(v.scheme)
 		b.resize(v.width, v.height)
 		name := sh.screen + ", " + state + ", " + v.name

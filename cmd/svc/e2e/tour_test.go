@@ -20,7 +20,7 @@ func TestTour(t *testing.T) {
 		dir = filepath.Join(outputDir(), "tour")
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	s, _, _, _ := startPlatform(t)
+	s, _, repo, _ := startPlatform(t)
 	s.person(t, "Ada")
 	admin := s.admin(t)
 	id := admin.sample(t)
@@ -31,20 +31,42 @@ func TestTour(t *testing.T) {
 	admin.do(t, http.StatusCreated, "POST", w+"/subscriptions", map[string]any{"url": webhookSink(t).url, "types": []string{"expense.*"}, "description": "Accounting"})
 	admin.uploadFile(t, id, "rules.txt", []byte("Expenses above 1000 wait for an approval.\n"))
 
+	admin.do(t, http.StatusCreated, "PUT", w+"/blocks/Receipt", "description: Shows what was paid\nblocks:\n  - slug: RichText\n    content: Paid. Thank you.\n")
 	b := admin.open(t)
 	b.resize(1120, 700)
+	show := func(name, path string, shown ...string) {
+		t.Helper()
+		b.visit(path)
+		b.await(`!document.querySelector('[aria-busy=true]')`, name+" is there")
+		for _, text := range shown {
+			b.seeText(text)
+		}
+		for _, scheme := range []string{"light", "dark"} {
+			b.prefer(scheme)
+			b.awaitLayout()
+			b.savePicture(filepath.Join(dir, name+"-"+scheme+".webp"))
+		}
+	}
 	for _, screen := range []struct{ name, path string }{
-		{"workspaces", "workspaces"}, {"home", "w/" + id}, {"automations", "w/" + id + "/automations/submit"}, {"pages", "w/" + id + "/pages/index"},
+		{"workspaces", "workspaces"}, {"home", "w/" + id}, {"automations", "w/" + id + "/automations/submit"},
+		{"graph", "w/" + id + "/automations/submit?tab=graph"}, {"map", "w/" + id + "/map"}, {"pages", "w/" + id + "/pages/index"}, {"blocks", "w/" + id + "/blocks/Receipt"},
 		{"apps", "w/" + id + "/apps?tab=catalogue"}, {"files", "w/" + id + "/files"}, {"config", "w/" + id + "/config"}, {"activity", "w/" + id + "/activity"},
 		{"data", "w/" + id + "/data/expenses"}, {"waits", "w/" + id + "/waits"}, {"observability", "w/" + id + "/observability"}, {"webhooks", "w/" + id + "/webhooks"},
 		{"versioning", "w/" + id + "/versioning"}, {"history", "w/" + id + "/history"}, {"security", "w/" + id + "/security?tab=rules"}, {"settings", "w/" + id + "/settings"},
-		{"profile", "profile"}, {"bulk", "platform/bulk?plan&kind=push&repository=main&groups=base&name=v1.1.0"}, {"users", "platform/users"}, {"keys", "platform/keys"},
+		{"profile", "profile"}, {"bulk", "platform/bulk?plan&kind=push&repository=main&groups=base&name=v1.1.0"}, {"users", "platform/users"}, {"readiness", "platform/readiness"},
+		{"platform-settings", "platform/settings"}, {"keys", "platform/keys"}, {"cleanup", "platform/cleanup"}, {"platform-history", "platform/history"},
 	} {
-		b.visit(screen.path)
-		b.await(`!document.querySelector('[aria-busy=true]')`, screen.name+" is there")
-		for _, scheme := range []string{"light", "dark"} {
-			b.prefer(scheme)
-			b.savePicture(filepath.Join(dir, screen.name+"-"+scheme+".webp"))
-		}
+		show(screen.name, screen.path)
 	}
+
+	// Both sides changed the same: the operation that ended so, and its conflict.
+	slug := admin.do(t, http.StatusOK, "GET", w, nil)["slug"].(string)
+	editRemote(repo, slug+"/automations/submit.yml", "Submit an expense", "Hand in an expense")
+	admin.rename(t, id, "submit", "Send an expense")
+	require.Equal(t, http.StatusConflict, admin.ask(t, "POST", w+"/pull", map[string]any{"repository": "main"}).StatusCode)
+	show("operation", "w/"+id+"/operations/"+admin.list(t, w+"/operations?limit=1")[0]["id"].(string))
+	show("conflicts", "w/"+id+"/conflicts", "submit.yml")
+	b = s.open(t) // somebody else
+	b.resize(1120, 700)
+	show("sign-in", "sign-in")
 }
