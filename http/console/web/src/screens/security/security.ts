@@ -16,6 +16,7 @@ export const vocabulary: Record<string, string[]> = {
   events: ['create', 'read'],
   secrets: ['create', 'read', 'update', 'delete'],
   collections: ['create', 'read', 'update', 'delete'],
+  knowledgeBases: ['create', 'read', 'update', 'delete'],
 };
 export const subjects = Object.keys(vocabulary);
 export const policies = ['read', 'create', 'update', 'delete', 'manage_permissions'];
