@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -293,4 +294,33 @@ func TestVersioningWaits(t *testing.T) {
 	sh.capture(b, "French operation")
 	b.visit("w/" + id + "/operations/op_none")
 	b.see("heading", "Rien à cette adresse")
+}
+
+// A pull that somebody starts locks the workspace for what others have open, and its end unlocks it.
+func TestAPullLocksOthers(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada, ben := s.person(t, "Ada"), s.person(t, "Ben")
+	id := ada.workspace(t, "Shop", "slug: charge\nname: Charge\ndo: []\n")
+	w := "/v2/workspaces/" + id
+	ada.do(t, http.StatusOK, "PATCH", w, map[string]any{"repositories": map[string]any{
+		"silent": map[string]any{"name": "Silent", "config": map[string]any{"url": "https://" + gittest.Silent(t) + "/r.git"}},
+	}})
+	ada.share(t, id, ben, map[string]any{"role": "owner"})
+	other := ben.open(t)
+	other.visit("w/" + id + "/automations/charge")
+	other.await(`document.querySelector('.editor .host')?.shadowRoot?.querySelector('.cm-content')`, "the editor")
+	require.False(t, other.has("StaticText", "Read only"))
+
+	began := time.Now()
+	ended := ada.askMeanwhile(t, "POST", w+"/pull", map[string]any{"repository": "silent"})
+	other.seeText("A pull is running")
+	t.Logf("the other browser knew of it after %s", time.Since(began).Round(time.Millisecond))
+	other.see("StaticText", "Read only")
+
+	running := ada.list(t, w+"/operations?limit=1")[0]["id"].(string)
+	ada.ask(t, "POST", w+"/operations/"+running+"/cancel", nil)
+	require.NotEqual(t, http.StatusOK, (<-ended).StatusCode)
+	other.await(`!document.body.innerText.includes('A pull is running')`)
+	other.gone("StaticText", "Read only")
 }
