@@ -69,11 +69,9 @@ func (d *directory) apply(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s is no workspace: %w", args[0], err)
 		}
-		found := slugLine.FindSubmatch(index)
-		if found == nil || len(found[1]) == 0 {
+		if name = slugOf(index); name == "" {
 			return fmt.Errorf("%w: index.yml has no slug: name the workspace with --workspace", errUsage)
 		}
-		name = string(found[1])
 	}
 	d.named = name
 	if d.workspace, err = d.Workspace(ctx, name); err != nil {

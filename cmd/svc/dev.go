@@ -197,9 +197,7 @@ func (d *dev) findWorkspace(ctx context.Context, local archive.Tree) (err error)
 		if index == nil {
 			return fmt.Errorf("%s has no index.yml: write one with a name and a slug, choose an empty directory, or name the workspace with --workspace", d.dir.path)
 		}
-		if found := slugLine.FindSubmatch(index); found != nil {
-			name = string(found[1])
-		}
+		name = slugOf(index)
 	}
 	var found struct {
 		ID   string `json:"id"`

@@ -42,11 +42,9 @@ func (l *linked) connectLinked(ctx context.Context, d *linkedDirectory) (err err
 		if err != nil {
 			return err
 		}
-		found := slugLine.FindSubmatch(tree[pathsByPlace(tree)[document.Index.Name]])
-		if found == nil || len(found[1]) == 0 {
+		if name = slugOf(tree[pathsByPlace(tree)[document.Index.Name]]); name == "" {
 			return fmt.Errorf("%w: %s has no index.yml with a slug: name the workspace with --workspace", errUsage, d.path)
 		}
-		name = string(found[1])
 	}
 	l.named = name
 	l.workspace, err = l.Workspace(ctx, name)
@@ -167,7 +165,7 @@ func openCommand(w environment) *cobra.Command {
 }
 
 // screens are the first parts of the places of a workspace in the console.
-var screens = []string{"automations", "pages", "blocks", "apps", "files", "config", "activity", "data", "waits", "observability", "versioning", "conflicts", "history", "webhooks", "security", "settings"}
+var screens = []string{"automations", "pages", "blocks", "apps", "files", "map", "config", "activity", "data", "waits", "observability", "versioning", "conflicts", "history", "webhooks", "security", "settings"}
 
 func (l *linked) open(ctx context.Context, args []string) error {
 	d, err := openLinked(".")

@@ -538,6 +538,14 @@ func documentBody(ctx context.Context, c *resourceCall) (client.Content, error) 
 // slugLine finds the slug in the YAML of a document; the value is "" when it is not in the same line.
 var slugLine = regexp.MustCompile(`(?m)^slug[ \t]*:[ \t]*["']?([\w.-]*)`)
 
+// slugOf returns the slug in the YAML of a document, "" when there is none.
+func slugOf(text []byte) string {
+	if found := slugLine.FindSubmatch(text); found != nil {
+		return string(found[1])
+	}
+	return ""
+}
+
 // putDocument saves a document, and makes it when it is missing.
 func putDocument(ctx context.Context, c *resourceCall) (client.Answer, error) {
 	body, err := documentBody(ctx, c)

@@ -347,7 +347,7 @@ func isStored(field string, doc, stored *document.Map) bool {
 
 func checkSlug(kind *document.Kind, s string) error {
 	if kind == document.Knowledge && !kind.HasSlug(s) {
-		return domain.Invalid(domain.FieldError{Field: "slug", Message: "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"})
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: document.BaseSlugForm})
 	}
 	if !kind.HasSlug(s) {
 		return domain.Invalid(domain.FieldError{Field: "slug", Message: "letters, digits, blanks, _ and - in parts joined by /, at most 128 characters, and none of the words that the platform uses itself"})

@@ -247,13 +247,12 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 	}
 	folder, _ := workspace.Folder(path)
 	id, from := "", r.from
+	if folder == "pages" || folder == "knowledge" {
+		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
+		from = cmp.Or(r.from, from)
+	}
 	switch folder {
-	case "knowledge":
-		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
-		from = cmp.Or(r.from, from)
 	case "pages":
-		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
-		from = cmp.Or(r.from, from)
 		doc, err = p.preservePublic(r.authorizer, path, cmp.Or(from, path), doc)
 	case instances:
 		var hidden bool

@@ -255,6 +255,9 @@ func isShortSlug(slug string) bool {
 	})
 }
 
+// BaseSlugForm says which slugs knowledge bases have.
+const BaseSlugForm = "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"
+
 // isBaseSlug leaves the words out that paths have in the place of a base.
 func isBaseSlug(slug string) bool { return isShortSlug(slug) && slug != "search" && slug != "ask" }
 

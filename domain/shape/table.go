@@ -259,7 +259,7 @@ var knowledgeTable = &table{
 	name: "knowledgeBase", kind: document.Knowledge, title: "Knowledge base",
 	doc: "A set of documents with one search index.",
 	fields: slices.Concat([]field{
-		{name: "slug", is: text, rule: slugRule(document.Knowledge, "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"), doc: "Its name in the API."},
+		{name: "slug", is: text, rule: slugRule(document.Knowledge, document.BaseSlugForm), doc: "Its name in the API."},
 		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule}))),
 		withDescription("description", "What it is about, by language.", prose),
 		withDescription("labels", "Labels; conditions of rules may name them.", labels),

@@ -334,7 +334,7 @@ func (c *Client) SetPhoto(ctx context.Context, body any, options ...RequestOptio
 //
 // GET /v2/users/{userId}/photo
 func (c *Client) GetPhoto(ctx context.Context, userID string, v string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodGet, path("/v2/users/{userId}/photo", userID), nil, false, append(options, Query("v", v))))
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/users/{userId}/photo", userID), nil, false, append(options, Query("v", v))))
 }
 
 // MergeUserMeta: Add to one's own data.
@@ -1393,7 +1393,7 @@ func (q DownloadFileQuery) change(r *request) {
 //
 // GET /v2/files/{workspaceId}/{fileId}.{name}
 func (c *Client) DownloadFile(ctx context.Context, workspaceID string, fileID string, name string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodGet, path("/v2/files/{workspaceId}/{fileId}.{name}", workspaceID, fileID, name), nil, false, options))
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/files/{workspaceId}/{fileId}.{name}", workspaceID, fileID, name), nil, false, options))
 }
 
 // ListLabelsQuery is an option of ListLabels. What is zero is not sent.
@@ -2448,7 +2448,7 @@ func (c *Client) DuplicateWorkspace(ctx context.Context, workspaceID string, nam
 //
 // GET /v2/workspaces/{workspaceId}/export
 func (c *Client) ExportWorkspace(ctx context.Context, workspaceID string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/export", workspaceID), nil, false, options))
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/export", workspaceID), nil, false, options))
 }
 
 // ExportVersion: Export a version.
@@ -2458,7 +2458,7 @@ func (c *Client) ExportWorkspace(ctx context.Context, workspaceID string, option
 //
 // GET /v2/workspaces/{workspaceId}/versions/{name}/export
 func (c *Client) ExportVersion(ctx context.Context, workspaceID string, name string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/versions/{name}/export", workspaceID, name), nil, false, options))
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/versions/{name}/export", workspaceID, name), nil, false, options))
 }
 
 // ExportVersionByPost: Export a version, by POST.
@@ -2468,7 +2468,7 @@ func (c *Client) ExportVersion(ctx context.Context, workspaceID string, name str
 //
 // POST /v2/workspaces/{workspaceId}/versions/{name}/export
 func (c *Client) ExportVersionByPost(ctx context.Context, workspaceID string, name string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/versions/{name}/export", workspaceID, name), nil, false, options))
+	return c.send(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/versions/{name}/export", workspaceID, name), nil, false, options))
 }
 
 // ImportWorkspaceQuery is an option of ImportWorkspace. What is zero is not sent.
@@ -2563,7 +2563,7 @@ func (c *Client) ImportWorkspaces(ctx context.Context, body any, options ...Requ
 //
 // POST /v2/workspaces/export
 func (c *Client) ExportWorkspaces(ctx context.Context, body ExportRequest, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPost, path("/v2/workspaces/export"), body, false, options))
+	return c.send(ctx, newRequest(http.MethodPost, path("/v2/workspaces/export"), body, false, options))
 }
 
 // ListOperationsQuery is an option of ListOperations. What is zero is not sent.
@@ -3174,35 +3174,35 @@ func (c *Client) SearchAllEvents(ctx context.Context, body SearchRequest, option
 //
 // GET /v2/workspaces/{workspaceId}/webhooks/{endpoint}
 func (c *Client) CallEndpoint(ctx context.Context, workspaceID string, endpoint string, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), nil, true, options))
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), nil, true, options))
 }
 
 // CallEndpointByPost: Call the endpoint of an automation, by POST.
 //
 // POST /v2/workspaces/{workspaceId}/webhooks/{endpoint}
 func (c *Client) CallEndpointByPost(ctx context.Context, workspaceID string, endpoint string, body any, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
+	return c.send(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
 }
 
 // CallEndpointByPut: Call the endpoint of an automation, by PUT.
 //
 // PUT /v2/workspaces/{workspaceId}/webhooks/{endpoint}
 func (c *Client) CallEndpointByPut(ctx context.Context, workspaceID string, endpoint string, body any, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPut, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
+	return c.send(ctx, newRequest(http.MethodPut, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
 }
 
 // CallEndpointByPatch: Call the endpoint of an automation, by PATCH.
 //
 // PATCH /v2/workspaces/{workspaceId}/webhooks/{endpoint}
 func (c *Client) CallEndpointByPatch(ctx context.Context, workspaceID string, endpoint string, body any, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
+	return c.send(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
 }
 
 // CallEndpointByDelete: Call the endpoint of an automation, by DELETE.
 //
 // DELETE /v2/workspaces/{workspaceId}/webhooks/{endpoint}
 func (c *Client) CallEndpointByDelete(ctx context.Context, workspaceID string, endpoint string, body any, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
+	return c.send(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/webhooks/{endpoint}", workspaceID, endpoint), body, true, options))
 }
 
 // TestAutomationQuery is an option of TestAutomation. What is zero is not sent.
@@ -3229,7 +3229,7 @@ func (q TestAutomationQuery) change(r *request) {
 //
 // POST /v2/workspaces/{workspaceId}/test/{slug}
 func (c *Client) TestAutomation(ctx context.Context, workspaceID string, slug string, body TestAutomationBody, options ...RequestOption) (*http.Response, error) {
-	return c.download(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/test/{slug}", workspaceID, slug), body, true, options))
+	return c.send(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/test/{slug}", workspaceID, slug), body, true, options))
 }
 
 // ListRunsQuery is an option of ListRuns. What is zero is not sent.

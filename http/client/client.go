@@ -191,11 +191,6 @@ func (c *Client) call(ctx context.Context, r *request, into any) error {
 	return nil
 }
 
-// download makes a request whose answer is no JSON. The caller closes the body.
-func (c *Client) download(ctx context.Context, r *request) (*http.Response, error) {
-	return c.send(ctx, r)
-}
-
 // send makes a request, again if it may be, and returns the answer of success. The caller closes its body.
 func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	content, rewind, err := encode(r)

@@ -375,7 +375,7 @@ func (g *generator) body(name string, op node, made string) {
 		finite := strings.HasPrefix(name, "StreamOperation")
 		g.printf("iter.Seq2[Frame, error] {\nreturn c.stream(ctx, %s, %t)\n}\n\n", made, finite)
 	case !schema.ok() || slices.Contains(media, "*/*"):
-		g.printf("(*http.Response, error) {\nreturn c.download(ctx, %s)\n}\n\n", made)
+		g.printf("(*http.Response, error) {\nreturn c.send(ctx, %s)\n}\n\n", made)
 	default:
 		kind := g.typeOf(name+"Answer", schema, true)
 		if item, isList := strings.CutPrefix(kind, "[]"); isList {

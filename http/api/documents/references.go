@@ -36,7 +36,7 @@ func (h *Handlers) ListReferences(r *http.Request) (any, error) {
 			return err
 		}
 		if total++; total > page.Offset() && len(found) < page.Limit {
-			found = append(found, referencesResponse{path, orEmpty(review.Calls), orEmpty(review.Listens), orEmpty(review.Emits), orEmpty(review.EmitsLike)})
+			found = append(found, referencesResponse{path, handler.NonNil(review.Calls), handler.NonNil(review.Listens), handler.NonNil(review.Emits), handler.NonNil(review.EmitsLike)})
 		}
 		return nil
 	})
@@ -44,12 +44,4 @@ func (h *Handlers) ListReferences(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return gateway.List(r, found, total, page), nil
-}
-
-// orEmpty returns a list that is answered as [] and not as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
