@@ -14,6 +14,7 @@ import (
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/collections"
+	"svc/commands/confined"
 	"svc/commands/content"
 	"svc/commands/contexts"
 	"svc/commands/egress"
@@ -230,7 +231,7 @@ func (n *Node) openSandbox() error {
 		command = []string{self, "sandbox"}
 	}
 	c := n.config().Runtime
-	if err := sandbox.Unconfined(); err != nil {
+	if err := confined.Unconfined(); err != nil {
 		n.log.Warn("the kernel cannot confine custom code: none is run", "err", err)
 	}
 	var err error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/commands/confined"
 	"svc/commands/sandbox"
 	"svc/domain/automation"
 	"svc/domain/automation/redact"
@@ -147,7 +148,7 @@ func TestOneWorkspaceLeavesPlacesToTheOthers(t *testing.T) {
 }
 
 func TestTheKernelConfinesCodeHere(t *testing.T) {
-	require.NoError(t, sandbox.Unconfined())
+	require.NoError(t, confined.Unconfined())
 }
 
 // What was cut off in the middle of a secret is not told.

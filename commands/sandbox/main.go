@@ -1,48 +1,44 @@
 package sandbox
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"svc/commands/confined"
 )
 
 const (
-	maxOrder     = 1 << 30 // bytes of a job; the parent sends none that its memory could not hold
-	megabyte     = 1 << 20
-	lookEvery    = 5 * time.Millisecond // at the memory
-	childThreads = 2                    // one for the code, one to collect after it
+	maxOrder  = 1 << 30 // bytes of a job; the parent sends none that its memory could not hold
+	megabyte  = 1 << 20
+	lookEvery = 5 * time.Millisecond // at the memory
 )
 
 // Main is the child: it takes one job from in, and writes what becomes of it to
 // out. The process must have nothing else to do: Main gives up whatever the code
 // is not to have, for good.
 func Main(in io.Reader, out io.Writer) error {
-	runtime.GOMAXPROCS(childThreads)
-	if err := writeFrame(out, frameReady, nil); err != nil {
+	runtime.GOMAXPROCS(confined.Threads)
+	if err := confined.WriteFrame(out, confined.FrameReady, nil); err != nil {
 		return fmt.Errorf("tell that the child is ready: %w", err)
 	}
 	err := serve(in, out)
 	if err != nil {
-		err = errors.Join(err, writeFrame(out, frameBroken, []byte(err.Error())))
+		err = errors.Join(err, confined.WriteFrame(out, frameBroken, []byte(err.Error())))
 	}
 	return err
 }
 
 // serve runs the one job.
 func serve(in io.Reader, out io.Writer) error {
-	kind, body, err := readFrame(in, maxOrder)
+	kind, body, err := confined.ReadFrame(in, maxOrder)
 	if err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}
@@ -50,7 +46,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(body, &o); err != nil || kind != frameJob {
 		return fmt.Errorf("read the job of frame %q: %w", kind, err)
 	}
-	if err := confine(o); err != nil {
+	if err := confined.Confine(o.Timeout, withGarbage(o.memory())); err != nil {
 		return fmt.Errorf("confine the child: %w", err)
 	}
 	return o.answer(out)
@@ -59,7 +55,7 @@ func serve(in io.Reader, out io.Writer) error {
 // answer runs the job. Lines of the console are sent at once, because a killed process can send
 // nothing.
 func (o order) answer(out io.Writer) error {
-	in, err := newInterpreter(o, func(line string) { _ = writeFrame(out, frameLine, []byte(line)) })
+	in, err := newInterpreter(o, func(line string) { _ = confined.WriteFrame(out, frameLine, []byte(line)) })
 	if err != nil {
 		return fmt.Errorf("start the interpreter: %w", err)
 	}
@@ -67,13 +63,13 @@ func (o order) answer(out io.Writer) error {
 	result, failed := in.run()
 	unwatch()
 	if failed == nil {
-		return writeFrame(out, frameValue, result)
+		return confined.WriteFrame(out, frameValue, result)
 	}
 	encoded, err := json.Marshal(failed)
 	if err != nil {
 		return err
 	}
-	return writeFrame(out, frameFailed, encoded)
+	return confined.WriteFrame(out, frameFailed, encoded)
 }
 
 // watch interrupts the code when its time is over or its memory used up. What
@@ -120,137 +116,13 @@ func (o order) memoryFailure() *failure {
 	return &failure{Reason: reasonMemory, Message: fmt.Sprintf("the code used more than %d MB", o.MemoryMB)}
 }
 
-// maxStderr is how many bytes of stderr are kept.
-const maxStderr = 1000
-
-// child is a process that waits for its one job.
-type child struct {
-	in      *os.File // its input, to write
-	out     *os.File // its output, to read
-	process *os.Process
-	stderr  stderrBuffer  // to be read when it has ended
-	ended   chan struct{} // closed when it is gone and was waited for
-}
-
-// start starts a child. It is gone when ended is closed, which the caller brings
-// about with end.
-func start(executable string, args []string) (*child, error) {
-	c := &child{ended: make(chan struct{})}
-	theirs, err := c.pipes()
-	if err != nil {
-		closeAll(append(theirs, c.in, c.out))
-		return nil, fmt.Errorf("make pipes: %w", err)
-	}
-	started := make(chan error)
-	go c.runProcess(executable, args, theirs, started)
-	if err := <-started; err != nil {
-		<-c.ended
-		return nil, fmt.Errorf("start the child: %w", err)
-	}
-	return c, nil
-}
-
-// pipes makes the two pipes and returns the ends of the child.
-func (c *child) pipes() (theirs []*os.File, err error) {
-	var in, out *os.File
-	if in, c.in, err = os.Pipe(); err != nil {
-		return nil, err
-	}
-	if c.out, out, err = os.Pipe(); err != nil {
-		return []*os.File{in}, err
-	}
-	return []*os.File{in, out}, nil
-}
-
-// runProcess starts the process and waits for its end. It stays on one thread all that time: the
-// kernel kills the child when the thread that started it ends.
-func (c *child) runProcess(executable string, args []string, theirs []*os.File, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(c.ended)
-	cmd := exec.Command(executable, args...)
-	// Its local time is UTC everywhere, and a crash prints no stacks.
-	cmd.Env = []string{"TZ=UTC", "GOTRACEBACK=none"}
-	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], &c.stderr
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = attributes()
-	err := cmd.Start()
-	closeAll(theirs)
-	if err != nil {
-		closeAll([]*os.File{c.in, c.out})
-		started <- err
-		return
-	}
-	c.process = cmd.Process
-	started <- nil
-	_ = cmd.Wait() // stderr says how it ended
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-// kill kills the process group.
-func (c *child) kill() {
-	select {
-	case <-c.ended: // its pid may be in use again
-	default:
-		_ = syscall.Kill(-c.process.Pid, syscall.SIGKILL)
-	}
-}
-
-// end kills the child, waits for its end and closes its pipes.
-func (c *child) end() {
-	c.kill()
-	<-c.ended
-	closeAll([]*os.File{c.in, c.out})
-}
-
-// ready waits until the child can take its job.
-func (c *child) ready(ctx context.Context) error {
-	defer context.AfterFunc(ctx, c.kill)()
-	kind, _, err := readFrame(c.out, 0)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("the child did not start: %w: %s", err, c.stderrText())
-	case kind != frameReady:
-		return fmt.Errorf("the child began with a frame %q", kind)
-	}
-	return nil
-}
-
-// stderrBuffer holds the beginning of what is written to it.
-type stderrBuffer struct{ text []byte }
-
-// Write implements io.Writer.
-func (c *stderrBuffer) Write(p []byte) (int, error) {
-	if free := maxStderr - len(c.text); free > 0 {
-		c.text = append(c.text, p[:min(free, len(p))]...)
-	}
-	return len(p), nil
-}
-
-// stderrText ends the child and returns what it wrote to stderr.
-func (c *child) stderrText() []byte {
-	c.kill()
-	<-c.ended
-	return bytes.TrimSpace(c.stderr.text)
-}
-
 // overflowed is how the runtime dies when something called itself too often.
 var overflowed = []string{"stack overflow", "stack exceeds"}
 
 // exitFailure returns why a child ended without an answer: its runtime crashed, or the kernel
 // killed it. Both happen when memory is used up, in many ways.
-func (c *child) exitFailure(o order) *failure {
-	output := string(c.stderrText())
+func (o order) exitFailure(c *confined.Child) *failure {
+	output := string(c.Stderr())
 	for _, words := range overflowed {
 		if strings.Contains(output, words) {
 			return &failure{Reason: reasonException, Message: "RangeError: the code calls itself too deeply"}

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands/confined"
 	"svc/commands/fair"
 	"svc/domain/value"
 )
@@ -46,7 +46,6 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 const (
-	startWait = 10 * time.Second       // for a child to be ready
 	grace     = 250 * time.Millisecond // for a child to end its code itself, with a better error
 	maxFailed = 64 << 10               // bytes of what went wrong
 )
@@ -65,18 +64,14 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{options: o, places: fair.New(o.Most, (o.Most+1)/2), warm: warmPool{size: o.Warm, children: make(chan *child)}}
-	s.refused = Unconfined()
+	s := &Sandbox{options: o, places: fair.New(o.Most, (o.Most+1)/2), warm: warmPool{size: o.Warm, children: make(chan *confined.Child)}}
+	s.refused = confined.Unconfined()
 	s.warm.ctx, s.warm.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Close ends the children that wait. Calls under way end as they would have.
 func (s *Sandbox) Close() { s.warm.close() }
-
-// Unconfined returns why system calls cannot be filtered here, nil when they can. Without a
-// filter no code is run.
-func Unconfined() error { return filterable() }
 
 // Run runs a job and returns its result. An error of the code is a CustomCodeError, and so is
 // that no code is run here; any other error is not caused by the code. Logs are returned in any
@@ -103,8 +98,8 @@ func (s *Sandbox) Run(ctx context.Context, job Job) (Result, error) {
 		return result, err
 	}
 	defer s.warm.startNext(s.startChild)
-	defer c.end()
-	return c.runJob(ctx, o, text)
+	defer c.End()
+	return o.runIn(ctx, c, text)
 }
 
 func (s *Sandbox) newOrder(job Job) order {
@@ -128,14 +123,14 @@ func (s *Sandbox) newOrder(job Job) order {
 	}
 }
 
-// runJob sends the child its job and returns the result.
-func (c *child) runJob(ctx context.Context, o order, text []byte) (Result, error) {
+// runIn sends a child its job and returns the result.
+func (o order) runIn(ctx context.Context, c *confined.Child, text []byte) (Result, error) {
 	result := Result{Value: value.Undefined}
 	late, cancel := context.WithTimeout(ctx, o.Timeout+grace)
 	defer cancel()
-	defer context.AfterFunc(late, c.kill)()
-	if err := writeFrame(c.in, frameJob, text); err == nil {
-		failed, err := c.readResult(&result, o.MaxOutput)
+	defer context.AfterFunc(late, c.Kill)()
+	if err := confined.WriteFrame(c.In, frameJob, text); err == nil {
+		failed, err := readResult(c, &result, o.MaxOutput)
 		if failed != nil {
 			return result, failed.raised(result.Logs)
 		}
@@ -149,18 +144,18 @@ func (c *child) runJob(ctx context.Context, o order, text []byte) (Result, error
 		}
 		return result, o.timeoutFailure().raised(result.Logs)
 	}
-	return result, c.exitFailure(o).raised(result.Logs)
+	return result, o.exitFailure(c).raised(result.Logs)
 }
 
 // isEnd reports whether the output of the child just ended.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // readResult reads the frames of the child up to its result.
-func (c *child) readResult(result *Result, maxOutput int) (*failure, error) {
+func readResult(c *confined.Child, result *Result, maxOutput int) (*failure, error) {
 	lines := console{left: maxLogs, log: func(line string) { result.Logs = append(result.Logs, line) }}
 	for {
-		kind, body, err := readFrame(c.out, max(maxOutput, maxFailed))
-		if errors.Is(err, errFrame) {
+		kind, body, err := confined.ReadFrame(c.Out, max(maxOutput, maxFailed))
+		if errors.Is(err, confined.ErrFrame) {
 			return outputFailure(maxOutput), nil
 		}
 		if err != nil {
@@ -194,8 +189,8 @@ const idleAfter = time.Minute
 // takes longer than most code. Each child serves one call.
 type warmPool struct {
 	size     int
-	children chan *child     // each sent by the goroutine that holds it
-	ctx      context.Context // ends with the sandbox
+	children chan *confined.Child // each sent by the goroutine that holds it
+	ctx      context.Context      // ends with the sandbox
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex
@@ -204,7 +199,7 @@ type warmPool struct {
 }
 
 // startNext starts a child for the next call, unless enough children wait.
-func (w *warmPool) startNext(start func(context.Context) (*child, error)) {
+func (w *warmPool) startNext(start func(context.Context) (*confined.Child, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil || w.count >= w.size {
@@ -221,7 +216,7 @@ func (w *warmPool) startNext(start func(context.Context) (*child, error)) {
 
 // holdChild starts a child and holds it until a call takes it. If it cannot be started, the next
 // call starts its own and returns the error.
-func (w *warmPool) holdChild(start func(context.Context) (*child, error)) {
+func (w *warmPool) holdChild(start func(context.Context) (*confined.Child, error)) {
 	c, err := start(w.ctx)
 	if err != nil {
 		return
@@ -231,11 +226,11 @@ func (w *warmPool) holdChild(start func(context.Context) (*child, error)) {
 	select {
 	case w.children <- c:
 		return
-	case <-c.ended:
+	case <-c.Ended:
 	case <-idle.C:
 	case <-w.ctx.Done():
 	}
-	c.end()
+	c.End()
 }
 
 func (w *warmPool) close() {
@@ -246,7 +241,7 @@ func (w *warmPool) close() {
 }
 
 // acquireChild returns a waiting child, or starts one.
-func (s *Sandbox) acquireChild(ctx context.Context) (*child, error) {
+func (s *Sandbox) acquireChild(ctx context.Context) (*confined.Child, error) {
 	select {
 	case c := <-s.warm.children:
 		return c, nil
@@ -255,59 +250,15 @@ func (s *Sandbox) acquireChild(ctx context.Context) (*child, error) {
 	}
 }
 
-func (s *Sandbox) startChild(ctx context.Context) (*child, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWait, errors.New("the child was not ready in time"))
-	defer cancel()
-	c, err := start(s.options.Executable, s.options.Args)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.ready(ctx); err != nil {
-		c.end()
-		return nil, err
-	}
-	return c, nil
+func (s *Sandbox) startChild(ctx context.Context) (*confined.Child, error) {
+	return confined.Start(ctx, s.options.Executable, s.options.Args)
 }
 
 // Kinds of frames. All but the job go from the child to the parent.
 const (
-	frameReady  byte = 'r' // the child waits for its job
 	frameJob    byte = 'j'
 	frameLine   byte = 'l' // one line of the console
 	frameValue  byte = 'v' // the result as JSON; empty for undefined
 	frameFailed byte = 'e' // what the code did wrong, as JSON
 	frameBroken byte = 'x' // why the child could not run it
 )
-
-// frameHeader is the kind and the length.
-const frameHeader = 5
-
-// errFrame is a frame that is longer than its reader takes.
-var errFrame = errors.New("frame too long")
-
-// writeFrame writes a frame in one piece.
-func writeFrame(w io.Writer, kind byte, body []byte) error {
-	frame := make([]byte, frameHeader, frameHeader+len(body))
-	frame[0] = kind
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(body)))
-	_, err := w.Write(append(frame, body...))
-	return err
-}
-
-// readFrame reads a frame of at most so many bytes. It allocates as the bytes arrive, because
-// the length may be wrong.
-func readFrame(r io.Reader, most int) (kind byte, body []byte, err error) {
-	var header [frameHeader]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
-		return 0, nil, err
-	}
-	length := int64(binary.BigEndian.Uint32(header[1:]))
-	if length > int64(most) {
-		return header[0], nil, fmt.Errorf("%w: %d bytes of at most %d", errFrame, length, most)
-	}
-	body, err = io.ReadAll(io.LimitReader(r, length))
-	if err == nil && int64(len(body)) < length {
-		err = io.ErrUnexpectedEOF
-	}
-	return header[0], body, err
-}

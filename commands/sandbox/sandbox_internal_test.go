@@ -1,29 +1,10 @@
 package sandbox
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// Whatever arrives, no frame is longer than what was allowed or than what came.
-func FuzzReadFrame(f *testing.F) {
-	f.Add([]byte{'v', 0, 0, 0, 1, '2'})
-	f.Add([]byte{'v', 255, 255, 255, 255, '2'})
-	f.Add([]byte{'l', 0, 0})
-	f.Fuzz(func(t *testing.T, wire []byte) {
-		const most = 100
-		kind, body, err := readFrame(bytes.NewReader(wire), most)
-		require.LessOrEqual(t, len(body), min(most, len(wire)))
-		if err != nil {
-			return
-		}
-		var again bytes.Buffer
-		require.NoError(t, writeFrame(&again, kind, body))
-		require.Equal(t, wire[:again.Len()], again.Bytes())
-	})
-}
 
 // Whatever the code is, compiling it ends with a program or with what is wrong.
 func FuzzCompile(f *testing.F) {

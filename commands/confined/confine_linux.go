@@ -1,4 +1,4 @@
-package sandbox
+package confined
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ const (
 	maxDescriptors = 16
 	// slack is what the runtime takes besides the heap, and the step in which it
 	// asks for memory.
-	slack = 64 * megabyte
+	slack = 64 << 20
 )
 
 // attributes are those of the child: a session of its own, so that it and all it
@@ -26,18 +27,19 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// confine gives up for good what code is not to have. Other processes of the
+// Confine gives up for good what the process is not to have: a child calls it before it reads what it does not trust.
+// After it the process may take so much more memory, in bytes, and work for the timeout. Other processes of the
 // same user are not counted against it (RLIMIT_NPROC counts the service too): the
 // filter refuses to make any.
-func confine(o order) error {
+func Confine(timeout time.Duration, memory int64) error {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // first to go when the machine has no memory left
 	data, err := dataInUse()
 	if err != nil {
 		return err
 	}
-	seconds := uint64(childThreads*(o.Timeout.Seconds()+1)) + 1
+	seconds := uint64(Threads*(timeout.Seconds()+1)) + 1
 	for limit, most := range map[int]uint64{
-		unix.RLIMIT_DATA:   data + uint64(withGarbage(o.memory())) + slack,
+		unix.RLIMIT_DATA:   data + uint64(memory) + slack,
 		unix.RLIMIT_CPU:    seconds,
 		unix.RLIMIT_NOFILE: maxDescriptors,
 		unix.RLIMIT_FSIZE:  0,
@@ -104,9 +106,9 @@ const (
 	noSuchCall = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// filterable returns why the filter cannot be set on this machine, nil when it can. The
+// Unconfined returns why the filter cannot be set on this machine, nil when it can. The
 // kernel may not have it, and the container that the service runs in may not let it.
-func filterable() error {
+func Unconfined() error {
 	if _, known := machines[runtime.GOARCH]; !known {
 		return errors.New("no filter for " + runtime.GOARCH)
 	}
