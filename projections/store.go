@@ -78,6 +78,12 @@ type Reader struct {
 // Close ends the use of the reader.
 func (r Reader) Close() { r.txn.Discard() }
 
+// Applied returns the sequence up to which the reader sees a log.
+func (r Reader) Applied(log domain.Log) (uint64, error) {
+	at, err := readCheckpoint(r.txn, r.gen, log)
+	return at.Seq, err
+}
+
 // Get returns the value that p stored under key; ok is false when there is
 // none. The value belongs to the caller.
 func (r Reader) Get(p Projection, key []byte) (value []byte, ok bool, err error) {

@@ -35,8 +35,9 @@ const (
 // Replay delivers the events of a span that match a subscription now again, with deliveries of their own. It is an
 // operation, which ends when all of them are queued; until then it can be cancelled.
 func (h *Webhooks) Replay(ctx context.Context, sub subscription.State, span subscription.Span) (*operations.Handle, error) {
-	if span.To.IsZero() { // later events are delivered anyway
-		span.To = h.feed.Position()
+	now := h.feed.Now() // later events are delivered anyway
+	if span.To.IsZero() {
+		span.To = now
 	}
 	var err error
 	for _, at := range []*domain.Position{&span.From, &span.To} {
@@ -44,6 +45,7 @@ func (h *Webhooks) Replay(ctx context.Context, sub subscription.State, span subs
 			return nil, err
 		}
 	}
+	span.To = span.To.Min(now)
 	request := replayRequest{sub.ID, span}
 	spec := operations.Spec{Kind: operation.Replay, WorkspaceID: sub.WorkspaceID, Request: request}
 	return h.replays.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
@@ -64,6 +66,13 @@ func (h *Webhooks) Settle(ctx context.Context, run *operations.Run, op operation
 // replay counts the events, and queues their deliveries.
 func (h *Webhooks) replay(ctx context.Context, run *operations.Run, request replayRequest) (any, error) {
 	p := &replayer{Webhooks: h, run: run, request: request}
+	err := h.models.Fresh(ctx) // the subscription may be new
+	if err == nil {
+		err = h.models.Reach(ctx, request.To)
+	}
+	if err != nil {
+		return nil, asUnsettled(ctx, err)
+	}
 	sub, err := p.subscription()
 	if err != nil {
 		return nil, err

@@ -308,13 +308,9 @@ func TestAReplayDeliversAPartOfThePastOnceMore(t *testing.T) {
 func TestAReplayThatWaitsForItsReceiverCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	h, rc := open(t, func(o *webhooks.Options) { o.Schedule = []time.Duration{time.Hour} }), receive(t, func(got) int { return http.StatusInternalServerError })
-	numbers := upTo(900)
-	var last string
 	for range 7 {
-		ids := h.emit("past", numbers...)
-		last = ids[len(ids)-1]
+		h.emit("past", upTo(900)...) // the replay begins before the feed has passed on the last of them
 	}
-	h.await("it is in the feed", func() bool { _, ok, err := h.feed.Get(t.Context(), "w1", last); return ok && err == nil })
 	sub, _ := h.subscribe(rc.URL)
 	started, err := h.hooks.Replay(t.Context(), sub, subscription.Span{After: time.Now().Add(-time.Hour)})
 	require.NoError(t, err)

@@ -144,7 +144,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start, w.loaded, w.version, w.moment, w.queue, w.progress, w.probe = start, start.Activity, 0, 0, newQueue(), streams.ProgressTracker{Moved: w.p.moved}, time.Time{}
+	w.start, w.version, w.moment, w.queue, w.progress, w.probe = start, 0, 0, newQueue(), streams.ProgressTracker{Moved: w.p.moved}, time.Time{}
 	err = w.loadRecords()
 	if err == nil && w.idle {
 		err = errIdle
@@ -168,6 +168,9 @@ func (w *worker) loadRecords() error {
 		return err
 	}
 	w.health = health.Since(w.rec.ClosedAt)
+	if w.loaded, err = r.Applied(domain.Activity); err != nil { // of this very snapshot: a request after it is new, one before it is not
+		return err
+	}
 	return projections.Deliveries{}.Open(r, w.key.id, func(d projections.DeliveryRecord) bool {
 		w.queue.add(&entry{Delivery: d.Delivery, due: d.NextAttemptAt})
 		return true
