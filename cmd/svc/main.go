@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"svc/cmd/settings"
+	"svc/commands/extract"
 	"svc/commands/sandbox"
 )
 
@@ -20,8 +21,8 @@ import (
 var version, commit = "dev", ""
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == sandboxCommand { // before anything is read that the code of authors is not to have
-		if err := sandbox.Main(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && children[os.Args[1]] != nil { // before anything is read that a child is not to have
+		if err := children[os.Args[1]](os.Stdin, os.Stdout); err != nil {
 			printError(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -36,9 +37,12 @@ func main() {
 	}
 }
 
-// sandboxCommand is what the service starts itself with to run the code of authors. It
-// is no command for people.
-const sandboxCommand = "sandbox"
+// children are what the service starts itself with: to run the code of authors, and to read files. They are no commands
+// for people.
+var children = map[string]func(in io.Reader, out io.Writer) error{
+	"sandbox": sandbox.Main,
+	"extract": extract.Main,
+}
 
 // environment is what a command sees of the outside, so that a test can be it.
 type environment struct {

@@ -1,11 +1,13 @@
 package nodetest
 
 import (
+	"io"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"svc/commands/extract"
 	"svc/commands/sandbox"
 )
 
@@ -16,8 +18,9 @@ var KnownLeak = goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(
 // Main runs the tests of a package that starts services. Nothing runs on after they have
 // stopped.
 func Main(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "sandbox" { // the service under test runs code of authors with this program
-		if err := sandbox.Main(os.Stdin, os.Stdout); err != nil {
+	children := map[string]func(in io.Reader, out io.Writer) error{"sandbox": sandbox.Main, "extract": extract.Main}
+	if len(os.Args) == 2 && children[os.Args[1]] != nil { // the service under test runs code of authors and reads files with this program
+		if err := children[os.Args[1]](os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		return

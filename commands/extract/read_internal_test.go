@@ -1,0 +1,28 @@
+package extract
+
+import (
+	"testing"
+
+	"svc/domain/knowledge"
+)
+
+// Whatever the bytes are, reading text of any kind ends with a document or with an Error. PDFs are left to their
+// process.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("---\ntitle: [\n---\n# x"), "a.md")
+	f.Add([]byte("a;b\n\"x"), "a.csv")
+	f.Add([]byte("<table><tr><td><ul><li>x<p>y</table>"), "a.html")
+	f.Add([]byte("PK\x03\x04"), "a.docx")
+	f.Fuzz(func(t *testing.T, content []byte, name string) {
+		if isPDF(content) {
+			t.Skip()
+		}
+		d, err := read(File{Name: name, Content: content}, 1000)
+		if err != nil {
+			return
+		}
+		if d.Text == "" || d.Text != knowledge.Normalise(d.Text) || len([]rune(d.Text)) > 1000 {
+			t.Fatalf("%q", d.Text)
+		}
+	})
+}
