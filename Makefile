@@ -138,6 +138,13 @@ web: $(WEB)/node_modules/.package-lock.json ## build the console of its sources:
 web-check: $(WEB)/node_modules/.package-lock.json ## check the sources of the console: types, units, messages, budgets, and that dist is built of them
 	cd $(WEB) && npm run check
 
+CLIENTS ?= $(CACHE)/clients
+
+.PHONY: clients
+clients: $(WEB)/node_modules/.package-lock.json ## build the client for TypeScript: .cache/clients/svc-client-VERSION.tgz (needs Node)
+	@mkdir -p $(CLIENTS)
+	cd http/client/typescript && rm -rf dist && $(CURDIR)/$(WEB)/node_modules/.bin/tsc -p . && npm pack --silent --pack-destination $(CLIENTS)
+
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
@@ -205,4 +212,4 @@ check: ## everything that must hold before a change lands: build arch web-check 
 
 .PHONY: clean
 clean: ## remove what was built; data/ stays
-	rm -rf bin coverage.out $(CACHE) $(WEB)/node_modules $(WEB)/.build
+	rm -rf bin coverage.out $(CACHE) $(WEB)/node_modules $(WEB)/.build http/client/typescript/dist
