@@ -33,6 +33,7 @@ var advice = map[string]string{
 	"repository_write_only":      "pull from another repository, or change its mode",
 	"already_ended":              "there is nothing left to cancel; `{svc status}` tells how it stands",
 	"session_required":           "this takes a session, not a token",
+	"automation_failed":          "`{svc logs}` shows the run",
 	"position_expired":           "what came after that position was cleaned up: begin later, or without --from",
 
 	workspace.BulkImportInProgress: "wait until the run has ended; `{svc cancel}` stops it",
@@ -64,6 +65,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 		return err
 	}
 	lines := []string{refused.Message}
+	if fields := refusedFields(refused); len(fields) == 1 && fields[0].text() == refused.Message { // the message tells of it already
+		lines[0] = fields[0].String()
+	}
 	if refused.Code != "" {
 		lines[0] += " (" + strings.TrimSuffix(string(refused.Code)+", "+refused.Reason(), ", ") + ")"
 	}
@@ -103,12 +107,12 @@ func (e refusedError) Unwrap() error { return e.error }
 func (r *remote) fillAdvice(text string, refused *client.Error) string {
 	var repository string
 	refused.Detail("repositoryId", &repository)
-	for _, verb := range []string{"login", "push", "pull", "pull --discard", "status", "status --refresh", "unlock"} {
+	for _, verb := range []string{"login", "push", "pull", "pull --discard", "status", "status --refresh", "unlock", "logs"} {
 		words := strings.Fields(verb)
 		if verb != "login" {
 			words = slices.Insert(words, 1, r.named)
 		}
-		if repository != "" && verb != "login" && verb != "unlock" {
+		if repository != "" && verb != "login" && verb != "unlock" && verb != "logs" {
 			words = append(words, "--repository", repository)
 		}
 		text = strings.ReplaceAll(text, "{svc "+verb+"}", r.commandLine(words...))
@@ -126,13 +130,14 @@ func (r *remote) fillAdvice(text string, refused *client.Error) string {
 // details tells what a program would read, in the order of the names.
 func details(refused *client.Error) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(refused.Details)) {
-		var fields []domain.FieldError
 		var list []string
 		switch {
 		case name == "reason":
-		case name == "errors" && refused.Detail(name, &fields):
-			for _, f := range fields {
-				lines = append(lines, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
+		case name == "errors" && len(refusedFields(refused)) > 0:
+			if fields := refusedFields(refused); len(fields) > 1 || fields[0].text() != refused.Message {
+				for _, f := range fields {
+					lines = append(lines, f.String())
+				}
 			}
 		case refused.Detail(name, &list):
 			lines = append(lines, name+": "+strings.Join(list, ", "))
@@ -141,6 +146,28 @@ func details(refused *client.Error) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// refusedField is what is wrong with a field.
+type refusedField struct {
+	domain.FieldError
+	Line int `json:"line"` // of a document in YAML
+}
+
+func (f refusedField) text() string { return strings.TrimPrefix(f.Field+": "+f.Message, ": ") }
+
+// String is the fault with its line.
+func (f refusedField) String() string {
+	if f.Line == 0 {
+		return f.text()
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, f.text())
+}
+
+// refusedFields are the fields at fault.
+func refusedFields(refused *client.Error) (fields []refusedField) {
+	refused.Detail("errors", &fields)
+	return fields
 }
 
 // plain is a detail as a text.

@@ -371,7 +371,7 @@ func listText(columns []column, body []byte) (string, error) {
 			value := item
 			for part := range strings.SplitSeq(c.path, ".") {
 				object, _ := value.(*document.Map)
-				value = object.At(part)
+				value, _ = object.Get(part)
 			}
 			row[i] = cmp.Or(valueText(document.Plain(value)), "-")
 		}
@@ -529,14 +529,14 @@ func rowsBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 // documentBody is a file with a document, in YAML or JSON.
 func documentBody(ctx context.Context, c *resourceCall) (client.Content, error) {
 	text, err := c.file(ctx, c.args["FILE"])
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+	if json.Valid(text) {
 		return client.Content{Type: jsonType, Data: text}, err
 	}
 	return client.Content{Type: yamlType, Data: text}, err
 }
 
 // slugLine finds the slug in the YAML of a document; the value is "" when it is not in the same line.
-var slugLine = regexp.MustCompile(`(?m)^slug[ \t]*:[ \t]*["']?([\w.-]*)`)
+var slugLine = regexp.MustCompile(`(?m)^(?:\{[ \t]*)?slug[ \t]*:[ \t]*["']?([\w.-]*)`)
 
 // slugOf returns the slug in the YAML of a document, "" when there is none.
 func slugOf(text []byte) string {
@@ -666,8 +666,8 @@ func replayText(_ *resourceCall, got client.Answer) (string, error) {
 	return text, nil
 }
 
-// rowsText prints rows, one in a line.
-func rowsText(_ *resourceCall, got client.Answer) (string, error) {
+// rowsText prints rows, one in a line. How many there are is no result: programs read the lines.
+func rowsText(c *resourceCall, got client.Answer) (string, error) {
 	var found struct {
 		Rows  []json.RawMessage
 		Total *int
@@ -680,7 +680,7 @@ func rowsText(_ *resourceCall, got client.Answer) (string, error) {
 		text.WriteString(clean(string(row)) + "\n")
 	}
 	if found.Total != nil {
-		fmt.Fprintf(&text, "%d of %d rows\n", len(found.Rows), *found.Total)
+		fmt.Fprintf(c.log, "%d of %d rows\n", len(found.Rows), *found.Total)
 	}
 	return text.String(), nil
 }
@@ -690,8 +690,8 @@ func importedRowsText(_ *resourceCall, got client.Answer) (string, error) {
 	var result struct {
 		Inserted, Updated, Unchanged, ErrorsCount int
 		Errors                                    []struct {
-			Line    int
-			Message string
+			Line           int
+			Field, Message string
 		}
 	}
 	if err := decode(got.Body, &result); err != nil {
@@ -699,7 +699,7 @@ func importedRowsText(_ *resourceCall, got client.Answer) (string, error) {
 	}
 	text := fmt.Sprintf("inserted %d, updated %d rows, %d were the same\n", result.Inserted, result.Updated, result.Unchanged)
 	for _, one := range result.Errors {
-		text += clean(fmt.Sprintf("line %d: %s", one.Line, one.Message)) + "\n"
+		text += clean(fmt.Sprintf("line %d: %s", one.Line, strings.TrimPrefix(one.Field+": "+one.Message, ": "))) + "\n"
 	}
 	if refused := max(result.ErrorsCount, len(result.Errors)); refused > 0 {
 		return text, fmt.Errorf("%s refused", count(refused, "row"))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 )
 
 // broker is the embedded server. It can be restarted under a connection, which reconnects through a
@@ -105,11 +106,11 @@ func (b *broker) maxStore() int64 {
 	if b.opts.MaxSize > 0 {
 		return b.opts.MaxSize
 	}
-	_, total, err := diskSpace(b.opts.Dir)
-	if err != nil {
+	var st unix.Statfs_t
+	if unix.Statfs(b.opts.Dir, &st) != nil {
 		return 0
 	}
-	return total / 5 * 4
+	return int64(st.Blocks) * st.Bsize / 5 * 4
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -228,7 +229,7 @@ func (b *broker) dropCaches() {
 	blocks, _ := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs", "*.blk"))
 	for _, path := range blocks {
 		if f, err := os.Open(path); err == nil {
-			dropCache(f)
+			_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 			_ = f.Close()
 		}
 	}

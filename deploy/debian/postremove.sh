@@ -1,5 +1,0 @@
-#!/bin/sh
-set -e
-if [ -d /run/systemd/system ]; then
-	systemctl daemon-reload
-fi
