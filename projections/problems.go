@@ -605,6 +605,8 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 		f.Review = review.Page(doc)
 	case "knowledge":
 		f.Findings = review.UnknownFields(document.Knowledge, doc)
+	case "tests":
+		f.Findings = review.UnknownFields(document.Test, doc)
 	case "imports":
 		config, _ := doc.Get("config")
 		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), review.UnknownFields(document.Import, doc), review.Secrets(config, "config")

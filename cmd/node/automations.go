@@ -26,9 +26,11 @@ import (
 	"svc/commands/references"
 	"svc/commands/runtime"
 	"svc/commands/sandbox"
+	"svc/commands/suites"
 	"svc/commands/throttle"
 	"svc/domain/collection"
 	"svc/eventstore/jetstream"
+	"svc/http/gateway"
 	"svc/http/identity"
 	"svc/projections"
 	"svc/projections/rows"
@@ -51,6 +53,7 @@ type automationServices struct {
 	parked      *parked.Parked
 	recordings  *recording.Store
 	replays     *recording.Replayer
+	suites      *suites.Runner
 	cancels     streams.Cancels
 	history     triggers.RunHistory
 	settings    atomic.Pointer[cachedSettings]
@@ -112,6 +115,7 @@ func (n *Node) openRuntime(ctx context.Context) error {
 		return err
 	}
 	s.replays = &recording.Replayer{Store: s.recordings, Log: n.store.Log, Secrets: w.secrets, Code: s.sandbox, NewID: newID, Logger: n.log}
+	s.suites = &suites.Runner{Runtime: s.runtime, Limits: n.collectionLimits, StatusOf: gateway.StatusOf}
 	presence, err := n.announceNode(ctx)
 	if err != nil {
 		return err
@@ -264,16 +268,19 @@ func (n *Node) openCollections() error {
 	n.events.erasures.Register("collections", model.DropWorkspace)
 	n.automations.collections, err = collections.New(collections.Options{
 		Log: n.store.Collections, Rows: model, Vault: n.workspaces.vault, Logger: n.log, Record: n.engine.Record,
-		Limits: func() collection.Limits {
-			r := n.config().Runtime
-			return collection.Limits{MaxWrite: r.CollectionsMaxWrite, MaxLimit: r.CollectionsMaxLimit, MaxRowSize: int(r.CollectionsMaxRowSize)}
-		},
+		Limits: n.collectionLimits,
 	})
 	if err != nil {
 		return err
 	}
 	n.work("compaction of collections", n.automations.collections.Run)
 	return nil
+}
+
+// collectionLimits returns the limits of calls of collections.
+func (n *Node) collectionLimits() collection.Limits {
+	r := n.config().Runtime
+	return collection.Limits{MaxWrite: r.CollectionsMaxWrite, MaxLimit: r.CollectionsMaxLimit, MaxRowSize: int(r.CollectionsMaxRowSize)}
 }
 
 // openEviction ends the trees of workspaces that were deleted, and forgets workspaces that

@@ -18,6 +18,7 @@ import (
 	"svc/cmd/readiness"
 	"svc/cmd/settings"
 	"svc/commands"
+	testsuites "svc/commands/suites"
 	"svc/http/api"
 	"svc/http/api/accounts"
 	"svc/http/api/collections"
@@ -25,6 +26,7 @@ import (
 	"svc/http/api/events"
 	"svc/http/api/files"
 	"svc/http/api/runs"
+	"svc/http/api/suites"
 	"svc/http/api/system"
 	"svc/http/api/versioning"
 	"svc/http/api/workspaces"
@@ -132,6 +134,10 @@ func (n *Node) handlers() api.Handlers {
 		Runs: &runs.Handlers{
 			ReadModel: n.models, Programs: n.automations.programs, Runtime: n.automations.runtime, Feed: n.events.feed, Emitter: n.emitter(),
 			Replays: n.automations.replays, Cancel: n.automations.cancels.Cancel, Contexts: n.automations.contexts, Redactor: services.secrets.Redactor, Now: now,
+		},
+		Suites: &suites.Handlers{
+			ReadModel: n.models, Programs: n.automations.programs, Library: services.library, Runner: n.automations.suites,
+			Recorded: &testsuites.Recorded{Runner: n.automations.suites, Recordings: n.automations.recordings, Secrets: services.secrets},
 		},
 		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
 		Files:       n.fileHandlers(),

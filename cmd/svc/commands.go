@@ -54,6 +54,7 @@ func newRoot(w environment) *cobra.Command {
 		conflictsCommand(w),
 		applyCommand(w),
 		validateCommand(w),
+		testCommand(w),
 		devCommand(w),
 		initCommand(w),
 		diffCommand(w),

@@ -44,7 +44,7 @@ func startEmbeddedService(ctx context.Context, d *linkedDirectory) (*embeddedSer
 		"DATA_DIR=" + d.inside("data"), "ADDR=127.0.0.1", "PORT=" + strconv.Itoa(port), "NODE_NAME=dev",
 		"ADMIN_PASSWORD=" + password, "SUPER_ADMIN_EMAILS=" + localAdmin, "ACCOUNT_VALIDATION_METHOD=auto",
 		"DISABLE_RATE_LIMIT=yes", "EGRESS_ALLOW_PRIVATE=yes", "JWKS_ALG=ES256", "JWKS_KTY=EC",
-		"BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=8", "DISK_MIN_FREE_MB=1", "LOG_LEVEL=warn", "LOG_FORMAT=json",
+		"BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=8", "DISK_MIN_FREE_MB=1", "LOG_LEVEL=warn", "LOG_FORMAT=json", "RUN_RECORDING=all",
 	}})
 	if err != nil {
 		return nil, err

@@ -117,6 +117,7 @@ func contents() *rapid.Generator[*archive.Content] {
 		"agents": rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,9}`), "knowledge": rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,9}`),
 		"imports":     rapid.StringMatching(`[a-z0-9_-]([a-z0-9 _-]{0,9}[a-z0-9_-])?`),
 		"automations": rapid.StringMatching(`[a-z0-9_-]([a-z0-9 _-]{0,5}[a-z0-9_-])?(/[a-z0-9-]{1,5}){0,2}`),
+		"tests":       rapid.StringMatching(`[a-z0-9]([a-z0-9 _-]{0,5}[a-z0-9_-])?(/[a-z0-9-]{1,5}){0,2}`),
 		"pages":       rapid.StringMatching(`[a-z0-9]([a-z0-9 _-]{0,5}[a-z0-9_-])?(/[a-z0-9-]{1,5}){0,2}`),
 	}
 	return rapid.Custom(func(t *rapid.T) *archive.Content {

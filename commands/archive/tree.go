@@ -137,6 +137,7 @@ type Content struct {
 	Imports     map[string]*document.Map // app instances
 	Knowledge   map[string]*document.Map
 	Pages       map[string]*document.Map
+	Tests       map[string]*document.Map // suites
 }
 
 // folder returns the objects of a kind, to read or to set.
@@ -150,6 +151,8 @@ func (c *Content) folder(kind *document.Kind) *map[string]*document.Map {
 		return &c.Imports
 	case document.Knowledge:
 		return &c.Knowledge
+	case document.Test:
+		return &c.Tests
 	default:
 		return &c.Pages
 	}

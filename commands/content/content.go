@@ -134,6 +134,7 @@ type Saved struct {
 // Kinds of documents that are saved one by one, by their folder.
 var kinds = map[string]*document.Kind{
 	"automations": document.Automation, "pages": document.Page, "imports": document.Import, "knowledge": document.Knowledge,
+	"tests": document.Test,
 }
 
 // newDocumentID returns the id of a new document, "" for a kind whose documents have none.
@@ -366,6 +367,9 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 		return doc.Text("appSlug")
 	}
 	name, _ := doc.Get("name")
+	if name == nil && kind == document.Test {
+		name, _ = doc.Get("automation")
+	}
 	choose := slug.FromName
 	if kind == document.Knowledge {
 		choose = slug.BaseFromName

@@ -37,7 +37,7 @@ func (x *exchange) authorize(ctx context.Context, r *http.Request) error {
 	if grant := x.request.auth.member("oauth2", &err); !automation.IsBlank(grant.Object) && err == nil {
 		err = x.addOAuthToken(ctx, r, grant)
 	}
-	if err == nil && x.Egress.Own(r.URL) {
+	if err == nil && x.Egress != nil && x.Egress.Own(r.URL) {
 		err = x.addPlatformCredentials(ctx, r)
 	}
 	if key := x.request.auth.member("awsv4", &err); !automation.IsBlank(key.Object) && err == nil {

@@ -34,8 +34,10 @@ import (
 type Options struct {
 	// Egress is the way out. Its rules are those of fetch (the settings EGRESS_*
 	// with FETCH_ALLOWED_HOSTS and FETCH_FORBIDDEN_HOSTS) and it knows the
-	// platform's own addresses. Required.
+	// platform's own addresses. Required, unless there is Stubs.
 	Egress *egress.Egress
+	// Stubs answers requests in the place of Egress: nothing leaves.
+	Stubs func(StubbedRequest) (StubbedResponse, error)
 
 	Timeout     time.Duration // FETCH_TIMEOUT: of an exchange that sets none; default 60 s
 	MaxResponse int64         // FETCH_MAX_RESPONSE_SIZE: decoded bytes of an answer; default 50 MB
@@ -59,7 +61,7 @@ type Client struct {
 
 // New returns a Client.
 func New(o Options) (*Client, error) {
-	if o.Egress == nil {
+	if o.Egress == nil && o.Stubs == nil {
 		return nil, errors.New("fetch: Options.Egress is required")
 	}
 	o.Timeout = cmp.Or(o.Timeout, 60*time.Second)
@@ -69,7 +71,13 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: fair.New(math.MaxInt, largeEach)}
+	c := &Client{Options: o, tokens: newTokens(), large: fair.New(math.MaxInt, largeEach)}
+	if o.Stubs != nil {
+		c.careful = &http.Client{Transport: stubs(o.Stubs)}
+		c.trusting = c.careful
+		return c, nil
+	}
+	c.careful, c.trusting = o.Egress.Client(0), o.Egress.TrustingClient(0)
 	for _, client := range []*http.Client{c.careful, c.trusting} {
 		client.CheckRedirect = withoutForeignCredentials(client.CheckRedirect)
 	}

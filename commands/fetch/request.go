@@ -51,6 +51,21 @@ func newRequest(method string, params *value.Object) (*request, error) {
 	return q, err
 }
 
+// Target returns the method and the address that a request with these parameters is sent to.
+func Target(params *value.Object) (method, address string, err error) {
+	r := reader{params, "fetch"}
+	method = strings.ToUpper(r.text("method", "get", &err))
+	text, query := r.text("url", "", &err), r.member("query", &err)
+	if err != nil {
+		return "", "", err
+	}
+	u, err := readAddress(text, query.Object)
+	if err != nil {
+		return "", "", err
+	}
+	return method, u.String(), nil
+}
+
 // readAddress returns the address with a query joined to its own. Errors do not contain the
 // address, because secrets are resolved in it.
 func readAddress(text string, query *value.Object) (*url.URL, error) {

@@ -28,6 +28,8 @@ type compiledContent struct {
 	paths        persistent.Map[storedDocument]    // everything but the security document
 	size         int                               // bytes that it takes, roughly
 
+	varied bool // it is a draft: nothing of it is cached
+
 	valueMu sync.Mutex // one at a time makes the whole of it: see Scope.Content
 }
 
@@ -200,7 +202,7 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 		return nil, nil //nolint:nilnil // the app is deleted, and that is no error
 	}
 	l, key := p.ProgramSet.library, contentKey{e.workspaceID, e.revision}
-	if cached, ok := l.workspaceValues.Get(key); ok {
+	if cached, ok := l.workspaceValues.Get(key); ok && !e.varied {
 		return cached.content, nil
 	}
 	all, folders := workspaceValue{e.index.Copy(), bytesPerEntry}, map[string]*value.Object{}
@@ -222,6 +224,8 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		all.content.Set(folder, folders[folder])
 	}
-	l.workspaceValues.Set(key, all)
+	if !e.varied {
+		l.workspaceValues.Set(key, all)
+	}
 	return all.content, nil
 }

@@ -185,6 +185,9 @@ func (p *Scope) ownConfig(ctx context.Context) (Settings, error) {
 
 // secrets returns the secrets of the workspace that the content of the scope comes from.
 func (p *Scope) secrets(ctx context.Context) (map[string]string, error) {
+	if p.ProgramSet.stubbed != nil {
+		return p.ProgramSet.stubbed, nil
+	}
 	if p.compiled.workspaceID == "" {
 		return nil, nil
 	}
@@ -205,6 +208,13 @@ func (p *Scope) instanceConfig(ctx context.Context, s *configResolver) (*value.O
 	}
 	resolved = resolved.Copy()
 	for _, key := range slices.Sorted(maps.Keys(p.install.sealed)) {
+		if stubs := p.ProgramSet.stubbed; stubs != nil {
+			resolved.Delete(key)
+			if stub, ok := stubs[p.Instance+"."+key]; ok {
+				resolved.Set(key, stub)
+			}
+			continue
+		}
 		plain, err := p.ProgramSet.library.vault.Open(ctx, p.Parent.compiled.workspaceID, p.install.sealed[key], "appConfig/"+key)
 		if err != nil {
 			return nil, fmt.Errorf("the setting %s of the app instance %s does not open: %w", key, p.Instance, err)

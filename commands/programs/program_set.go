@@ -29,6 +29,8 @@ type ProgramSet struct {
 	moment  atomic.Uint64 // Contents.Moment when it was last known to be current
 	index   programIndex
 	before  *ProgramSet // the one of the revision before, if it is known
+	// stubbed are the secrets of a variant; nil: they are the real ones.
+	stubbed map[string]string
 
 	mu     sync.Mutex
 	scopes map[string]*Scope // those that were asked for, by the full slug of their instance

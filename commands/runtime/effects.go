@@ -112,17 +112,39 @@ func (t *performer) answerLater(r machine.Request, work func(context.Context) (a
 // answerLaterThen is answerLater; then is called with the answer in the goroutine of the run
 // before the machine gets it.
 func (t *performer) answerLaterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
-	t.effectsWG.Go(func() {
+	perform := func() answer {
 		v, err := recoverPanic(func() (any, error) { return work(t.effectsCtx) })
 		if panicked, ok := errors.AsType[*commands.PanicError](err); ok {
 			v = value.Undefined
 			t.rt.Log.ErrorContext(t.effectsCtx, "instruction panicked", "workspace", t.workspaceID(), "instruction", r.Name, "err", panicked)
 		}
+		return answer{id: r.ID, Answer: machine.Answer{Value: v, Err: err}, wait: r.Kind == machine.Wait, then: then}
+	}
+	if t.rt.Simulation != nil {
+		t.ready = true
+		t.deliver(perform())
+		return
+	}
+	t.effectsWG.Go(func() {
+		a := perform()
 		select {
-		case t.answers <- answer{id: r.ID, Answer: machine.Answer{Value: v, Err: err}, wait: r.Kind == machine.Wait, then: then}:
+		case t.answers <- a:
 		case <-t.effectsCtx.Done():
 		}
 	})
+}
+
+// deliver passes an answer to the machine.
+func (t *performer) deliver(a answer) {
+	t.openRequests--
+	if a.wait {
+		t.openWaits--
+		t.world.refresh()
+	}
+	if a.then != nil {
+		a.Answer = a.then(a.Answer)
+	}
+	t.recording.answerMachine(a.id, a.Answer)
 }
 
 // callProgram starts another automation in the tree.
@@ -178,8 +200,12 @@ func (t *performer) spawnRun(r machine.Request) {
 // launchChild launches a tree and waits until its start is on disk, or it has ended.
 func (t *performer) launchChild(ctx context.Context, s Start) error {
 	run := t.rt.Launch(s)
+	started := run.Started()
+	if t.rt.Simulation != nil {
+		started = nil // the order of effects is that of the instructions: it runs to its end first
+	}
 	select {
-	case <-run.Started():
+	case <-started:
 		return nil
 	case <-run.Done():
 		s.onRelease()
@@ -218,6 +244,11 @@ func (t *performer) throttleLoop(r machine.Request) {
 
 // sleep lets time pass.
 func (t *performer) sleep(r machine.Request) {
+	if t.rt.Simulation != nil {
+		t.rt.Simulation.Sleep(r.Duration)
+		t.answerNow(r, machine.Answer{Value: value.Undefined})
+		return
+	}
 	t.answerLater(r, func(ctx context.Context) (any, error) { return value.Undefined, commands.Sleep(ctx, r.Duration) })
 }
 

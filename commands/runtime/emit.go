@@ -43,7 +43,7 @@ func (t *performer) emit(r machine.Request) {
 		return
 	}
 	x := t.executions.open[r.Execution.ID]
-	if r.BeforeWait && e.options.Persisted() && !e.async {
+	if r.BeforeWait && e.options.Persisted() && !e.async && t.rt.Simulation == nil {
 		t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 			return value.Undefined, t.throttle(ctx, x, throttle.Emits, 1)
 		}, func(a machine.Answer) machine.Answer {
@@ -215,7 +215,7 @@ func (t *performer) releaseHeldEmits() {
 // toRecorded returns an event in the form in which it will be recorded.
 func (t *performer) toRecorded(e *emission) domain.Recorded {
 	return domain.Recorded{
-		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
+		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.clock(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
 	}
 }

@@ -89,11 +89,22 @@ type Options struct {
 	// nothing is missing there.
 	Recorded func(ctx context.Context, workspaceID string, eventIDs ...string) (bool, error)
 	Effects  Effects
-	Host     domain.Host
-	Process  string // unique to this start of this node
-	Now      func() time.Time
-	NewID    func() string
-	Log      *slog.Logger
+	// Simulation makes runs repeatable, for tests of automations; nil: they are real.
+	Simulation *Simulation
+	Host       domain.Host
+	Process    string // unique to this start of this node
+	Now        func() time.Time
+	NewID      func() string
+	Log        *slog.Logger
+}
+
+// Simulation is the clock and the random bytes of runs that only a test observes. With the same ones,
+// and the same answers of Effects, a run is the same every time: its effects are performed one after
+// the other, in the order of their requests, and nothing waits for real time.
+type Simulation struct {
+	Now    func() time.Time      // the time that automations see
+	Sleep  func(d time.Duration) // lets that time pass
+	Random func(n int) []byte
 }
 
 // Effects is what effects of runs are performed with.
@@ -119,6 +130,24 @@ type Effects struct {
 	References References
 	Code       Code
 	Rows       Collections
+}
+
+// clock returns the time that automations see.
+func (r *Runtime) clock() time.Time {
+	if r.Simulation != nil {
+		return r.Simulation.Now()
+	}
+	return r.Now()
+}
+
+// NewSimulated returns a runtime with a simulation. It shares the turn slots of r: tests compute in turn with
+// the runs of all workspaces.
+func (r *Runtime) NewSimulated(o Options) (*Runtime, error) {
+	simulated, err := New(o)
+	if err == nil {
+		simulated.turnSlots = r.turnSlots
+	}
+	return simulated, err
 }
 
 // Registry knows which workspaces the automations of a workspace may know of.

@@ -403,15 +403,7 @@ func (t *run) doDueWork() error {
 func (t *run) handleAnswer(a answer) {
 	t.lifetime.countActive(t.effects.onlyWaits()) // as it was until now
 	t.movedSincePark = true
-	t.effects.openRequests--
-	if a.wait {
-		t.effects.openWaits--
-		t.world.refresh()
-	}
-	if a.then != nil {
-		a.Answer = a.then(a.Answer)
-	}
-	t.recording.answerMachine(a.id, a.Answer)
+	t.effects.deliver(a)
 }
 
 // untilNextDue returns how long to wait for an answer before other work is due.

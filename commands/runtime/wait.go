@@ -70,7 +70,7 @@ func (t *performer) startWait(r machine.Request) {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what all branches of the automation wait for is too long together", "size", float64(size), "limit", float64(maxWaitBytes))})
 		return
 	}
-	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as the event has it
+	expires := t.rt.clock().Add(r.Duration).Truncate(time.Millisecond) // as the event has it
 	p := &pendingWait{ID: t.rt.NewID(), Expires: expires, After: t.lastEmitted, Params: params, Cancels: cancels, unrecorded: true}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
@@ -79,6 +79,10 @@ func (t *performer) startWait(r machine.Request) {
 		p.afterKnown = make(chan struct{})
 	}
 	t.waits[r.ID] = p
+	if t.rt.Simulation != nil { // it is over at once
+		t.awaitEvent(r, p, options)
+		return
+	}
 	t.startedWaits = append(t.startedWaits, eventstore.Commit{
 		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.events.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
 			ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: formatTime(p.Expires), Wait: p.Params,
@@ -240,6 +244,10 @@ type Awaited struct {
 // awaitMatch returns the first event that matches, or Undefined when the time is over. An event
 // that was recorded in time counts, whenever it is read.
 func (t *performer) awaitMatch(ctx context.Context, p *pendingWait, options []awaitedEvent) (any, error) {
+	if len(options) == 0 && t.rt.Simulation != nil {
+		t.rt.Simulation.Sleep(p.Expires.Sub(t.rt.clock()))
+		return value.Undefined, nil
+	}
 	if len(options) == 0 {
 		within, cancel := context.WithTimeout(ctx, p.Expires.Sub(t.rt.Now()))
 		defer cancel()

@@ -56,10 +56,13 @@ type view struct {
 }
 
 // Now implements machine.World.
-func (w *world) Now() time.Time { return w.rt.Now() }
+func (w *world) Now() time.Time { return w.rt.clock() }
 
 // Random implements machine.World.
 func (w *world) Random(n int) []byte {
+	if w.rt.Simulation != nil {
+		return w.rt.Simulation.Random(n)
+	}
 	drawn := make([]byte, n)
 	_, _ = rand.Read(drawn) // never fails: crypto/rand ends the process instead
 	return drawn
@@ -468,7 +471,7 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 		return nil
 	}
 	if w.flushDue.IsZero() {
-		w.flushDue = w.Now().Add(flushDelay)
+		w.flushDue = w.rt.Now().Add(flushDelay)
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ var natives = map[string]string{
 	"workspaces.automations.":    "created updated deleted",
 	"workspaces.pages.":          "created updated deleted permissions.shared permissions.deleted",
 	"workspaces.knowledgeBases.": "created updated deleted",
+	"workspaces.tests.":          "created updated deleted",
 	"workspaces.apps.":           "installed configured uninstalled",
 	"workspaces.files.":          "uploaded updated deleted counted",
 	"workspaces.subscriptions.":  "created updated deleted disabled",
@@ -122,7 +123,7 @@ func emittedEventRule(v any) string {
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
-	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.tests.*",
 	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
 	"apps.published", "apps.deleted", "events.userTopics.*",
 	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",

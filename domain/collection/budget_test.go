@@ -109,7 +109,7 @@ func TestACallEndsWhenNobodyWaitsForItAnyMore(t *testing.T) {
 	} {
 		m, gone := newMemory(), errors.New("nobody waits")
 		m.line(t, rows)
-		before := fmt.Sprint(m.infos, m.rows)
+		before := fmt.Sprint(m.Collections, m.Stored)
 		looks := 0
 		m.alive = func() error {
 			if looks++; looks > 1 {
@@ -120,7 +120,7 @@ func TestACallEndsWhenNobodyWaitsForItAnyMore(t *testing.T) {
 		function, params, _ := strings.Cut(line, " ")
 		_, err := m.call(t, function, object(t, params))
 		require.ErrorIs(t, err, gone, line)
-		require.Equal(t, before, fmt.Sprint(m.infos, m.rows), "%s changed something", line)
+		require.Equal(t, before, fmt.Sprint(m.Collections, m.Stored), "%s changed something", line)
 	}
 }
 

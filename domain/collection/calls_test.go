@@ -278,9 +278,9 @@ func TestBadCallsAreRefused(t *testing.T) {
 			m.limits = collection.Limits{MaxWrite: 3, MaxLimit: 20, MaxRowSize: 250}
 			m.line(t, declared)
 			m.line(t, row)
-			before := fmt.Sprint(m.infos, m.rows)
+			before := fmt.Sprint(m.Collections, m.Stored)
 			require.Equal(t, want, m.line(t, line), line)
-			require.Equal(t, before, fmt.Sprint(m.infos, m.rows), "%s changed something", line)
+			require.Equal(t, before, fmt.Sprint(m.Collections, m.Stored), "%s changed something", line)
 		}
 	}
 }
@@ -394,9 +394,9 @@ func TestATypeChangeThatWouldLoseSomethingIsRefused(t *testing.T) {
 		m := newMemory()
 		m.line(t, `updateSchema {"collection":"c","properties":{"v":"`+test.before+`"}}`)
 		require.Contains(t, m.line(t, `create {"collection":"c","data":{"id":"a","v":"`+test.kept+`"}}`), "insertedId")
-		before := fmt.Sprint(m.infos, m.rows)
+		before := fmt.Sprint(m.Collections, m.Stored)
 		require.Equal(t, `CollectionError validation`, m.line(t, `updateSchema {"collection":"c","properties":{"v":"`+test.after+`"}}`), "%v", test)
-		require.Equal(t, before, fmt.Sprint(m.infos, m.rows), "%v changed something", test)
+		require.Equal(t, before, fmt.Sprint(m.Collections, m.Stored), "%v changed something", test)
 	}
 }
 

@@ -194,7 +194,7 @@ func FuzzCalls(f *testing.F) {
 		m := newMemory()
 		m.line(t, three)
 		_, _ = m.call(t, function, o)
-		for _, rows := range m.rows {
+		for _, rows := range m.Stored {
 			for _, row := range rows {
 				_, err := collection.DecodeRow(row)
 				require.NoError(t, err)
@@ -216,8 +216,8 @@ func TestTheWholeOfANamespaceMakesItAgain(t *testing.T) {
 	}))
 	copied := newMemory()
 	copied.apply(t, again)
-	require.Equal(t, m.infos, copied.infos)
-	require.Equal(t, m.rows, copied.rows)
+	require.Equal(t, m.Collections, copied.Collections)
+	require.Equal(t, m.Stored, copied.Stored)
 }
 
 func TestDeclaredKeywordsAreEnforced(t *testing.T) {

@@ -27,7 +27,7 @@ var (
 			"blocks events models"),
 		inner: map[string][]string{"config": {"schema", "block", "value"}},
 		never: strings.Fields("dirty lastPush lastPull versions contentRevision syncedRevision writeLock " +
-			"repositories platformRepositories customDomains authentication automations pages knowledgeBases imports"),
+			"repositories platformRepositories customDomains authentication automations pages knowledgeBases imports tests"),
 	}
 	Security = &Kind{
 		Name:  "security",
@@ -72,10 +72,14 @@ var (
 			"notifyOn automation blocks"),
 		never: strings.Fields("workspaceId workspaceSlug events customDomains"),
 	}
+	Test = &Kind{
+		Name: "test", Folder: "tests", slug: isPathSlug,
+		keys: strings.Fields("slug name description labels automation stubs cases"),
+	}
 )
 
 // Kinds are all kinds, in the order in which checksums list them.
-var Kinds = []*Kind{Index, Security, Agent, Automation, Import, Knowledge, Page}
+var Kinds = []*Kind{Index, Security, Agent, Automation, Import, Knowledge, Page, Test}
 
 // neverOfAll are what the service says about an object, not what the object says.
 var neverOfAll = strings.Fields("id createdAt createdBy updatedAt updatedBy checksum permissions")

@@ -58,12 +58,12 @@ func TestUnknownKeysAreNamed(t *testing.T) {
 func TestEachKindHasItsSlugs(t *testing.T) {
 	t.Parallel()
 	for slug, kinds := range map[string][]*document.Kind{
-		"a":                      {document.Agent, document.Automation, document.Import, document.Knowledge, document.Page},
-		"Charge Card_2/x-y":      {document.Automation, document.Page},
-		"Mail Box":               {document.Automation, document.Import, document.Page},
-		"_svc/x":                 {document.Automation},
-		"-a":                     {document.Automation, document.Import, document.Page},
-		strings.Repeat("a", 61):  {document.Automation, document.Page},
+		"a":                      {document.Agent, document.Automation, document.Import, document.Knowledge, document.Page, document.Test},
+		"Charge Card_2/x-y":      {document.Automation, document.Page, document.Test},
+		"Mail Box":               {document.Automation, document.Import, document.Page, document.Test},
+		"_svc/x":                 {document.Automation, document.Test},
+		"-a":                     {document.Automation, document.Import, document.Page, document.Test},
+		strings.Repeat("a", 61):  {document.Automation, document.Page, document.Test},
 		strings.Repeat("a", 129): nil,
 		"":                       nil, "a//b": nil, "/a": nil, "a/": nil, "..": nil, "a/../b": nil, " a": nil, "a /b": nil, "a.b": nil, "é": nil, "__index__": nil, "a/__index__": nil, "a\\b": nil,
 	} {

@@ -48,6 +48,8 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.fields(importTable, doc)
 	case document.Knowledge:
 		doc = c.fields(knowledgeTable, doc)
+	case document.Test:
+		doc = c.fields(testTable, doc)
 	default: // other kinds are not checked here
 		doc = c.fields(&table{fields: []field{{name: "slug", is: text}}}, doc)
 	}

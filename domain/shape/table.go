@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"svc/domain"
@@ -12,6 +13,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/jsontype"
+	"svc/domain/suite"
 )
 
 // table is one sort of document.
@@ -27,7 +29,7 @@ type table struct {
 }
 
 // tables are all documents of this package.
-var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable, knowledgeTable}
+var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable, knowledgeTable, testTable}
 
 // audited are fields that the service sets on every object.
 var audited = readOnly("id", "checksum", "permissions", "createdAt", "createdBy", "updatedAt", "updatedBy")
@@ -167,7 +169,7 @@ var indexTable = &table{
 		)},
 	}, readOnly(
 		"platformRepositories", "dirty", "lastPush", "lastPull", "versions", "contentRevision", "syncedRevision", "writeLock",
-		"automations", "pages", "knowledgeBases", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
+		"automations", "pages", "knowledgeBases", "tests", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
 	), audited),
 	also: func(c *checker, doc *document.Map) {
 		blocks, _ := doc.Get("blocks")
@@ -310,6 +312,166 @@ var knowledgeTable = &table{
 		`{"slug":"faq","name":{"en":"Questions","fr":"Questions fréquentes"},"labels":["support"],"language":"fr","chunking":{"size":800,"overlap":80},` +
 			`"search":{"limit":5,"boosts":{"title":3}},"synonyms":[["car","auto"],["bill","invoice"]]}`,
 	},
+}
+
+var testTable = &table{
+	name: "test", kind: document.Test, title: "Test suite",
+	doc: "Cases of an automation: how it starts, what it gets from outside, and what is expected of it.",
+	fields: slices.Concat([]field{
+		{name: "slug", is: text, rule: slugRule(document.Test, "letters, digits, spaces, _ and - in parts joined by /, at most 128 characters"), doc: "Its name in the API."},
+		withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule})),
+		withDescription("description", "What it is about, by language.", prose),
+		withDescription("labels", "Labels; conditions of rules may name them.", labels),
+		required(withDescription("automation", "The automation, by its slug.", field{is: text, rule: slugRule(document.Automation, "that of an automation of this workspace")})),
+		{name: "stubs", is: object, of: stubFields, doc: "For every case; what a case says itself goes before."},
+		{name: "cases", is: list, rule: atMost(500, "cases"), each: &field{is: object, of: caseFields}, doc: "The cases."},
+	}, audited),
+	also: func(c *checker, doc *document.Map) {
+		cases, _ := doc.Get("cases")
+		items, _ := cases.([]any)
+		known := map[string]bool{}
+		for i, item := range items {
+			m, _ := item.(*document.Map)
+			at := (*fieldPath)(nil).at("cases").at(i)
+			if name := m.Text("name"); known[name] && name != "" {
+				c.fault(domain.CodeValidation, at.at("name"), "another case has this name")
+			} else {
+				known[name] = true
+			}
+			starts := 0
+			for _, key := range []string{"input", "request", "event"} {
+				if v, _ := m.Get(key); v != nil {
+					starts++
+				}
+			}
+			if starts > 1 {
+				c.fault(domain.CodeValidation, at, "a case starts with one of input, request and event")
+			}
+		}
+	},
+	examples: []string{
+		`{"slug":"charge","automation":"charge","stubs":{"now":"2026-01-01T12:00:00Z"},"cases":[{"name":"a large charge is announced","request":{"method":"POST","body":{"amount":150}},` +
+			`"stubs":{"fetch":[{"method":"POST","url":"https://bank.example.com/charges","answer":{"status":201,"body":{"id":"c1"}}}]},` +
+			`"expect":{"status":200,"output":{"id":"c1"},"events":[{"type":"big-charge","payloadMatches":{"amount":{"$gte":100}}}]}}]}`,
+	},
+}
+
+var caseFields = []field{
+	required(withDescription("name", "What is so in this case.", field{is: text, limit: 200, rule: lineRule})),
+	{name: "input", is: object, doc: "The arguments of a call."},
+	{name: "request", is: object, doc: "A request to its endpoint.", of: []field{
+		{name: "method", is: text, enum: []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"}, doc: "POST with a body, else GET."},
+		{name: "headers", is: object, each: &field{is: text}, doc: "By name."},
+		{name: "query", is: object, doc: "By name."},
+		{name: "pathParams", is: object, doc: "By name."},
+		{name: "body", is: anything, doc: "What was sent."},
+		{name: "rawBody", is: text, doc: "Its text, as it was received; the JSON of the body when absent."},
+	}},
+	{name: "event", is: object, doc: "An event that it listens to.", of: []field{
+		{name: "type", is: text, must: true, match: eventType, doc: "Its type."},
+		{name: "payload", is: object, doc: "What it carries."},
+		{name: "id", is: text, limit: 100, doc: "Its id."},
+		{name: "source", is: object, doc: "Who and what caused it."},
+		{name: "createdAt", is: text, rule: momentRule, doc: "Its time; that of the case when absent."},
+	}},
+	{name: "user", is: object, doc: "Who starts it; absent: nobody signed in.", of: []field{
+		{name: "id", is: text, must: true, limit: 200, doc: "The id."},
+		{name: "email", is: text, limit: 320, doc: "The address."},
+		{name: "role", is: text, limit: 60, doc: "In the workspace."},
+		{name: "authData", is: object, doc: "What providers say, by provider."},
+	}},
+	{name: "session", is: text, limit: 200, doc: "The id of the session."},
+	{name: "stubs", is: object, of: stubFields, doc: "What it gets from outside."},
+	{name: "expect", is: object, of: expectFields, doc: "What is expected; absent: that it does not fail."},
+}
+
+var stubFields = []field{
+	{name: "now", is: text, rule: momentRule, otherwise: "2026-01-01T00:00:00Z", doc: "The time, which waits advance."},
+	{name: "random", is: number, least: 0, most: 1 << 31, whole: true, doc: "The seed of random numbers and ids."},
+	{name: "fetch", is: list, rule: atMost(500, "stubs"), doc: "Answers to requests; the first that fits answers.", each: &field{is: object, rule: fetchStubRule, of: []field{
+		{name: "method", is: text, enum: []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "get", "post", "put", "patch", "delete", "head"}, doc: "Absent: any."},
+		{name: "url", is: text, must: true, limit: 4000, doc: "The address; * stands for any text. Without ? any query fits."},
+		{name: "times", is: number, least: 1, most: 1e6, whole: true, doc: "How often it answers; absent: always."},
+		{name: "answer", is: object, doc: "The response.", of: []field{
+			{name: "status", is: number, least: 100, most: 599, whole: true, otherwise: 200.0},
+			{name: "headers", is: object, each: &field{is: text}},
+			{name: "body", is: anything, doc: "JSON, or a text."},
+			{name: "base64", is: text, doc: "The body, when it is neither."},
+		}},
+		{name: "error", is: text, enum: []string{"dns", "connect", "tls", "timeout", "reset"}, doc: "The reason of a FetchError, instead of an answer."},
+	}}},
+	{name: "modules", is: list, rule: atMost(500, "stubs"), doc: "Results of functions of run; the first that fits answers.", each: &field{is: object, of: []field{
+		{name: "module", is: text, must: true, enum: []string{"collections", "secrets"}},
+		{name: "function", is: text, must: true, limit: 100},
+		{name: "parameters", is: object, doc: "That the call has, among others; absent: any."},
+		{name: "times", is: number, least: 1, most: 1e6, whole: true, doc: "How often it answers; absent: always."},
+		{name: "result", is: anything},
+		{name: "error", is: object, of: []field{{name: "error", is: text, must: true}, {name: "message", is: text}, {name: "details", is: object}}},
+	}}},
+	{name: "events", is: list, rule: atMost(100, "events"), doc: "Events that waits get; each once, in this order.", each: &field{is: object, of: []field{
+		{name: "type", is: text, must: true, match: eventType}, {name: "payload", is: object},
+	}}},
+	{name: "secrets", is: object, each: &field{is: text}, doc: "Secrets by name: tests get no real ones. Write no real ones here."},
+	{name: "config", is: object, doc: "Settings that replace those of the workspace."},
+	{name: "contexts", is: object, doc: "What contexts have before, by name; empty when absent.", of: []field{
+		{name: "run", is: object}, {name: "session", is: object}, {name: "user", is: object}, {name: "global", is: object}, {name: "socket", is: object},
+	}},
+	{name: "collections", is: object, each: &field{is: list, each: &field{is: object}}, doc: "Rows that collections have before, by name; empty when absent."},
+}
+
+var expectFields = []field{
+	{name: "status", is: text | number, rule: statusRule, doc: "succeeded, failed, or the status that a caller of the endpoint gets."},
+	{name: "error", is: text | object, doc: "The name of the error.", of: []field{{name: "error", is: text}, {name: "message", is: text}}},
+	{name: "output", is: anything, nullIsPresent: true, doc: "Exactly this."},
+	{name: "outputMatches", is: object, rule: conditionRule, doc: "A condition, as of filters of a wait."},
+	{name: "events", is: list, doc: "All that are emitted, in order.", each: &field{is: object, of: []field{
+		{name: "type", is: text, must: true, match: eventType}, {name: "payload", is: object}, {name: "payloadMatches", is: object, rule: conditionRule},
+	}}},
+	{name: "fetches", is: list, doc: "All requests, in order.", each: &field{is: object, of: []field{
+		{name: "method", is: text}, {name: "url", is: text}, {name: "headers", is: object, each: &field{is: text}}, {name: "body", is: anything},
+		{name: "bodyMatches", is: object, rule: conditionRule},
+	}}},
+	{name: "chunks", is: list, doc: "All that are sent to the caller, in order."},
+	{name: "contexts", is: object, each: &field{is: object}, doc: "Variables afterwards, by context."},
+	{name: "collections", is: object, each: &field{is: list, each: &field{is: object}}, doc: "Rows afterwards, by name."},
+}
+
+// momentRule is the rule of times.
+func momentRule(v any) string {
+	if s, ok := v.(string); ok {
+		if _, err := time.Parse(time.RFC3339, s); err != nil {
+			return "must be a time such as 2026-01-01T12:00:00Z"
+		}
+	}
+	return ""
+}
+
+// statusRule is the rule of the status that a case expects.
+func statusRule(v any) string {
+	n, isNumber := v.(float64)
+	if isNumber && (n < 100 || n > 599 || n != float64(int(n))) || !isNumber && v != suite.Succeeded && v != suite.Failed {
+		return "must be succeeded, failed, or a status from 100 to 599"
+	}
+	return ""
+}
+
+// conditionRule is the rule of conditions of the matcher.
+func conditionRule(v any) string {
+	if cond, ok := v.(*document.Map); ok {
+		return suite.ConditionProblem(cond)
+	}
+	return ""
+}
+
+// fetchStubRule is the rule of a stub of fetch as a whole.
+func fetchStubRule(v any) string {
+	stub, _ := v.(*document.Map)
+	answer, _ := stub.Get("answer")
+	failure, _ := stub.Get("error")
+	if (answer == nil) == (failure == nil) {
+		return "a stub has an answer or an error"
+	}
+	return ""
 }
 
 // stemmedLanguages are the languages whose words are stemmed.

@@ -160,7 +160,7 @@ func alreadyUsedError(field, value string) *domain.Error {
 }
 
 // resources are what the documents of a folder are called in errors.
-var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance", "knowledge": "knowledgeBase"}
+var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance", "knowledge": "knowledgeBase", "tests": "test"}
 
 func documentNotFound(path string) *domain.Error {
 	folder, slug := Folder(path)
@@ -231,6 +231,14 @@ type (
 	KnowledgeBaseDeleted struct {
 		Slug string `json:"slug"`
 	}
+	// TestCreated says that a test suite came into being.
+	TestCreated struct{ Entry }
+	// TestUpdated says that a test suite was replaced, or renamed.
+	TestUpdated struct{ Entry }
+	// TestDeleted says that a test suite is gone.
+	TestDeleted struct {
+		Slug string `json:"slug"`
+	}
 	// Installed says that an app was installed.
 	Installed struct{ Entry }
 	// InstanceConfigured says that an app instance was changed, or renamed.
@@ -269,6 +277,15 @@ func (KnowledgeBaseUpdated) EventType() string { return "workspaces.knowledgeBas
 func (KnowledgeBaseDeleted) EventType() string { return "workspaces.knowledgeBases.deleted" }
 
 // EventType implements domain.Event.
+func (TestCreated) EventType() string { return "workspaces.tests.created" }
+
+// EventType implements domain.Event.
+func (TestUpdated) EventType() string { return "workspaces.tests.updated" }
+
+// EventType implements domain.Event.
+func (TestDeleted) EventType() string { return "workspaces.tests.deleted" }
+
+// EventType implements domain.Event.
 func (Installed) EventType() string { return "workspaces.apps.installed" }
 
 // EventType implements domain.Event.
@@ -288,6 +305,10 @@ func saved(folder string, c Save) domain.Event {
 		return KnowledgeBaseCreated{c.Entry}
 	case folder == "knowledge":
 		return KnowledgeBaseUpdated{c.Entry}
+	case folder == "tests" && c.Create:
+		return TestCreated{c.Entry}
+	case folder == "tests":
+		return TestUpdated{c.Entry}
 	case folder == "imports" && c.Create:
 		return Installed{c.Entry}
 	case folder == "imports":
@@ -306,6 +327,8 @@ func removed(path string) domain.Event {
 		return PageDeleted{slug}
 	case "knowledge":
 		return KnowledgeBaseDeleted{slug}
+	case "tests":
+		return TestDeleted{slug}
 	case "imports":
 		return Uninstalled{slug}
 	}
@@ -317,6 +340,7 @@ var unlisted = map[string][]string{
 	"automations": {"do", "output", "authorizations"},
 	"pages":       {"styles", "onInit", "updateOn", "notifyOn", "automation"},
 	"imports":     {"config"},
+	"tests":       {"stubs", "cases"},
 }
 
 // Describe returns what lists show of a document.

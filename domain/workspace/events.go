@@ -158,6 +158,10 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return entryDelta(e.Entry), true
 	case KnowledgeBaseUpdated:
 		return entryDelta(e.Entry), true
+	case TestCreated:
+		return entryDelta(e.Entry), true
+	case TestUpdated:
+		return entryDelta(e.Entry), true
 	case Installed:
 		return entryDelta(e.Entry), true
 	case InstanceConfigured:
@@ -168,6 +172,8 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return Delta{Deleted: []string{"pages/" + e.Slug}}, true
 	case KnowledgeBaseDeleted:
 		return Delta{Deleted: []string{"knowledge/" + e.Slug}}, true
+	case TestDeleted:
+		return Delta{Deleted: []string{"tests/" + e.Slug}}, true
 	case Uninstalled:
 		return Delta{Deleted: []string{"imports/" + e.Slug}}, true
 	case PageShared:
@@ -264,6 +270,7 @@ type (
 		Automation    json.RawMessage `json:"automation,omitempty"`
 		Page          json.RawMessage `json:"page,omitempty"`
 		KnowledgeBase json.RawMessage `json:"knowledgeBase,omitempty"`
+		Test          json.RawMessage `json:"test,omitempty"`
 		AppInstance   json.RawMessage `json:"appInstance,omitempty"`
 		Events        *document.Map   `json:"events,omitempty"`
 		OldSlug       string          `json:"oldSlug,omitempty"`
@@ -366,6 +373,12 @@ func (e KnowledgeBaseCreated) Payload() any { return e.payload() }
 func (e KnowledgeBaseUpdated) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
+func (e TestCreated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
+func (e TestUpdated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
 func (e Installed) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
@@ -388,6 +401,8 @@ func (e Entry) payload() documentPayload {
 		payload.Page = body
 	case "knowledge":
 		payload.KnowledgeBase = body
+	case "tests":
+		payload.Test = body
 	case "imports":
 		payload.AppInstance = body
 	default:
@@ -423,7 +438,7 @@ func (e Restored) PayloadAt(contentRevision uint64) any {
 }
 
 // nouns are what the documents of a folder are called in sentences.
-var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance", "knowledge": "Knowledge base"}
+var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance", "knowledge": "Knowledge base", "tests": "Test suite"}
 
 // Summarise returns a sentence about the change of an event to a workspace; "" for an internal event,
 // or one that is not of a workspace.
@@ -488,7 +503,7 @@ func summariseDocument(ev domain.Event) string {
 	e := d.Entries[0]
 	folder, slug := Folder(e.Path)
 	switch ev.(type) {
-	case AutomationCreated, PageCreated, KnowledgeBaseCreated, Installed:
+	case AutomationCreated, PageCreated, KnowledgeBaseCreated, TestCreated, Installed:
 		return fmt.Sprintf("%s %s created", nouns[folder], slug)
 	}
 	if e.From != "" {

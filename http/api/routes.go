@@ -10,6 +10,7 @@ import (
 	"svc/http/api/events"
 	"svc/http/api/files"
 	"svc/http/api/runs"
+	"svc/http/api/suites"
 	"svc/http/api/system"
 	"svc/http/api/versioning"
 	"svc/http/api/workspaces"
@@ -60,6 +61,7 @@ type Handlers struct {
 	Versioning  *versioning.Handlers
 	Events      *events.Handlers
 	Runs        *runs.Handlers
+	Suites      *suites.Handlers
 	Collections *collections.Handlers
 	Files       *files.Handlers
 	OIDC        *oidc.Service    // has routes of its own
@@ -252,6 +254,15 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: may("read", "knowledgeBases"), Handler: h.Documents.GetDocument(documents.KnowledgeBases), Summary: "Read a knowledge base"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: may("update", "knowledgeBases"), Handler: h.Documents.UpdateDocument(documents.KnowledgeBases), Summary: "Change a knowledge base"},
 		{Method: del, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: may("delete", "knowledgeBases"), Handler: h.Documents.DeleteDocument(documents.KnowledgeBases), Summary: "Delete a knowledge base"},
+		{Method: get, Path: "/workspaces/{workspaceId}/tests", Surface: gateway.Versioned, Permission: may("read", "automations"), Handler: h.Documents.ListDocuments(documents.Tests), Summary: "List the test suites"},
+		{Method: post, Path: "/workspaces/{workspaceId}/tests", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.CreateDocument(documents.Tests), Summary: "Create a test suite"},
+		{Method: post, Path: "/workspaces/{workspaceId}/tests/run", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateSearchEvents, Handler: handle(h.Suites.Run), Summary: "Run test suites"},
+		{Method: post, Path: "/workspaces/{workspaceId}/tests/check", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateSearchEvents, Handler: handle(h.Suites.Check), Summary: "Compare a draft of an automation with recorded runs"},
+		{Method: post, Path: "/workspaces/{workspaceId}/tests/fromRuns", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateSearchEvents, Handler: handle(h.Suites.FromRuns), Summary: "Make a test suite of recorded runs"},
+		{Method: get, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("read", "automations"), Handler: h.Documents.GetDocument(documents.Tests), Summary: "Read a test suite"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Change a test suite"},
+		{Method: put, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Replace a test suite"},
+		{Method: del, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.DeleteDocument(documents.Tests), Summary: "Delete a test suite"},
 		{Method: get, Path: "/workspaces/{workspaceId}/blocks", Surface: gateway.Versioned, Permission: mayRead, Handler: handle(h.Workspaces.ListBlocks), Summary: "List the blocks"},
 		{Method: put, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: handle(h.Workspaces.PutBlock), Summary: "Set a block"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: handle(h.Workspaces.PutBlock), Summary: "Change a block"},

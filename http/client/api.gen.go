@@ -2009,6 +2009,149 @@ func (c *Client) DeleteKnowledgeBase(ctx context.Context, workspaceID string, sl
 	return answer, err
 }
 
+// ListTestsQuery is an option of ListTests. What is zero is not sent.
+type ListTestsQuery struct {
+	// Text of slug, name and description.
+	Search string
+	// Comma list, any of.
+	Labels string
+	// From 0.
+	Page *int64
+	// 20 without it.
+	Limit *int64
+	// slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it.
+	Sort string
+}
+
+func (q ListTestsQuery) change(r *request) {
+	if q.Search != "" {
+		r.query.Set("search", q.Search)
+	}
+	if q.Labels != "" {
+		r.query.Set("labels", q.Labels)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+	if q.Sort != "" {
+		r.query.Set("sort", q.Sort)
+	}
+}
+
+// ListTests: List the test suites.
+//
+// GET /v2/workspaces/{workspaceId}/tests
+func (c *Client) ListTests(ctx context.Context, workspaceID string, options ...RequestOption) (*Page[Test], error) {
+	return listPage[Test](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/tests", workspaceID), nil, false, options))
+}
+
+// CreateTest: Create a test suite.
+//
+// A suite has cases of one automation: how it starts, what it gets from outside, and what is expected of it. Without a slug it
+// gets one that its name, or that of its automation, suggests. Faults of a YAML body are told with their line and column.
+//
+// POST /v2/workspaces/{workspaceId}/tests
+func (c *Client) CreateTest(ctx context.Context, workspaceID string, body NewTest, options ...RequestOption) (answer Test, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/tests", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
+// RunTests: Run test suites.
+//
+// Runs cases without effect: requests are answered by stubs, contexts and collections are empty but for what stubs say, time
+// stands still but for waits, and events are only compared. Secrets are those of stubs. Without `suites` and `automations` all
+// suites run whose automations the caller may test and read. Documents replace what is saved, for this run only.
+//
+// POST /v2/workspaces/{workspaceId}/tests/run
+func (c *Client) RunTests(ctx context.Context, workspaceID string, body RunTestsBody, options ...RequestOption) (answer TestReport, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/tests/run", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
+// CheckDraft: Compare a draft of an automation with recorded runs.
+//
+// Runs the saved automation and the draft with the input and the answers of the last recorded runs, and compares output, events,
+// requests and status. Nothing leaves, and nothing is stored. A run that reads a stream is skipped.
+//
+// POST /v2/workspaces/{workspaceId}/tests/check
+func (c *Client) CheckDraft(ctx context.Context, workspaceID string, body CheckDraftBody, options ...RequestOption) (answer DraftCheck, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/tests/check", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
+// MakeTestFromRuns: Make a test suite of recorded runs.
+//
+// The suite is not saved. Secrets and credentials in it are `REDACTED`, and cases expect what the saved automation does with
+// that. Runs that are alike become one case; the others that no case is made of are listed with the reason.
+//
+// POST /v2/workspaces/{workspaceId}/tests/fromRuns
+func (c *Client) MakeTestFromRuns(ctx context.Context, workspaceID string, body MakeTestFromRunsBody, options ...RequestOption) (answer TestFromRuns, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/tests/fromRuns", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
+// GetTestQuery is an option of GetTest. What is zero is not sent.
+type GetTestQuery struct {
+	// The name of a version, or current.
+	Version string
+	// A time: what it was then.
+	At string
+	// A sequence token or a content revision: what it was then.
+	AtSeq string
+}
+
+func (q GetTestQuery) change(r *request) {
+	if q.Version != "" {
+		r.query.Set("version", q.Version)
+	}
+	if q.At != "" {
+		r.query.Set("at", q.At)
+	}
+	if q.AtSeq != "" {
+		r.query.Set("atSeq", q.AtSeq)
+	}
+}
+
+// GetTest: Read a test suite.
+//
+// GET /v2/workspaces/{workspaceId}/tests/{slug}
+func (c *Client) GetTest(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer Test, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/tests/{slug}", workspaceID, slug), nil, false, options), &answer)
+	return answer, err
+}
+
+// UpdateTest: Change a test suite.
+//
+// A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+// Another slug renames it.
+//
+// PATCH /v2/workspaces/{workspaceId}/tests/{slug}
+func (c *Client) UpdateTest(ctx context.Context, workspaceID string, slug string, body TestChange, options ...RequestOption) (answer Test, err error) {
+	err = c.call(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/tests/{slug}", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// ReplaceTest: Replace a test suite.
+//
+// The body is the whole document, as JSON or YAML. Another slug renames it.
+//
+// PUT /v2/workspaces/{workspaceId}/tests/{slug}
+func (c *Client) ReplaceTest(ctx context.Context, workspaceID string, slug string, body NewTest, options ...RequestOption) (answer Test, err error) {
+	err = c.call(ctx, newRequest(http.MethodPut, path("/v2/workspaces/{workspaceId}/tests/{slug}", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// DeleteTest: Delete a test suite.
+//
+// DELETE /v2/workspaces/{workspaceId}/tests/{slug}
+func (c *Client) DeleteTest(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer DeleteTestAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/tests/{slug}", workspaceID, slug), nil, true, options), &answer)
+	return answer, err
+}
+
 // VisitPage: Read a page as its visitors do.
 //
 // A page that is not public: 401 without a credential, 403 with one that may not read it.
@@ -4146,6 +4289,8 @@ type NewWorkspace struct {
 	// Ignored.
 	KnowledgeBases any `json:"knowledgeBases,omitempty"`
 	// Ignored.
+	Tests any `json:"tests,omitempty"`
+	// Ignored.
 	Imports any `json:"imports,omitempty"`
 	// Ignored.
 	PlatformRepositories any `json:"platformRepositories,omitempty"`
@@ -4197,6 +4342,8 @@ type Workspace struct {
 	Pages map[string]map[string]any `json:"pages,omitempty"`
 	// By slug, without synonyms.
 	KnowledgeBases map[string]map[string]any `json:"knowledgeBases,omitempty"`
+	// Test suites by slug, without stubs and cases.
+	Tests map[string]map[string]any `json:"tests,omitempty"`
 	// App instances by slug
 	Imports map[string]map[string]any `json:"imports,omitempty"`
 	// What the caller may do, by subject.
@@ -4216,7 +4363,7 @@ func (v Workspace) MarshalJSON() ([]byte, error) { return joinJSON(plainWorkspac
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Workspace) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
+	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "tests", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
 }
 
 // WorkspaceChange is described by the API.
@@ -4280,6 +4427,8 @@ type WorkspaceChange struct {
 	Pages any `json:"pages,omitempty"`
 	// Ignored.
 	KnowledgeBases any `json:"knowledgeBases,omitempty"`
+	// Ignored.
+	Tests any `json:"tests,omitempty"`
 	// Ignored.
 	Imports any `json:"imports,omitempty"`
 	// Ignored.
@@ -5230,6 +5379,179 @@ func (v *KnowledgeBaseChange) UnmarshalJSON(text []byte) error {
 
 // DeleteKnowledgeBaseAnswer is described by the API.
 type DeleteKnowledgeBaseAnswer struct {
+	Slug string `json:"slug"`
+}
+
+// Test: A test suite. Lists do not show stubs and cases.
+type Test struct {
+	Name        Localized `json:"name,omitempty"`
+	Slug        string    `json:"slug"`
+	Description Localized `json:"description,omitempty"`
+	Labels      []Label   `json:"labels,omitempty"`
+	// The automation, by its slug.
+	Automation string     `json:"automation"`
+	Stubs      TestStubs  `json:"stubs,omitempty"`
+	Cases      []TestCase `json:"cases,omitempty"`
+	Checksum   string     `json:"checksum"`
+	CreatedAt  string     `json:"createdAt,omitempty"`
+	CreatedBy  string     `json:"createdBy,omitempty"`
+	UpdatedAt  string     `json:"updatedAt,omitempty"`
+	UpdatedBy  string     `json:"updatedBy,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTest Test
+
+// MarshalJSON implements json.Marshaler.
+func (v Test) MarshalJSON() ([]byte, error) { return joinJSON(plainTest(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Test) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTest)(v), &v.Rest, "name", "slug", "description", "labels", "automation", "stubs", "cases", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
+}
+
+// NewTest is described by the API.
+type NewTest struct {
+	Name        Localized `json:"name,omitempty"`
+	Slug        string    `json:"slug,omitempty"`
+	Description Localized `json:"description,omitempty"`
+	Labels      []Label   `json:"labels,omitempty"`
+	// The automation, by its slug.
+	Automation string     `json:"automation"`
+	Stubs      TestStubs  `json:"stubs,omitempty"`
+	Cases      []TestCase `json:"cases,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainNewTest NewTest
+
+// MarshalJSON implements json.Marshaler.
+func (v NewTest) MarshalJSON() ([]byte, error) { return joinJSON(plainNewTest(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *NewTest) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainNewTest)(v), &v.Rest, "name", "slug", "description", "labels", "automation", "stubs", "cases")
+}
+
+// RunTestsBody is described by the API.
+type RunTestsBody struct {
+	// Slugs of suites.
+	Suites []string `json:"suites,omitempty"`
+	// Slugs of automations, whose suites run.
+	Automations []string `json:"automations,omitempty"`
+	// Only cases whose `suite: name` has this text, in any case.
+	Cases string `json:"cases,omitempty"`
+	// Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted.
+	Documents map[string]map[string]any `json:"documents,omitempty"`
+}
+
+// TestReport is described by the API.
+type TestReport struct {
+	Passed int64 `json:"passed"`
+	Failed int64 `json:"failed"`
+	// ms
+	Duration int64                  `json:"duration"`
+	Suites   []TestReportSuitesItem `json:"suites"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestReport TestReport
+
+// MarshalJSON implements json.Marshaler.
+func (v TestReport) MarshalJSON() ([]byte, error) { return joinJSON(plainTestReport(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestReport) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestReport)(v), &v.Rest, "passed", "failed", "duration", "suites")
+}
+
+// CheckDraftBody is described by the API.
+type CheckDraftBody struct {
+	// Its slug.
+	Automation string `json:"automation"`
+	// The draft.
+	Document map[string]any `json:"document"`
+	// How many of the last recorded runs.
+	Runs *int64 `json:"runs,omitempty"`
+}
+
+// DraftCheck is described by the API.
+type DraftCheck struct {
+	Automation string               `json:"automation"`
+	Same       int64                `json:"same"`
+	Different  int64                `json:"different"`
+	Skipped    int64                `json:"skipped"`
+	Runs       []DraftCheckRunsItem `json:"runs"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainDraftCheck DraftCheck
+
+// MarshalJSON implements json.Marshaler.
+func (v DraftCheck) MarshalJSON() ([]byte, error) { return joinJSON(plainDraftCheck(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *DraftCheck) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainDraftCheck)(v), &v.Rest, "automation", "same", "different", "skipped", "runs")
+}
+
+// MakeTestFromRunsBody is described by the API.
+type MakeTestFromRunsBody struct {
+	// Its slug.
+	Automation string `json:"automation"`
+	// How many of the last recorded runs.
+	Runs *int64 `json:"runs,omitempty"`
+}
+
+// TestFromRuns is described by the API.
+type TestFromRuns struct {
+	Test    NewTest                   `json:"test"`
+	Cases   int64                     `json:"cases"`
+	Skipped []TestFromRunsSkippedItem `json:"skipped"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestFromRuns TestFromRuns
+
+// MarshalJSON implements json.Marshaler.
+func (v TestFromRuns) MarshalJSON() ([]byte, error) { return joinJSON(plainTestFromRuns(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestFromRuns) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestFromRuns)(v), &v.Rest, "test", "cases", "skipped")
+}
+
+// TestChange is described by the API.
+type TestChange struct {
+	Name        LocalizedOrNull   `json:"name,omitempty"`
+	Slug        Nullable[string]  `json:"slug,omitzero"`
+	Description LocalizedOrNull   `json:"description,omitempty"`
+	Labels      Nullable[[]Label] `json:"labels,omitzero"`
+	// The automation, by its slug.
+	Automation string              `json:"automation,omitempty"`
+	Stubs      Nullable[TestStubs] `json:"stubs,omitzero"`
+	Cases      []TestCase          `json:"cases,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestChange TestChange
+
+// MarshalJSON implements json.Marshaler.
+func (v TestChange) MarshalJSON() ([]byte, error) { return joinJSON(plainTestChange(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestChange) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestChange)(v), &v.Rest, "name", "slug", "description", "labels", "automation", "stubs", "cases")
+}
+
+// DeleteTestAnswer is described by the API.
+type DeleteTestAnswer struct {
 	Slug string `json:"slug"`
 }
 
@@ -6359,6 +6681,63 @@ type KnowledgeBaseChangeEmbedding struct {
 	Dimensions *int64 `json:"dimensions,omitempty"`
 }
 
+// TestStubs: What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test.
+type TestStubs = map[string]any
+
+// TestCase: See /v2/schemas/test.
+type TestCase struct {
+	// What is so in this case.
+	Name string `json:"name"`
+	// The arguments of a call.
+	Input map[string]any `json:"input,omitempty"`
+	// A request to its endpoint.
+	Request map[string]any `json:"request,omitempty"`
+	// An event that it listens to.
+	Event map[string]any `json:"event,omitempty"`
+	// Who starts it.
+	User    map[string]any `json:"user,omitempty"`
+	Session string         `json:"session,omitempty"`
+	Stubs   TestStubs      `json:"stubs,omitempty"`
+	// Status, error, output, outputMatches, events, fetches, chunks, contexts, collections.
+	Expect map[string]any `json:"expect,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestCase TestCase
+
+// MarshalJSON implements json.Marshaler.
+func (v TestCase) MarshalJSON() ([]byte, error) { return joinJSON(plainTestCase(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestCase) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestCase)(v), &v.Rest, "name", "input", "request", "event", "user", "session", "stubs", "expect")
+}
+
+// TestReportSuitesItem is described by the API.
+type TestReportSuitesItem struct {
+	Slug       string           `json:"slug"`
+	Automation string           `json:"automation"`
+	Cases      []TestCaseReport `json:"cases"`
+}
+
+// DraftCheckRunsItem is described by the API.
+type DraftCheckRunsItem struct {
+	CorrelationID string `json:"correlationId"`
+	StartedAt     string `json:"startedAt"`
+	// One of same, different, skipped.
+	Status string `json:"status"`
+	// Why it was skipped.
+	Reason      string           `json:"reason,omitempty"`
+	Differences []TestDifference `json:"differences"`
+}
+
+// TestFromRunsSkippedItem is described by the API.
+type TestFromRunsSkippedItem struct {
+	CorrelationID string `json:"correlationId"`
+	Reason        string `json:"reason"`
+}
+
 // WaitWaitsForItem is described by the API.
 type WaitWaitsForItem struct {
 	Event   string         `json:"event"`
@@ -6858,6 +7237,57 @@ type KnowledgeSearchDefaultsWeights struct {
 type KnowledgeSearchDefaultsBoosts struct {
 	Title    *float64 `json:"title,omitempty"`
 	Headings *float64 `json:"headings,omitempty"`
+}
+
+// TestCaseReport is described by the API.
+type TestCaseReport struct {
+	Name string `json:"name"`
+	// One of passed, failed.
+	Status string `json:"status"`
+	// ms
+	Duration    int64            `json:"duration"`
+	Differences []TestDifference `json:"differences"`
+	// Status, error, output, events, fetches and logs of a case that failed.
+	Actual map[string]any `json:"actual,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestCaseReport TestCaseReport
+
+// MarshalJSON implements json.Marshaler.
+func (v TestCaseReport) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainTestCaseReport(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestCaseReport) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestCaseReport)(v), &v.Rest, "name", "status", "duration", "differences", "actual")
+}
+
+// TestDifference is described by the API.
+type TestDifference struct {
+	// Such as output.total or events[1].payload.id.
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	// Absent when nothing was expected.
+	Expected any `json:"expected,omitempty"`
+	// Absent when there was nothing.
+	Got any `json:"got,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainTestDifference TestDifference
+
+// MarshalJSON implements json.Marshaler.
+func (v TestDifference) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainTestDifference(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *TestDifference) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainTestDifference)(v), &v.Rest, "path", "message", "expected", "got")
 }
 
 // ExportRequestWorkspacesQuery: The filters of `GET /v2/workspaces`.

@@ -68,6 +68,9 @@ var reasonStatuses = map[string]int{
 	"event_too_large": http.StatusRequestEntityTooLarge,
 }
 
+// StatusOf returns the HTTP status that refusals with a code have.
+func StatusOf(code domain.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }
+
 // statusOf is the status of a refusal: that of its reason, else of its code.
 func statusOf(e *domain.Error) int {
 	reason, _ := e.Details["reason"].(string)

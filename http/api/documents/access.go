@@ -29,7 +29,9 @@ type lazyObject struct {
 func (o *lazyObject) Field(name string) (any, bool) {
 	switch name {
 	case "slug":
-		return o.item.Slug(), true
+		if o.folder != "tests" {
+			return o.item.Slug(), true
+		}
 	case "workspaceId":
 		return o.id, true
 	case "runningWorkspaceId":
@@ -63,6 +65,8 @@ func subjectOf(folder string) string {
 		return "workspaces"
 	case "knowledge":
 		return "knowledgeBases"
+	case "tests":
+		return "automations"
 	}
 	return folder
 }
@@ -81,8 +85,19 @@ func documentObject(rd projections.Reader, id, folder string, item projections.I
 		fields["runningWorkspaceId"] = id
 	case "knowledge":
 		fields["id"] = item.ID
+	case "tests":
+		asAutomation(fields, id)
 	}
 	return fields
+}
+
+// asAutomation makes the fields of a test suite those that rules see: rules about an automation hold for its suites.
+func asAutomation(fields access.Fields, workspaceID string) {
+	slug := fields["automation"]
+	if slug == nil {
+		slug = ""
+	}
+	fields["slug"], fields["id"], fields["runningWorkspaceId"] = slug, slug, workspaceID
 }
 
 // checkObject is Rights.Check for an object that the caller may be able to read
@@ -116,8 +131,11 @@ func CanReadForeign(rights *access.Rights, id, folder, slug string, doc *documen
 		fields[key] = v
 	}
 	fields["slug"], fields["workspaceId"] = slug, id
-	if folder == "automations" {
+	switch folder {
+	case "automations":
 		fields["runningWorkspaceId"] = id
+	case "tests":
+		asAutomation(fields, id)
 	}
 	return rights.Allows("read", subjectOf(folder), fields)
 }
@@ -159,7 +177,7 @@ func (h *Handlers) NewChangeAuthorizer(r *http.Request) ChangeAuthorizer {
 }
 
 // folders are those whose documents rules speak of one by one.
-var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages, KnowledgeBases.name: KnowledgeBases}
+var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages, KnowledgeBases.name: KnowledgeBases, Tests.name: Tests}
 
 // May implements content.Authorizer.
 func (j ChangeAuthorizer) May(t content.Touch) error {
@@ -238,7 +256,7 @@ func (j ChangeAuthorizer) MayAlways(t content.Touch) bool {
 	case t.After == nil:
 		action = "delete"
 	}
-	return j.Rights.Always(action, f.subject)
+	return j.Rights.Always(f.action(action), f.subject)
 }
 
 // fieldActions are fields that take more than update.

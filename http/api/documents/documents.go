@@ -472,9 +472,9 @@ func (f Folder) checkTouchNow(h *Handlers, rights *access.Rights, id string, ite
 func (f Folder) checkTouch(rd projections.Reader, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
 	switch {
 	case now == nil:
-		return rights.Check("create", f.subject, f.objectAfter(rd, id, item, next))
+		return rights.Check(f.action("create"), f.subject, f.objectAfter(rd, id, item, next))
 	case next == nil:
-		return checkObject(rights, "delete", f.subject, documentObject(rd, id, f.name, item))
+		return checkObject(rights, f.action("delete"), f.subject, documentObject(rd, id, f.name, item))
 	}
 	fields := differingFields(handler.WithoutReadOnly(now, f.readOnly...), handler.WithoutReadOnly(f.kind.Canonical(next), f.readOnly...))
 	if err := checkObject(rights, "update", f.subject, documentObject(rd, id, f.name, item), fields...); err != nil {
@@ -498,6 +498,15 @@ func differingFields(a, b *document.Map) (fields []string) {
 	return fields
 }
 
+// action is the right that creating or deleting a document takes. A test suite is part of its automation: who may
+// change that may do all.
+func (f Folder) action(name string) string {
+	if f.name == "tests" {
+		return "update"
+	}
+	return name
+}
+
 // objectAfter is a document as rules would see it after a change.
 func (f Folder) objectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
 	before := documentObject(rd, id, f.name, item)
@@ -510,8 +519,11 @@ func (f Folder) objectAfter(rd projections.Reader, id string, item projections.I
 			fields[key] = v
 		}
 	}
-	if f.name == "automations" { // their id is their slug
+	switch f.name {
+	case "automations": // their id is their slug
 		fields["id"] = fields["slug"]
+	case "tests":
+		asAutomation(fields, id)
 	}
 	if shared, ok := before.(access.Shared); ok {
 		return access.Shared{Object: fields, Shares: shared.Shares}
@@ -591,6 +603,12 @@ var Automations = Folder{
 // KnowledgeBases holds the knowledge bases of a workspace.
 var KnowledgeBases = Folder{
 	name: "knowledge", subject: "knowledgeBases", noun: "knowledgeBase", kind: document.Knowledge, required: []string{"name"},
+	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
+}
+
+// Tests holds the test suites of a workspace.
+var Tests = Folder{
+	name: "tests", subject: "automations", noun: "test", kind: document.Test, required: []string{"automation"},
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 

@@ -1632,6 +1632,119 @@ export interface paths {
         patch: operations["updateKnowledgeBase"];
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the test suites */
+        get: operations["listTests"];
+        put?: never;
+        /**
+         * Create a test suite
+         * @description A suite has cases of one automation: how it starts, what it gets from outside, and what is expected of it. Without a slug it
+         *     gets one that its name, or that of its automation, suggests. Faults of a YAML body are told with their line and column.
+         */
+        post: operations["createTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/tests/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run test suites
+         * @description Runs cases without effect: requests are answered by stubs, contexts and collections are empty but for what stubs say, time
+         *     stands still but for waits, and events are only compared. Secrets are those of stubs. Without `suites` and `automations` all
+         *     suites run whose automations the caller may test and read. Documents replace what is saved, for this run only.
+         */
+        post: operations["runTests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/tests/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare a draft of an automation with recorded runs
+         * @description Runs the saved automation and the draft with the input and the answers of the last recorded runs, and compares output, events,
+         *     requests and status. Nothing leaves, and nothing is stored. A run that reads a stream is skipped.
+         */
+        post: operations["checkDraft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/tests/fromRuns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a test suite of recorded runs
+         * @description The suite is not saved. Secrets and credentials in it are `REDACTED`, and cases expect what the saved automation does with
+         *     that. Runs that are alike become one case; the others that no case is made of are listed with the reason.
+         */
+        post: operations["makeTestFromRuns"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/tests/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a test suite */
+        get: operations["getTest"];
+        /**
+         * Replace a test suite
+         * @description The body is the whole document, as JSON or YAML. Another slug renames it.
+         */
+        put: operations["replaceTest"];
+        post?: never;
+        /** Delete a test suite */
+        delete: operations["deleteTest"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a test suite
+         * @description A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+         *     Another slug renames it.
+         */
+        patch: operations["updateTest"];
+        trace?: never;
+    };
     "/v2/pages/{workspaceSlug}/{pageSlug}": {
         parameters: {
             query?: never;
@@ -3592,6 +3705,10 @@ export interface components {
             knowledgeBases?: {
                 [key: string]: Record<string, never>;
             };
+            /** @description Test suites by slug, without stubs and cases. */
+            tests?: {
+                [key: string]: Record<string, never>;
+            };
             /** @description App instances by slug */
             imports?: {
                 [key: string]: Record<string, never>;
@@ -3668,6 +3785,8 @@ export interface components {
             /** @description Ignored. */
             knowledgeBases?: unknown;
             /** @description Ignored. */
+            tests?: unknown;
+            /** @description Ignored. */
             imports?: unknown;
             /** @description Ignored. */
             platformRepositories?: unknown;
@@ -3738,6 +3857,8 @@ export interface components {
             pages?: unknown;
             /** @description Ignored. */
             knowledgeBases?: unknown;
+            /** @description Ignored. */
+            tests?: unknown;
             /** @description Ignored. */
             imports?: unknown;
             /** @description Ignored. */
@@ -4896,6 +5017,117 @@ export interface components {
             updateOn?: string | null;
             notifyOn?: string | null;
             automation?: string | Record<string, never> | null;
+        };
+        /** @description A test suite. Lists do not show stubs and cases. */
+        Test: {
+            name?: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description The automation, by its slug. */
+            automation: string;
+            stubs?: components["schemas"]["TestStubs"];
+            cases?: components["schemas"]["TestCase"][];
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewTest: {
+            name?: components["schemas"]["Localized"];
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description The automation, by its slug. */
+            automation: string;
+            stubs?: components["schemas"]["TestStubs"];
+            cases?: components["schemas"]["TestCase"][];
+        };
+        TestChange: {
+            name?: components["schemas"]["LocalizedOrNull"];
+            slug?: string | null;
+            description?: components["schemas"]["LocalizedOrNull"];
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description The automation, by its slug. */
+            automation?: string;
+            stubs?: components["schemas"]["TestStubs"] | null;
+            cases?: components["schemas"]["TestCase"][];
+        };
+        /** @description What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test. */
+        TestStubs: Record<string, never>;
+        /** @description See /v2/schemas/test. */
+        TestCase: {
+            /** @description What is so in this case. */
+            name: string;
+            /** @description The arguments of a call. */
+            input?: Record<string, never>;
+            /** @description A request to its endpoint. */
+            request?: Record<string, never>;
+            /** @description An event that it listens to. */
+            event?: Record<string, never>;
+            /** @description Who starts it. */
+            user?: Record<string, never>;
+            session?: string;
+            stubs?: components["schemas"]["TestStubs"];
+            /** @description Status, error, output, outputMatches, events, fetches, chunks, contexts, collections. */
+            expect?: Record<string, never>;
+        };
+        TestReport: {
+            passed: number;
+            failed: number;
+            /** @description ms */
+            duration: number;
+            suites: {
+                slug: string;
+                automation: string;
+                cases: components["schemas"]["TestCaseReport"][];
+            }[];
+        };
+        TestCaseReport: {
+            name: string;
+            /** @enum {string} */
+            status: "passed" | "failed";
+            /** @description ms */
+            duration: number;
+            differences: components["schemas"]["TestDifference"][];
+            /** @description Status, error, output, events, fetches and logs of a case that failed. */
+            actual?: Record<string, never>;
+        };
+        TestDifference: {
+            /** @description Such as output.total or events[1].payload.id. */
+            path: string;
+            message: string;
+            /** @description Absent when nothing was expected. */
+            expected?: unknown;
+            /** @description Absent when there was nothing. */
+            got?: unknown;
+        };
+        DraftCheck: {
+            automation: string;
+            same: number;
+            different: number;
+            skipped: number;
+            runs: {
+                correlationId: string;
+                /** Format: date-time */
+                startedAt: string;
+                /** @enum {string} */
+                status: "same" | "different" | "skipped";
+                /** @description Why it was skipped. */
+                reason?: string;
+                differences: components["schemas"]["TestDifference"][];
+            }[];
+        };
+        TestFromRuns: {
+            test: components["schemas"]["NewTest"];
+            cases: number;
+            skipped: {
+                correlationId: string;
+                reason: string;
+            }[];
         };
         KnowledgeBase: {
             name: components["schemas"]["Localized"];
@@ -11780,6 +12012,486 @@ export interface operations {
             };
         };
     };
+    listTests: {
+        parameters: {
+            query?: {
+                /** @description Text of slug, name and description. */
+                search?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Test"][];
+                };
+            };
+        };
+    };
+    createTest: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTest"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Test"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    runTests: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Slugs of suites. */
+                    suites?: string[];
+                    /** @description Slugs of automations, whose suites run. */
+                    automations?: string[];
+                    /** @description Only cases whose `suite: name` has this text, in any case. */
+                    cases?: string;
+                    /** @description Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted. */
+                    documents?: {
+                        [key: string]: Record<string, never> | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description What became of each case. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestReport"];
+                };
+            };
+        };
+    };
+    checkDraft: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Its slug. */
+                    automation: string;
+                    /** @description The draft. */
+                    document: Record<string, never>;
+                    /**
+                     * @description How many of the last recorded runs.
+                     * @default 20
+                     */
+                    runs?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description How the draft behaves in each run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftCheck"];
+                };
+            };
+        };
+    };
+    makeTestFromRuns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Its slug. */
+                    automation: string;
+                    /**
+                     * @description How many of the last recorded runs.
+                     * @default 20
+                     */
+                    runs?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The suite. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestFromRuns"];
+                };
+            };
+        };
+    };
+    getTest: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, or its file with `Accept: application/yaml`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Test"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    replaceTest: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTest"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Test"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteTest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        slug: string;
+                    };
+                };
+            };
+        };
+    };
+    updateTest: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Test"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
     visitPage: {
         parameters: {
             query?: never;
@@ -12660,7 +13372,7 @@ export interface operations {
             };
             path: {
                 /** @description The sort. */
-                name: "index" | "security" | "automation" | "page" | "block" | "import" | "knowledgeBase";
+                name: "index" | "security" | "automation" | "page" | "block" | "import" | "knowledgeBase" | "test";
             };
             cookie?: never;
         };
