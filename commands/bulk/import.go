@@ -489,6 +489,9 @@ func (im *importRun) planOne(ctx context.Context, p operation.Planned) (WouldImp
 			return one, nil
 		}
 	}
+	if err == nil && w.Lock != "" && w.ID != domain.Platform { // the run itself locks that one
+		err = (&workspace.Lock{Reason: w.Lock}).Refusal()
+	}
 	if err == nil {
 		err = im.dryRun(ctx, &one, part)
 	}
