@@ -143,6 +143,25 @@ func (r *remote) signIn(ctx context.Context, email string) (*client.Client, erro
 	}})
 }
 
+// inSession does something that an access token may not, in a session of whoever the token is of. The password is
+// asked for; the session ends with that.
+func (r *remote) inSession(ctx context.Context, do func() error) (err error) {
+	me, err := r.Me(ctx)
+	if err != nil {
+		return err
+	}
+	token := r.Client
+	r.Client = &client.Client{URL: token.URL, HTTP: token.HTTP}
+	defer func() { r.Client = token }()
+	session, err := r.signIn(ctx, me.Email)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.SignOut(ctx)) }()
+	r.Client = session
+	return do()
+}
+
 // profileOutput is a profile without its token.
 type profileOutput struct {
 	Name      string `json:"name"`

@@ -78,6 +78,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	}
 	for _, key := range []string{refused.Reason(), string(refused.Code)} {
 		if text, ok := advice[key]; ok {
+			if refused.Code == domain.CodePermissionDenied && r.named == "" {
+				text = "this takes a super admin: `{svc login}` as one"
+			}
 			lines = append(lines, "next: "+r.fillAdvice(text, refused))
 			break
 		}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,7 @@ type resourceCommand struct {
 	done   string                                                             // what is printed after a write: arguments, and members of the answer, in braces
 	print  func(*resourceCall, client.Answer) (string, error)                 // when neither says it
 	call   func(ctx context.Context, c *resourceCall) (client.Answer, error)  // instead of one call
+	admin  bool                                                               // it takes a session of a super admin: see remote.inSession
 }
 
 // param is a flag that is sent as a parameter of the address, or that the body is made of.
@@ -110,6 +112,18 @@ var resources = []struct {
 			params: []param{{"slug", "", "what the instance is called (default: as the app)"}, {"config", "", "its config, as JSON, @FILE or -"}}, body: installBody, done: "installed {appSlug} as {slug}"},
 		{use: "config WORKSPACE INSTANCE", short: "Read the config of an app instance, or change it with --set", method: http.MethodGet, route: "/workspaces/{WORKSPACE}/apps/{INSTANCE}/config",
 			params: []param{{"set", "", "the fields to change, as JSON, @FILE or -; null removes one"}}, call: configureApp},
+	}},
+	{"user", "List, invite, deactivate and activate users", []resourceCommand{
+		{use: "list", short: "List the users", long: "List the users." + takesSession, admin: true, method: http.MethodGet, route: "/users",
+			params: append([]param{{"status", "status", "pending, validated or deactivated"}}, pages...),
+			list:   []column{{"ID", "id"}, {"EMAIL", "email"}, {"FIRST NAME", "firstName"}, {"LAST NAME", "lastName"}, {"STATUS", "status"}, {"ROLE", "role"}, {"CREATED", "createdAt"}}},
+		{use: "invite EMAIL", short: "Invite somebody: a mail asks to choose a password", long: "Invite somebody: a mail asks to choose a password." + takesSession, admin: true, method: http.MethodPost, route: "/users",
+			params: []param{{"first-name", "", "the first name"}, {"last-name", "", "the last name"}, {"language", "", "of mails and screens, such as fr"}, {"password", "", "true: set a password, which is asked for first, instead of sending a mail"}},
+			body:   invitationBody, done: "invited {email} ({id})"},
+		{use: "deactivate USER", short: "End the sessions of a user, and let them in no more; by id or mail address", long: "End the sessions of a user, and let them in no more. USER is an id or a mail address. What they made stays." + takesSession,
+			admin: true, method: http.MethodPatch, route: "/users/{USER}", call: setUserStatus("deactivated"), done: "deactivated {email} ({id}); `svc user activate {id}` lets them in again"},
+		{use: "activate USER", short: "Let a user in again who was deactivated; by id or mail address", long: "Let a user in again who was deactivated. USER is an id or a mail address." + takesSession,
+			admin: true, method: http.MethodPatch, route: "/users/{USER}", call: setUserStatus("validated"), done: "activated {email} ({id})"},
 	}},
 	{"data", "List, query, import and export rows of collections", []resourceCommand{
 		{use: "list WORKSPACE", short: "List the collections", method: http.MethodGet, route: "/workspaces/{WORKSPACE}/collections",
@@ -258,6 +272,12 @@ func (c *resourceCall) do(ctx context.Context) error {
 		send = c.call
 	}
 	got, err := send(ctx, c)
+	if refused, ok := errors.AsType[*client.Error](err); ok && c.admin && refused.Code == domain.CodeInsufficientScope {
+		err = c.inSession(ctx, func() (err error) {
+			got, err = send(ctx, c)
+			return err
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -403,6 +423,45 @@ func valueText(value any) string {
 	}
 	text, _ := json.Marshal(value) // it came from JSON
 	return string(text)
+}
+
+// takesSession is what the commands of super admins say of the password.
+const takesSession = "\nTakes a super admin. An access token may not manage users: the password is asked for, or read from standard input, and opens\n" +
+	"a session for this command only."
+
+// invitationBody is that of a new user. A password is asked for once, also when the call is repeated.
+func invitationBody(ctx context.Context, c *resourceCall) (client.Content, error) {
+	const password = "password of the new account"
+	if c.flag("password") == "true" && c.args[password] == "" {
+		var err error
+		if c.args[password], err = c.ask(ctx, "Password of "+c.args["EMAIL"], true); err != nil {
+			return client.Content{}, err
+		}
+	}
+	return encodeJSON(nonEmpty("email", c.args["EMAIL"], "firstName", c.flag("first-name"), "lastName", c.flag("last-name"),
+		"language", c.flag("language"), "password", c.args[password]))
+}
+
+// setUserStatus gives a user a status. The user is named by an id or a mail address.
+func setUserStatus(status string) func(ctx context.Context, c *resourceCall) (client.Answer, error) {
+	return func(ctx context.Context, c *resourceCall) (client.Answer, error) {
+		body, err := encodeJSON(map[string]string{"status": status})
+		if err != nil {
+			return client.Answer{}, err
+		}
+		if email := c.args["USER"]; strings.Contains(email, "@") {
+			var found []struct{ ID, Email string }
+			if err := c.Get(ctx, "/users?limit=100&search="+url.QueryEscape(email), &found); err != nil {
+				return client.Answer{}, err
+			}
+			i := slices.IndexFunc(found, func(u struct{ ID, Email string }) bool { return strings.EqualFold(u.Email, email) })
+			if i < 0 {
+				return client.Answer{}, fmt.Errorf("there is no user with the mail address %s: `svc user list --search` finds them", email)
+			}
+			c.args["USER"] = found[i].ID
+		}
+		return c.request(ctx, c.method, c.route, body)
+	}
 }
 
 func jsonBody(value func(*resourceCall) any) func(context.Context, *resourceCall) (client.Content, error) {
