@@ -2,7 +2,7 @@
 // words that they have.
 //
 // A chunk has a number in its base, which is never used again. The postings of a term are in blocks: one value for each
-// 128 numbers, with the numbers of chunks that have the term, how often they have it, and how long they are. So writing
+// 256 numbers, with the numbers of chunks that have the term, how often they have it, and how long they are. So writing
 // a document reads and writes as many values as it has terms, however large the base is. Everything that scores depend on
 // are exact sums, so that scores do not depend on the order of writes.
 //
@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ const (
 )
 
 // blockSize is how many numbers of chunks a block of postings is for.
-const blockSize = 128
+const blockSize = 256
 
 // sums are what is known of all chunks of a base.
 type sums struct {
@@ -161,7 +162,7 @@ func change(w Writer, base string, seq uint64, d Document) error {
 	}
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
-	e := &edit{base: base, blocks: map[string]*blockEdit{}, sums: map[string]fieldSum{}}
+	e := &edit{base: base, blocks: map[string]*blockEdit{}, fresh: map[uint32]bool{}, sums: map[string]fieldSum{}}
 	if known {
 		if err := e.removeOld(w, a, old); err != nil {
 			return err
@@ -176,6 +177,9 @@ func change(w Writer, base string, seq uint64, d Document) error {
 	}
 	for i, c := range d.Chunks {
 		e.chunk(a, used.First+uint32(i), d.Title, c, 1)
+	}
+	if err := e.findFresh(w, used.First, len(d.Chunks)); err != nil {
+		return err
 	}
 	if !counted {
 		s.count(seq, d, used, known, old, e.sums)
@@ -250,6 +254,7 @@ func (e *edit) replace(w Writer, d Document, used numbersUsed, known bool, old r
 type edit struct {
 	base   string
 	blocks map[string]*blockEdit // by key
+	fresh  map[uint32]bool       // blocks that had no chunks
 	sums   map[string]fieldSum
 	counts map[string]int // of the terms of one field of one chunk
 }
@@ -333,15 +338,31 @@ func (e *edit) field(number uint32, field string, sign int, terms func(visit fun
 	}
 }
 
-// apply writes the changed blocks.
-func (e *edit) apply(w Writer) error {
-	var postings []posting
-	for key, b := range e.blocks {
-		value, _, err := w.Get([]byte(key))
+// findFresh finds the blocks that no other document is in: there is nothing to read of them.
+func (e *edit) findFresh(r Reader, first uint32, chunks int) error {
+	for block := first / blockSize; chunks > 0 && block <= (first+uint32(chunks)-1)/blockSize; block++ {
+		_, taken, err := r.Get(numberedKey(e.base, sectionDirectory, block))
 		if err != nil {
 			return err
 		}
+		e.fresh[block] = !taken
+	}
+	return nil
+}
+
+// apply writes the changed blocks.
+func (e *edit) apply(w Writer) error {
+	var postings []posting
+	for _, key := range slices.Sorted(maps.Keys(e.blocks)) { // neighbours are near each other in the store
+		b := e.blocks[key]
 		block := binary.BigEndian.Uint32([]byte(key[len(key)-4:]))
+		var value []byte
+		var err error
+		if !e.fresh[block] || len(b.removed) > 0 {
+			if value, _, err = w.Get([]byte(key)); err != nil {
+				return err
+			}
+		}
 		if postings, err = appendPostings(postings[:0], block, value); err != nil {
 			return err
 		}
@@ -438,7 +459,7 @@ func (e *edit) changeDirectory(w Writer, first uint32, chunks int, document uint
 
 func encodeRuns(runs []run) (b []byte) {
 	for _, r := range runs {
-		b = append(b, byte(r.first), byte(r.chunks))
+		b = append(b, byte(r.first), byte(r.chunks-1))
 		b = binary.AppendUvarint(b, uint64(r.document))
 		b = binary.AppendUvarint(b, uint64(r.n))
 	}
@@ -455,7 +476,7 @@ func decodeRuns(to []run, value []byte) ([]run, error) {
 		if m <= 0 {
 			return nil, errDamaged
 		}
-		to = append(to, run{int(value[0]), int(value[1]), uint32(document), int(place)})
+		to = append(to, run{int(value[0]), int(value[1]) + 1, uint32(document), int(place)})
 		value = value[2+n+m:]
 	}
 	return to, nil

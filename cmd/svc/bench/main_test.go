@@ -66,6 +66,7 @@ func TestBench(t *testing.T) {
 		{"fanout", benchFanout},
 		{"feed", benchFeed},
 		{"pages", benchPages},
+		{"search", benchSearch},
 		{"growth", benchGrowth},
 		{"idle", benchIdle},
 		{"start", benchStart},
