@@ -12,6 +12,7 @@ GO     ?= go
 BIN    := $(CURDIR)/bin/svc
 CACHE  := $(CURDIR)/.cache
 LINTER := $(CACHE)/bin/golangci-lint
+GORELEASER := $(CACHE)/bin/goreleaser
 
 # What the binary says of itself; a tarball without git is "dev".
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -37,7 +38,7 @@ GOLDEN = $(shell grep -lrE --include='*_test.go' 'flag.Bool.*"update"' cmd comma
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | while IFS='|' read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | while IFS='|' read -r name what; do printf '  %-13s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
 build: ## build bin/svc, static
@@ -138,6 +139,13 @@ web: $(WEB)/node_modules/.package-lock.json ## build the console of its sources:
 web-check: $(WEB)/node_modules/.package-lock.json ## check the sources of the console: types, units, messages, budgets, and that dist is built of them
 	cd $(WEB) && npm run check
 
+CLIENTS ?= $(CACHE)/clients
+
+.PHONY: clients
+clients: $(WEB)/node_modules/.package-lock.json ## build the client for TypeScript: .cache/clients/svc-client-VERSION.tgz (needs Node)
+	@mkdir -p $(CLIENTS)
+	cd http/client/typescript && rm -rf dist && $(CURDIR)/$(WEB)/node_modules/.bin/tsc -p . && npm pack --silent --pack-destination $(CLIENTS)
+
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
@@ -154,7 +162,7 @@ badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarb
 
 .PHONY: vet
 vet: ## run go vet on everything, tagged tests included
-	$(GO) vet -tags bench,browser,e2e,fault ./...
+	$(GO) vet -tags bench,browser,e2e,fault,release ./...
 
 .PHONY: lint
 lint: $(LINTER) ## run golangci-lint
@@ -203,6 +211,32 @@ check: ## everything that must hold before a change lands: build arch web-check 
 	step lint linted; \
 	cat $(CACHE)/check.txt
 
+# Of the version that Go 1.26 can build; the sums of its modules are compared with those of sum.golang.org.
+GORELEASER_VERSION := v2.16.0
+
+$(GORELEASER):
+	GOBIN=$(CACHE)/bin $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+
+# What a release has beside the binary: the manual, the completions of shells and the client for TypeScript.
+.PHONY: release-files
+release-files: clients
+	@mkdir -p $(CACHE)/release
+	$(GO) build -o $(CACHE)/release/svc ./cmd/svc
+	gzip -9nc docs/man/svc.1 > $(CACHE)/release/svc.1.gz
+	for shell in bash zsh fish; do $(CACHE)/release/svc completion $$shell > $(CACHE)/release/svc.$$shell; done
+
+# Images are built where a Docker daemon runs. GoReleaser reads the commit only of a repository with a remote.
+.PHONY: release
+release: $(GORELEASER) ## build everything of a release into dist, and publish nothing (minutes; not part of check)
+	$(if $(shell git remote),,GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://svc.example.com/svc.git) \
+		$(GORELEASER) release --config deploy/goreleaser.yml --snapshot --clean $$(docker info > /dev/null 2>&1 || echo --skip=docker)
+
+# Status 2 says that the configuration is valid but that something in it is deprecated, which formulas of Homebrew are.
+.PHONY: release-check
+release-check: $(GORELEASER) ## check what make release built, and build it again to compare the bytes (minutes; not part of check)
+	$(GORELEASER) check deploy/goreleaser.yml || [ $$? = 2 ]
+	$(GO) test -tags release -count=1 -timeout $(PATIENCE) -v ./cmd/svc/release | grep -vE '^=== (RUN|PAUSE|CONT)'
+
 .PHONY: clean
 clean: ## remove what was built; data/ stays
-	rm -rf bin coverage.out $(CACHE) $(WEB)/node_modules $(WEB)/.build
+	rm -rf bin dist coverage.out $(CACHE) $(WEB)/node_modules $(WEB)/.build http/client/typescript/dist

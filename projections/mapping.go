@@ -2,8 +2,6 @@ package projections
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -49,22 +47,13 @@ func watchMappings(s *diskGuard) {
 func unwatchMappings(s *diskGuard) { watchedGuards.Delete(s.real) }
 
 func beforeMapping(fd int, length int64) {
-	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	path, err := pathOf(fd)
 	if err != nil {
 		return
 	}
 	if s, ok := watchedGuards.Load(filepath.Dir(path)); ok {
 		s.(*diskGuard).allocate(fd, path, length)
 	}
-}
-
-// diskSpace returns how many bytes of the disk are free to us, out of how many.
-func diskSpace(dir string) (free, total int64, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
-	}
-	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize, nil
 }
 
 // allocatedBytes returns how many bytes of a file have a place on the disk.
@@ -79,7 +68,7 @@ func allocatedBytes(fd int) int64 {
 // allocateBlocks gives the first length bytes of a file blocks of their own. Where the file
 // system cannot do so, a new file is written over with zeros.
 func allocateBlocks(fd int, length int64, isNew bool) error {
-	err := reserve(fd, 0, length)
+	err := reserve(fd, length, false)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
@@ -90,7 +79,7 @@ func allocateBlocks(fd int, length int64, isNew bool) error {
 }
 
 // preallocate gives a file blocks up to length without making it longer.
-func preallocate(fd int, length int64) error { return reserve(fd, unix.FALLOC_FL_KEEP_SIZE, length) }
+func preallocate(fd int, length int64) error { return reserve(fd, length, true) }
 
 // onlyZeros reports whether nothing was written to the file: each kind that
 // Badger makes has something else in its first page.
@@ -100,21 +89,8 @@ func onlyZeros(fd int) bool {
 	return err == nil && !slices.ContainsFunc(page[:n], func(b byte) bool { return b != 0 })
 }
 
-// reserveChunk bounds what one system call reserves: an interrupted one starts over.
+// reserveChunk bounds what one system call reserves or writes: an interrupted one starts over.
 const reserveChunk = 1 << 20
-
-func reserve(fd int, mode uint32, length int64) error {
-	for at := int64(0); at < length; {
-		switch err := unix.Fallocate(fd, mode, at, min(reserveChunk, length-at)); {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return err
-		default:
-			at += reserveChunk
-		}
-	}
-	return nil
-}
 
 // writeZeros writes to a file that is all zeros already.
 func writeZeros(fd int, length int64) error {

@@ -60,6 +60,7 @@ func newRoot(w environment) *cobra.Command {
 		diffCommand(w),
 		logsCommand(w),
 		openCommand(w),
+		lspCommand(w),
 		natsCommand(w),
 	)
 	root.AddCommand(resourceCommands(w)...)

@@ -13,13 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"svc/cmd/client"
 	"svc/commands/archive"
 	"svc/commands/content"
 	"svc/commands/merge"
-	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/document"
@@ -388,42 +386,10 @@ func (f fileFault) String() string {
 	return f.File + ":" + strconv.Itoa(f.Line) + ": " + f.Message
 }
 
-// checker finds the faults of documents as the service does when one is saved.
-var checker = content.Content{Rules: func() automation.Rules { return automation.Rules{} }}
-
-// checkFile returns what is wrong with a file of the content.
-func checkFile(path string, text []byte) []fileFault {
-	location, _ := archive.Locate(path)
-	doc, err := yamltext.ReadMap(text, archive.Usual.Document)
-	if err != nil {
-		fault := fileFault{File: path, Message: err.Error()}
-		if at, ok := errors.AsType[*document.Fault](err); ok {
-			fault.Line, fault.Message = at.Line, at.Message
-		}
-		return []fileFault{fault}
-	}
-	lines, _ := yamltext.Locate(text, archive.Usual.Document) // it was read a moment ago
-	at := func(field, message string) fileFault {
-		fault := fileFault{File: path, Message: strings.TrimPrefix(field+": "+message, ": ")}
-		if lines != nil {
-			fault.Line = lines.Position(field).Line
-		}
-		return fault
-	}
-	var found []fileFault
-	if slug := doc.Text("slug"); location.Kind.Folder != "" && slug != "" && slug != location.Slug {
-		found = append(found, at("slug", "the file is called "+location.Slug+": rename the file or change the slug"))
-	}
-	if location.Kind == document.Agent || location.Kind == document.Knowledge {
-		return found
-	}
-	faults, _ := checker.Check(location.Kind, location.Kind.Canonical(doc))
-	for _, f := range faults {
-		if !f.Unknown || location.Kind == document.Page || location.Kind == document.Automation {
-			one := at(f.Field, f.Message)
-			one.warning = f.Warning
-			found = append(found, one)
-		}
+// checkFile returns what is wrong with a file of the content, as the service does when it is saved.
+func checkFile(path string, text []byte) (found []fileFault) {
+	for _, p := range content.Inspect(path, text, automation.Rules{}).Problems {
+		found = append(found, fileFault{File: path, Line: p.Position.Line, Message: p.Message, warning: p.Warning})
 	}
 	return found
 }

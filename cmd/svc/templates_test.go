@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"svc/commands/archive"
+	"svc/commands/yamltext"
+	"svc/domain/document"
+	"svc/domain/shape"
 )
 
 // Every template is a workspace without a warning, and does what it is for.
@@ -62,4 +69,38 @@ func TestTemplates(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ü")
 	require.Contains(t, d.must(t, "init", dir, "--json", "--name", `The "best" shop`), `"index.yml"`)
 	require.Contains(t, readFile(t, filepath.Join(dir, "index.yml")), "name: \"The \\\"best\\\" shop\"\nslug: the--best--shop\n")
+}
+
+// Every kind of files that the service checks has a schema that editors can use, and what svc init writes fits it.
+func TestSchemasFitTheTemplates(t *testing.T) {
+	t.Parallel()
+	compiled := map[*document.Kind]*jsonschema.Schema{}
+	for _, kind := range document.Kinds {
+		if kind == document.Agent {
+			continue // there are none here yet
+		}
+		schema, ok := shape.Schema(kind.Name)
+		require.True(t, ok, kind.Name)
+		text, err := document.JSON(schema)
+		require.NoError(t, err)
+		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		require.NoError(t, err)
+		c := jsonschema.NewCompiler()
+		require.NoError(t, c.AddResource("http://localhost/v2/schemas/"+kind.Name, parsed))
+		compiled[kind], err = c.Compile("http://localhost/v2/schemas/" + kind.Name)
+		require.NoError(t, err, kind.Name)
+	}
+	for _, name := range templateNames() {
+		tree, err := template(name, "W", "http://localhost")
+		require.NoError(t, err)
+		for path, text := range tree {
+			location, ok := archive.Locate(path)
+			require.True(t, ok, path)
+			require.Contains(t, string(text), "# yaml-language-server: $schema=http://localhost/v2/schemas/"+location.Kind.Name+"\n", path)
+			doc, err := yamltext.ReadMap(text, archive.Usual.Document)
+			require.NoError(t, err)
+			require.NoError(t, compiled[location.Kind].Validate(document.Plain(doc)), path)
+		}
+	}
+	require.Error(t, compiled[document.Automation].Validate(map[string]any{"name": "A", "do": []any{map[string]any{"emit": map[string]any{}}}}))
 }

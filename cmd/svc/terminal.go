@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"svc/cmd/process"
 )
 
 // terminal returns the descriptor and the state of a terminal; nil when file is
@@ -19,7 +21,7 @@ func terminal(file any) (fd int, state *unix.Termios) {
 	if !ok {
 		return 0, nil
 	}
-	state, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	state, err := unix.IoctlGetTermios(int(f.Fd()), process.GetTermios)
 	if err != nil {
 		return 0, nil
 	}
@@ -45,11 +47,11 @@ func (w environment) ask(ctx context.Context, question string, secret bool) (str
 	if state != nil && secret {
 		silent := *state
 		silent.Lflag &^= unix.ECHO
-		if err := unix.IoctlSetTermios(fd, unix.TCSETS, &silent); err != nil {
+		if err := unix.IoctlSetTermios(fd, process.SetTermios, &silent); err != nil {
 			return "", err
 		}
 		defer func() {
-			_ = unix.IoctlSetTermios(fd, unix.TCSETS, state) // it was a terminal a moment ago
+			_ = unix.IoctlSetTermios(fd, process.SetTermios, state) // it was a terminal a moment ago
 			fmt.Fprintln(w.log)
 		}()
 	}

@@ -38,34 +38,54 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 	return automation.Review{Secrets: review.Secrets(config, "config")}
 }
 
-// nameChecker knows which names exist after an import.
+// nameChecker knows which names exist in a workspace.
 type nameChecker struct {
-	p          *plan
-	imported   map[string]bool // paths
-	deleted    map[string]bool // paths
-	builtIn    []string        // names of instructions
-	callable   []string        // see allCallable; nil: not listed yet
-	instances  map[string][]string
-	emitted    []string // nil: not all documents that emit are known
+	exists     func(path string) bool  // whether there is a document
+	paths      func() iter.Seq[string] // of all documents
+	builtIn    []string                // names of instructions
+	callable   []string                // see allCallable; nil: not listed yet
+	instances  map[string][]string     // what can be called of an app instance, where it is known
+	declared   *document.Map           // types of events
+	emitted    []string
 	emitsLike  []string
-	isComplete bool
-	secrets    map[string]bool
-	settings   workspace.Settings
-	reported   map[string]bool
+	isComplete bool            // all documents that emit are known
+	secrets    map[string]bool // nil: it is not known which have values
+	// warn reports a name that does not exist, or a variable that is never set (warnUnset).
+	warn func(kind, path string, ref automation.Reference, message string)
 }
 
 // warnOfNames warns of names that documents of an import use and that do not exist, of each
 // once. It comes last: what is deleted is known by then.
 func (c *Content) warnOfNames(p *plan, list []*importedDoc, r *archive.Reading) {
-	n := c.newNameChecker(p, list, r)
+	settings := p.of.Settings
 	if p.to.Settings != nil {
-		config, _ := n.settings.Config.Get("value")
-		n.check("index", automation.Review{Secrets: append(review.Secrets(config, "config.value"), declaredSecrets(n.settings)...)})
+		settings = *p.to.Settings
+	}
+	n := c.newNameChecker(p, settings, list, r)
+	reported := map[string]bool{}
+	n.warn = func(kind, path string, ref automation.Reference, message string) {
+		key := kind + " " + ref.Name
+		if reported[key] {
+			return
+		}
+		reported[key] = true
+		if len(reported) > maxMissing {
+			return
+		}
+		code := warnMissing
+		if kind == warnUnset {
+			code = warnUnset
+		}
+		p.warnAt(code, path, ref.Field, ref.Field+": "+message)
+	}
+	if p.to.Settings != nil {
+		config, _ := settings.Config.Get("value")
+		n.check("index", automation.Review{Secrets: append(review.Secrets(config, "config.value"), declaredSecrets(settings)...)})
 	}
 	for _, b := range list {
 		n.check(b.path, b.review)
 	}
-	if more := len(n.reported) - maxMissing; more > 0 {
+	if more := len(reported) - maxMissing; more > 0 {
 		p.warn(warnMissing, "index", fmt.Sprintf("there are %d more warnings of this kind: GET {w}/problems lists them all", more))
 	}
 }
@@ -80,30 +100,44 @@ func declaredSecrets(s workspace.Settings) (refs []automation.Reference) {
 	return refs
 }
 
-func (c *Content) newNameChecker(p *plan, list []*importedDoc, r *archive.Reading) *nameChecker {
-	n := &nameChecker{p: p, settings: p.of.Settings, builtIn: automation.Instructions(), imported: map[string]bool{}, deleted: map[string]bool{}, instances: map[string][]string{}, secrets: map[string]bool{}, reported: map[string]bool{}}
-	if p.to.Settings != nil {
-		n.settings = *p.to.Settings
-	}
+// newNameChecker knows the names that exist after an import.
+func (c *Content) newNameChecker(p *plan, settings workspace.Settings, list []*importedDoc, r *archive.Reading) *nameChecker {
+	n := &nameChecker{builtIn: automation.Instructions(), instances: map[string][]string{}, secrets: map[string]bool{}, declared: settings.Events.Object("types")}
+	imported, deleted := map[string]bool{}, map[string]bool{}
 	for _, path := range p.deleted {
-		n.deleted[path] = true
+		deleted[path] = true
 	}
 	// An app is started by events of those who install it, and what is here already may
 	// emit anything.
 	n.isComplete = p.of.Revision == 0 && (r.Import == nil || r.Import.AppSlug == "")
 	for _, b := range list {
-		n.imported[b.path] = true
+		imported[b.path] = true
 		n.emitted, n.emitsLike = append(n.emitted, b.review.Emits...), append(n.emitsLike, b.review.EmitsLike...)
 		if _, slug := workspace.Folder(b.path); b.app != nil && b.app.Calls != nil {
 			config, _ := b.doc.Get("config")
 			n.instances[slug] = b.app.Calls(config)
 		}
 	}
+	n.exists = func(path string) bool { return imported[path] || p.of.Items.Has(path) && !deleted[path] }
+	n.paths = func() iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for path := range imported {
+				if !yield(path) {
+					return
+				}
+			}
+			for path := range p.of.Items.Paths() {
+				if !imported[path] && !deleted[path] && !yield(path) {
+					return
+				}
+			}
+		}
+	}
 	for name := range p.of.Secrets {
 		n.secrets[name] = true
 	}
 	if c.SecretDefaults != nil {
-		maps.Copy(n.secrets, c.SecretDefaults(n.settings.Slug))
+		maps.Copy(n.secrets, c.SecretDefaults(settings.Slug))
 	}
 	return n
 }
@@ -126,7 +160,7 @@ func (n *nameChecker) check(path string, r automation.Review) {
 		}
 	}
 	for _, ref := range r.Secrets {
-		if !n.secrets[ref.Name] {
+		if n.secrets != nil && !n.secrets[ref.Name] {
 			n.warn("secret", path, ref, review.NoSecret(ref.Name))
 		}
 	}
@@ -146,11 +180,6 @@ func (n *nameChecker) isCallable(name string) bool {
 	return n.exists("automations/"+name) || slices.Contains(n.builtIn, name)
 }
 
-// exists reports whether there is a document at a path after the import.
-func (n *nameChecker) exists(path string) bool {
-	return n.imported[path] || n.p.of.Items.Has(path) && !n.deleted[path]
-}
-
 // allCallable returns all names that can be called, in order. They are listed once something calls
 // a name that does not exist.
 func (n *nameChecker) allCallable() iter.Seq[string] {
@@ -158,20 +187,12 @@ func (n *nameChecker) allCallable() iter.Seq[string] {
 		return slices.Values(n.callable)
 	}
 	names := slices.Clone(n.builtIn)
-	add := func(path string) {
+	for path := range n.paths() {
 		switch folder, slug := workspace.Folder(path); folder {
 		case "automations":
 			names = append(names, slug)
 		case "imports":
 			names = append(names, slug+".")
-		}
-	}
-	for path := range n.imported {
-		add(path)
-	}
-	for path := range n.p.of.Items.Paths() {
-		if !n.imported[path] && !n.deleted[path] {
-			add(path)
 		}
 	}
 	slices.Sort(names)
@@ -180,9 +201,7 @@ func (n *nameChecker) allCallable() iter.Seq[string] {
 }
 
 func (n *nameChecker) isEmitted(name string) bool {
-	types, _ := n.settings.Events.Get("types")
-	declared, _ := types.(*document.Map)
-	for event := range declared.All() {
+	for event := range n.declared.All() {
 		if automation.MatchEvent(name, event) {
 			return true
 		}
@@ -195,20 +214,4 @@ func (n *nameChecker) isEmitted(name string) bool {
 		slices.ContainsFunc(n.emitsLike, func(prefix string) bool {
 			return strings.HasPrefix(base, prefix) || base != name && strings.HasPrefix(prefix, base)
 		})
-}
-
-func (n *nameChecker) warn(kind, path string, ref automation.Reference, message string) {
-	key := kind + " " + ref.Name
-	if n.reported[key] {
-		return
-	}
-	n.reported[key] = true
-	if len(n.reported) > maxMissing {
-		return
-	}
-	code := warnMissing
-	if kind == warnUnset {
-		code = warnUnset
-	}
-	n.p.warnAt(code, path, ref.Field, ref.Field+": "+message)
 }

@@ -22,7 +22,8 @@ type Source struct{ root part }
 // of the document.
 type part struct {
 	position Position
-	in       *inside // nil: a scalar
+	value    Position // of the value after the key; else the same as position
+	in       *inside  // nil: a scalar
 }
 
 // inside is what a mapping or a list holds. What an alias stands for is there
@@ -51,25 +52,38 @@ func Locate(text []byte, limits document.Limits) (*Source, error) {
 		return nil, err
 	}
 	if root == nil {
-		return &Source{part{position: Position{1, 1}}}, nil
+		return &Source{part{position: Position{1, 1}, value: Position{1, 1}}}, nil
 	}
 	y := yamlPositions{}
-	return &Source{part{positionOf(root), y.inside(root)}}, nil
+	return &Source{part{positionOf(root), positionOf(root), y.inside(root)}}, nil
 }
 
 // Position returns where the field at a path stands, such as do[2].fetch.url: its
 // key, or the item of a list. Of a field that is not in the text it is the place
 // of the nearest one around it that is.
 func (s *Source) Position(field string) Position {
-	at := s.root
-	for steps := stepsOf(field); len(steps) > 0; {
+	at, _ := s.find(field)
+	return at.position
+}
+
+// Find returns where the key of a field stands and where its value does; false for a field that is not in the text.
+func (s *Source) Find(field string) (key, value Position, ok bool) {
+	at, ok := s.find(field)
+	return at.position, at.value, ok
+}
+
+// find returns the part at a path, or the nearest one around it.
+func (s *Source) find(field string) (at part, whole bool) {
+	at = s.root
+	steps := stepsOf(field)
+	for len(steps) > 0 {
 		next, used := at.next(steps)
 		if used == 0 {
 			break
 		}
 		at, steps = next, steps[used:]
 	}
-	return at.position
+	return at, len(steps) == 0
 }
 
 // next goes into p by the first steps of a path and says how many it took: a key
@@ -121,7 +135,7 @@ func (y yamlPositions) inside(n *yaml.Node) *inside {
 		y.members(in, n)
 	} else {
 		for _, item := range n.Content {
-			in.items = append(in.items, part{positionOf(item), y.inside(item)})
+			in.items = append(in.items, part{positionOf(item), positionOf(item), y.inside(item)})
 		}
 	}
 	y[n] = in
@@ -135,7 +149,7 @@ func (y yamlPositions) members(in *inside, n *yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if !isMerge(key) {
-			in.members[keyOf(key)] = part{positionOf(key), y.inside(value)}
+			in.members[keyOf(key)] = part{positionOf(key), positionOf(value), y.inside(value)}
 		} else if from := y.inside(value); from != nil {
 			merged = append(merged, from)
 			for _, item := range from.items {
@@ -241,7 +255,7 @@ func isBetween(b byte) bool {
 
 func (j *jsonPositions) value() part {
 	token, position := j.next()
-	return part{position, j.inside(token)}
+	return part{position, position, j.inside(token)}
 }
 
 // inside reads on to the end of the list or mapping that token begins.
@@ -259,7 +273,8 @@ func (j *jsonPositions) inside(token json.Token) *inside {
 		for j.tokens.More() {
 			key, position := j.next()
 			name, _ := key.(string)
-			in.members[name] = part{position, j.value().in}
+			value := j.value()
+			in.members[name] = part{position, value.position, value.in}
 		}
 		j.next()
 		return in

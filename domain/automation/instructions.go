@@ -329,8 +329,8 @@ func parseEmit(c *checker, in *Instruction, o *value.Object, _ instructionContex
 	}
 }
 
-func reviewEmit(v *reviewer, _ *Instruction, params *value.Object) {
-	v.emits(params, params.At("event"))
+func reviewEmit(v *reviewer, in *Instruction, params *value.Object) {
+	v.emits(params, params.At("event"), in.Path+".event")
 }
 
 // paramSummary returns a summary that consists of one parameter.
@@ -441,8 +441,8 @@ func webAddressRule(v any) string {
 	return ""
 }
 
-func reviewFetch(v *reviewer, _ *Instruction, params *value.Object) {
-	v.emits(params, value.At(params.At("stream"), "event"))
+func reviewFetch(v *reviewer, in *Instruction, params *value.Object) {
+	v.emits(params, value.At(params.At("stream"), "event"), in.Path+".stream.event")
 }
 
 // fetchSummary is the first line of a request.
@@ -609,6 +609,6 @@ func runSummary(q Asked) string {
 
 func reviewRunWorkflow(v *reviewer, in *Instruction, params *value.Object) {
 	if slug, ok := params.At("workflow").(string); ok && !isDynamic(slug) {
-		v.Calls = addReference(v.Calls, slug, expr.Member(in.Path, "workflow"))
+		v.calls(Use{Name: slug, Field: in.Path + ".workflow"})
 	}
 }

@@ -39,6 +39,24 @@ type Reference struct {
 	Field string `json:"field"`
 }
 
+// Use is a place at which a document names an automation or an event.
+type Use struct {
+	Kind  UseKind
+	Name  string // of an event that is listened to, perhaps a pattern
+	Field string
+	IsKey bool // the name is the last key of Field; else it is the value there
+}
+
+// UseKind says what a document does with a name.
+type UseKind uint8
+
+// The kinds of uses.
+const (
+	Call UseKind = iota + 1
+	Emission
+	Listening
+)
+
 // maxNames is how many names of a sort a bounded review has.
 const maxNames = 500
 
@@ -58,26 +76,43 @@ const maxFindings = 100
 
 // NewReview reviews an automation; faults are what is wrong with it as a document.
 func NewReview(a *Automation, faults []Fault) Review {
-	v := &reviewer{set: map[string]bool{}, read: map[string]string{}, tested: map[string]bool{}}
+	v := &reviewer{}
 	for _, f := range faults {
 		v.Findings = append(v.Findings, Finding{Field: f.Field, Message: f.Message, Warning: f.Warning})
 	}
 	if a == nil {
 		return v.Review
 	}
-	a.Walk(v.instruction)
-	a.Output.Reads("output", v.reads)
-	for i, name := range a.When.Events {
-		v.listens(name, "when.events["+strconv.Itoa(i)+"]")
-	}
+	v.collect(a)
 	v.variables(a)
 	v.Findings = v.Findings[:min(len(v.Findings), maxFindings)]
 	return v.Review
 }
 
+// Uses returns every place at which an automation names another one or an event. Names that are computed when it
+// runs are not known.
+func (a *Automation) Uses() []Use {
+	v := &reviewer{}
+	if a != nil {
+		v.collect(a)
+	}
+	return v.uses
+}
+
+// collect notes the names that an automation uses.
+func (v *reviewer) collect(a *Automation) {
+	v.set, v.read, v.tested = map[string]bool{}, map[string]string{}, map[string]bool{}
+	a.Walk(v.instruction)
+	a.Output.Reads("output", v.reads)
+	for i, name := range a.When.Events {
+		v.listens(name, "when.events["+strconv.Itoa(i)+"]")
+	}
+}
+
 // reviewer collects a review.
 type reviewer struct {
 	Review
+	uses             []Use
 	set              map[string]bool   // roots that something sets
 	read             map[string]string // roots that are read, and where first
 	order            []string          // of read
@@ -101,7 +136,7 @@ func addName(list []string, name string) []string {
 
 func (v *reviewer) instruction(in *Instruction) {
 	if in.Name != "" && !in.Builtin {
-		v.Calls = addReference(v.Calls, in.Name, in.Path)
+		v.calls(Use{Name: in.Name, Field: in.Path, IsKey: true})
 	}
 	for _, t := range []*expr.Target{in.Target, in.Output} {
 		if t == nil {
@@ -130,9 +165,16 @@ func (v *reviewer) instruction(in *Instruction) {
 	}
 }
 
-// emits notes the type of an event that an instruction emits. Without parameters it may be
-// any: one template yields them.
-func (v *reviewer) emits(params *value.Object, name any) {
+// calls notes an automation that an instruction calls.
+func (v *reviewer) calls(use Use) {
+	use.Kind = Call
+	v.uses = append(v.uses, use)
+	v.Calls = addReference(v.Calls, use.Name, use.Field)
+}
+
+// emits notes the type of an event that an instruction emits at a field. Without parameters
+// it may be any: one template yields them.
+func (v *reviewer) emits(params *value.Object, name any, field string) {
 	s, ok := name.(string)
 	switch {
 	case params == nil:
@@ -147,12 +189,14 @@ func (v *reviewer) emits(params *value.Object, name any) {
 		}
 		v.EmitsLike = addName(v.EmitsLike, s[:at])
 	default:
+		v.uses = append(v.uses, Use{Kind: Emission, Name: s, Field: field})
 		v.Emits = addName(v.Emits, s)
 	}
 }
 
 // listens notes an event that has to come from somewhere. The platform emits its own.
 func (v *reviewer) listens(name, field string) {
+	v.uses = append(v.uses, Use{Kind: Listening, Name: name, Field: field})
 	if eventPatternRule(name) == "" && !emittedByPlatform(name) {
 		v.Listens = addReference(v.Listens, name, field)
 	}
@@ -211,6 +255,9 @@ var knownVariables = func() map[string]bool {
 	}
 	return all
 }()
+
+// KnownVariables returns the variables that an execution may have whatever its document says, sorted.
+func KnownVariables() []string { return slices.Sorted(maps.Keys(knownVariables)) }
 
 // variables warns of variables that are read and that nothing sets. Callers may pass
 // anything, so only documents are checked that declare their input: by their

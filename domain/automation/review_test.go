@@ -155,3 +155,28 @@ emit e`,
 		})
 	}
 }
+
+func TestUsesAreEveryPlace(t *testing.T) {
+	a, _ := automation.Parse(domaintest.ParseYAML(t, `
+when: {events: [order.paid, workspaces.imported]}
+do:
+  - charge: {}
+  - all: [{charge: {}}, {Mail.send: {}}]
+  - runWorkflow: {workflow: later}
+  - runWorkflow: {workflow: '{{payload.next}}'}
+  - wait: {oneOf: [{event: approval.*}]}
+  - emit: {event: shipped}
+  - fetch: {url: 'https://a.example', stream: {event: shipped}}`), automation.Rules{})
+	require.Equal(t, []automation.Use{
+		{Kind: automation.Call, Name: "charge", Field: "do[0].charge", IsKey: true},
+		{Kind: automation.Call, Name: "charge", Field: "do[1].all[0].charge", IsKey: true},
+		{Kind: automation.Call, Name: "Mail.send", Field: `do[1].all[1]["Mail.send"]`, IsKey: true},
+		{Kind: automation.Call, Name: "later", Field: "do[2].runWorkflow.workflow"},
+		{Kind: automation.Listening, Name: "approval.*", Field: "do[4].wait.oneOf[0].event"},
+		{Kind: automation.Emission, Name: "shipped", Field: "do[5].emit.event"},
+		{Kind: automation.Emission, Name: "shipped", Field: "do[6].fetch.stream.event"},
+		{Kind: automation.Listening, Name: "order.paid", Field: "when.events[0]"},
+		{Kind: automation.Listening, Name: "workspaces.imported", Field: "when.events[1]"},
+	}, a.Uses())
+	require.Empty(t, (*automation.Automation)(nil).Uses())
+}

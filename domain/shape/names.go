@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"svc/domain/automation"
 	"svc/domain/document"
 )
 
@@ -147,55 +148,120 @@ var (
 	dataKeys   = strings.Fields("payload values data schema automation")
 )
 
+// IsEventKey reports whether pages and blocks name an event at a key.
+func IsEventKey(key string) bool {
+	return slices.Contains(emitKeys, key) || slices.Contains(listenKeys, key)
+}
+
 // PageEvents returns the types of the events that a page and its blocks emit and
 // listen to, each once, in the order of the document. Those that a template names
 // are not known.
 func PageEvents(doc *document.Map) (emit, listen []string) {
-	var e pageEvents
-	for key, v := range doc.All() {
-		switch key {
-		case "onInit":
-			e.emit.add("", v)
-		case "updateOn", "notifyOn":
-			e.listen.add("", v)
-		case "blocks":
-			e.find(v, "")
+	emit, listen = []string{}, []string{} // an empty list is no null
+	seen := map[automation.Use]bool{}
+	for _, use := range Uses(document.Page, doc) {
+		use.Field = ""
+		if seen[use] {
+			continue
+		}
+		seen[use] = true
+		switch use.Kind {
+		case automation.Emission:
+			emit = append(emit, use.Name)
+		case automation.Listening:
+			listen = append(listen, use.Name)
 		}
 	}
-	return e.emit.list(), e.listen.list()
+	return emit, listen
 }
 
-type pageEvents struct{ emit, listen types }
+// Uses returns every place at which a page, or a block of an index, names an automation of
+// the workspace or an event, in the order of the document. Names that are computed are not
+// known.
+func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
+	var f useFinder
+	switch kind {
+	case document.Page:
+		f.definition(doc, nil)
+	case document.Index:
+		for name, v := range doc.Object("blocks").All() {
+			if block, ok := v.(*document.Map); ok {
+				f.definition(block, (*fieldPath)(nil).at("blocks").at(name))
+			}
+		}
+	}
+	return f.uses
+}
 
-// find looks for events in v, a part of a block whose events begin with prefix.
-func (e *pageEvents) find(v any, prefix string) {
+// useFinder finds names in the blocks of a document.
+type useFinder struct{ uses []automation.Use }
+
+// definition finds the names in what has blocks.
+func (f *useFinder) definition(m *document.Map, at *fieldPath) {
+	for key, v := range m.All() {
+		switch key {
+		case "onInit":
+			f.event(automation.Emission, "", v, at.at(key))
+		case "updateOn", "notifyOn":
+			f.event(automation.Listening, "", v, at.at(key))
+		case "automation":
+			f.call(v, at.at(key))
+		case "blocks":
+			f.find(v, "", at.at(key))
+		}
+	}
+}
+
+// find looks for names in v, a part of a block whose events begin with prefix.
+func (f *useFinder) find(v any, prefix string, at *fieldPath) {
 	switch v := v.(type) {
 	case []any:
-		for _, item := range v {
-			e.find(item, prefix)
+		for i, item := range v {
+			f.find(item, prefix, at.at(i))
 		}
 	case *document.Map:
 		if isBlock(v) {
-			prefix = instancePrefix(v)
+			if prefix = instancePrefix(v); prefix == "" { // an instance resolves its own names
+				run, _ := v.Get("automation")
+				f.call(run, at.at("automation"))
+			}
 		}
-		e.addEvents(v, prefix)
+		f.members(v, prefix, at)
 	}
 }
 
-// addEvents takes the events that one object names.
-func (e *pageEvents) addEvents(m *document.Map, prefix string) {
+// members finds the names in one object.
+func (f *useFinder) members(m *document.Map, prefix string, at *fieldPath) {
 	if kind := m.Text("type"); kind == "event" || kind == "upload" {
-		e.emit.add(prefix, m.Text("value"))
+		f.event(automation.Emission, prefix, m.Text("value"), at.at("value"))
 	}
 	for key, v := range m.All() {
 		switch {
 		case slices.Contains(emitKeys, key):
-			e.emit.add(prefix, v)
+			f.event(automation.Emission, prefix, v, at.at(key))
 		case slices.Contains(listenKeys, key):
-			e.listen.add(prefix, v)
+			f.event(automation.Listening, prefix, v, at.at(key))
 		case !slices.Contains(dataKeys, key):
-			e.find(v, prefix)
+			f.find(v, prefix, at.at(key))
 		}
+	}
+}
+
+// event adds the event that v names: its type, or an object with one.
+func (f *useFinder) event(kind automation.UseKind, prefix string, v any, at *fieldPath) {
+	f.add(kind, prefix, v, "event", at)
+}
+
+// call adds the automation that v names: its slug, or an object with one.
+func (f *useFinder) call(v any, at *fieldPath) { f.add(automation.Call, "", v, "slug", at) }
+
+func (f *useFinder) add(kind automation.UseKind, prefix string, v any, member string, at *fieldPath) {
+	name, _ := v.(string)
+	if m, ok := v.(*document.Map); ok {
+		name, at = m.Text(member), at.at(member)
+	}
+	if name != "" && !isTemplate(name) {
+		f.uses = append(f.uses, automation.Use{Kind: kind, Name: prefix + name, Field: at.String()})
 	}
 }
 
@@ -207,28 +273,3 @@ func instancePrefix(block *document.Map) string {
 	}
 	return block.Text("slug")[:strings.LastIndex(block.Text("slug"), ".")+1]
 }
-
-// types are types of events, each once.
-type types struct {
-	all  []string
-	seen map[string]bool
-}
-
-// add adds the type that v names: an event's name, or an object with one.
-func (t *types) add(prefix string, v any) {
-	name, _ := v.(string)
-	if m, ok := v.(*document.Map); ok {
-		name = m.Text("event")
-	}
-	if name == "" || isTemplate(name) || t.seen[prefix+name] {
-		return
-	}
-	if t.seen == nil {
-		t.seen = map[string]bool{}
-	}
-	t.seen[prefix+name] = true
-	t.all = append(t.all, prefix+name)
-}
-
-// list returns the types; an empty list is no null.
-func (t *types) list() []string { return append([]string{}, t.all...) }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain/automation"
+	"svc/domain/document"
 	"svc/domain/shape"
 )
 
@@ -198,4 +200,22 @@ func TestPageEvents(t *testing.T) {
 	emit, listen = shape.PageEvents(nil)
 	require.Equal(t, []string{}, emit)
 	require.Equal(t, []string{}, listen)
+}
+
+func TestUsesOfPagesAndBlocksHavePlaces(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []automation.Use{
+		{Kind: automation.Emission, Name: "opened", Field: "onInit.event"},
+		{Kind: automation.Call, Name: "load", Field: "automation.slug"},
+		{Kind: automation.Call, Name: "inner", Field: "blocks[0].tabs[1].content.automation"},
+		{Kind: automation.Listening, Name: "crm.ready", Field: "blocks[1].updateOn"},
+		{Kind: automation.Emission, Name: "crm.sent", Field: "blocks[1].button.value"},
+	}, shape.Uses(document.Page, mapping(t, `{"onInit":{"event":"opened"},"automation":{"slug":"load"},"blocks":[
+		{"slug":"TabsView","automation":"{{x}}","tabs":[{},{"content":{"slug":"Cards","automation":"inner","data":{"automation":"no"}}}]},
+		{"slug":"crm.List","automation":"of the app","updateOn":"ready","button":{"type":"event","value":"sent"}}]}`)))
+	require.Equal(t, []automation.Use{
+		{Kind: automation.Call, Name: "price", Field: "blocks.Product.automation"},
+		{Kind: automation.Call, Name: "stock", Field: "blocks.Product.blocks[0].automation"},
+	}, shape.Uses(document.Index, mapping(t, `{"blocks":{"Empty":null,"Product":{"automation":"price","blocks":[{"slug":"KPI","automation":"stock"}]}}}`)))
+	require.Empty(t, shape.Uses(document.Security, mapping(t, `{"automation":"x"}`)))
 }

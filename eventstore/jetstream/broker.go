@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"golang.org/x/sys/unix"
 )
 
 // broker is the embedded server. It can be restarted under a connection, which reconnects through a
@@ -106,11 +105,11 @@ func (b *broker) maxStore() int64 {
 	if b.opts.MaxSize > 0 {
 		return b.opts.MaxSize
 	}
-	var st unix.Statfs_t
-	if unix.Statfs(b.opts.Dir, &st) != nil {
+	_, total, err := diskSpace(b.opts.Dir)
+	if err != nil {
 		return 0
 	}
-	return int64(st.Blocks) * st.Bsize / 5 * 4
+	return total / 5 * 4
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -229,7 +228,7 @@ func (b *broker) dropCaches() {
 	blocks, _ := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs", "*.blk"))
 	for _, path := range blocks {
 		if f, err := os.Open(path); err == nil {
-			_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+			dropCache(f)
 			_ = f.Close()
 		}
 	}

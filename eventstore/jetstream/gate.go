@@ -469,15 +469,6 @@ func (b *blockFiles) syncNewest() error {
 	return fdatasync(b.file)
 }
 
-// fdatasync makes the content and size of f durable.
-func fdatasync(f *os.File) error {
-	for {
-		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
-			return err
-		}
-	}
-}
-
 // modTimeSlack is the resolution of modification times: a listing so soon after a change may have
 // missed another one.
 const modTimeSlack = 50 * time.Millisecond

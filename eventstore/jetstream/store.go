@@ -22,7 +22,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sys/unix"
 
 	"svc/domain"
 )
@@ -348,7 +347,7 @@ func (c *connection) checkDiskIfStale() {
 // checkDisk sets or clears the low-disk fault, and reports whether there is space.
 func (c *connection) checkDisk() (hasSpace bool) {
 	least := max(c.opts.MinFree(), minFreeBytes)
-	free, err := diskFree(c.opts.Dir)
+	free, _, err := diskSpace(c.opts.Dir)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the data directory cannot be examined: %w", err)
@@ -375,14 +374,6 @@ func (c *connection) checkHealth() {
 	if err := errors.Join(c.broker.health(), c.gateFault()); err != nil {
 		c.reportWriteFailure(err)
 	}
-}
-
-func diskFree(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
-	}
-	return int64(st.Bavail) * st.Bsize, nil
 }
 
 // reopen stops the embedded broker, drops the page cache of its files, and starts it again on what is
