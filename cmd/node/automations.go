@@ -277,6 +277,20 @@ func (n *Node) openCollections() error {
 	return nil
 }
 
+// runChecks runs the tests of a workspace and returns the names of the cases that fail.
+func (n *Node) runChecks(ctx context.Context, workspaceID string) ([]string, error) {
+	docs, err := suites.Load(ctx, n.workspaces.library, workspaceID)
+	if err != nil || len(docs) == 0 {
+		return nil, err
+	}
+	set, err := n.automations.programs.ProgramSet(ctx, workspaceID)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	report, err := n.automations.suites.Run(ctx, set, suites.Wanted{Suites: suites.Read(docs)})
+	return report.FailedCases(), err
+}
+
 // collectionLimits returns the limits of calls of collections.
 func (n *Node) collectionLimits() collection.Limits {
 	r := n.config().Runtime

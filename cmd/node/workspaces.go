@@ -161,6 +161,7 @@ func (n *Node) openVersioning(context.Context) error {
 			}
 			return "localhost"
 		},
+		Checks: n.runChecks,
 	}
 	for kind, settle := range s.versioning.Settlers() {
 		s.operations.RegisterSettler(kind, settle)

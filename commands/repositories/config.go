@@ -167,7 +167,7 @@ func withDefaults(doc *document.Map) *document.Map {
 
 // The stored fields of a repository.
 var (
-	repositoryFields = []string{"name", "type", "mode", "config", "pull"}
+	repositoryFields = []string{"name", "type", "mode", "config", "pull", "checks"}
 	configFields     = []string{"url", "branch", "dirpath", "auth", "caBundle", "knownHosts", "redirectHosts"}
 	authFields       = []string{"user", "password", "sshkey", "passphrase"}
 )

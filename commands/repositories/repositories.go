@@ -66,6 +66,7 @@ type Repository struct {
 	Root     string // directory of the workspace in it; "": its root
 	Dir      string // of a filesystem one: the directory, absolute, that workspaces have theirs in
 	Excludes archive.Excludes
+	Checks   bool // the tests of a workspace must pass before it is pushed
 	Platform bool // an administrator gave it to every workspace
 }
 
@@ -121,7 +122,7 @@ func (r *Repositories) Find(ctx context.Context, state workspace.State, id strin
 	}
 	doc := withDefaults(state.Settings.Repositories.Object(id))
 	found := Repository{
-		ID: id, Name: doc.Text("name"), Type: doc.Text("type"), Mode: doc.Text("mode"), Excludes: archive.ExcludesOf(doc),
+		ID: id, Name: doc.Text("name"), Type: doc.Text("type"), Mode: doc.Text("mode"), Excludes: archive.ExcludesOf(doc), Checks: doc.Text("checks") == "required",
 	}
 	if found.Type == Archive {
 		return Repository{}, domain.Refuse(domain.CodeValidation,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"svc/commands"
@@ -111,6 +112,9 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 			joinBatch = v.batches.expect(LocationOf(repo))
 			defer joinBatch()
 		}
+		if err := v.runChecks(ctx, workspaceID, repo); err != nil {
+			return nil, err
+		}
 		ps, err := v.newPushState(ctx, run, repo, in, user)
 		if err != nil {
 			return nil, err
@@ -125,6 +129,23 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 		defer p.Close()
 		return p.run(ctx)
 	})
+}
+
+// maxNamedCases is how many failed cases a refused push names.
+const maxNamedCases = 20
+
+// runChecks refuses to push to a repository that requires tests unless all of them pass.
+func (v *Versioning) runChecks(ctx context.Context, workspaceID string, repo repositories.Repository) error {
+	if !repo.Checks || v.Checks == nil {
+		return nil
+	}
+	failed, err := v.Checks(ctx, workspaceID)
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	named := failed[:min(len(failed), maxNamedCases)]
+	return domain.Refuse(domain.CodeValidation, "nothing was pushed: the repository %s requires that tests pass, and %d failed: %s", repo.ID, len(failed), strings.Join(named, "; ")).
+		Reason("checks_failed").With("repositoryId", repo.ID).With("failed", len(failed)).With("cases", named)
 }
 
 // pushRepository returns the repository of a push.

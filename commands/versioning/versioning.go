@@ -18,7 +18,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// Versioning saves and restores workspaces. Every field is required.
+// Versioning saves and restores workspaces. Every field is required but Checks.
 type Versioning struct {
 	Workspaces   commands.Workspaces
 	Content      *content.Content
@@ -32,6 +32,8 @@ type Versioning struct {
 	Git          func() gitsync.Options      // of the node, as they are now
 	Committer    func() (name, email string) // GIT_COMMITTER_*
 	Host         func() string               // of the API, for the addresses of people who have none
+	// Checks runs the tests of a workspace and returns the names of the cases that fail. nil: there are none.
+	Checks func(ctx context.Context, workspaceID string) (failed []string, err error)
 
 	branchTurns  commands.Turns[workspace.Location]
 	batches      pushBatches

@@ -208,6 +208,7 @@ var repositoryFields = slices.Concat([]field{
 			{name: "path", is: text, must: true, doc: "index, security, automations/charge, or a folder and /*."},
 		}}},
 	}},
+	{name: "checks", is: text, enum: []string{"required"}, doc: "A push is refused unless all tests of the workspace pass; absent: tests are not run."},
 }, readOnly("id", "groups"))
 
 var modelFields = []field{
