@@ -1612,6 +1612,146 @@ export class Client extends Base {
   }
 
   /**
+   * List the test suites.
+   *
+   * `GET /v2/workspaces/{workspaceId}/tests`
+   */
+  listTests(workspaceId: string, query: {
+    /** Text of slug, name and description. */
+    search?: string;
+    /** Comma list, any of. */
+    labels?: string;
+    /** From 0. */
+    page?: number;
+    /** 20 without it. */
+    limit?: number;
+    /** slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+    sort?: string;
+  } = {}, options: RequestOptions = {}): Promise<Page<Test>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/tests', workspaceId], query }, options);
+  }
+
+  /**
+   * Create a test suite.
+   *
+   * A suite has cases of one automation: how it starts, what it gets from outside, and what is expected of it. Without a slug it
+   * gets one that its name, or that of its automation, suggests. Faults of a YAML body are told with their line and column.
+   *
+   * `POST /v2/workspaces/{workspaceId}/tests`
+   */
+  createTest(workspaceId: string, body: NewTest, options: RequestOptions = {}): Promise<Test> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/tests', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * Run test suites.
+   *
+   * Runs cases without effect: requests are answered by stubs, contexts and collections are empty but for what stubs say, time
+   * stands still but for waits, and events are only compared. Secrets are those of stubs. Without `suites` and `automations` all
+   * suites run whose automations the caller may test and read. Documents replace what is saved, for this run only.
+   *
+   * `POST /v2/workspaces/{workspaceId}/tests/run`
+   */
+  runTests(workspaceId: string, body: {
+    /** Slugs of suites. */
+    suites?: string[];
+    /** Slugs of automations, whose suites run. */
+    automations?: string[];
+    /** Only cases whose `suite: name` has this text, in any case. */
+    cases?: string;
+    /** Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted. */
+    documents?: Record<string, Record<string, unknown> | null>;
+  }, options: RequestOptions = {}): Promise<TestReport> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/tests/run', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * Compare a draft of an automation with recorded runs.
+   *
+   * Runs the saved automation and the draft with the input and the answers of the last recorded runs, and compares output, events,
+   * requests and status. Nothing leaves, and nothing is stored. A run that reads a stream is skipped.
+   *
+   * `POST /v2/workspaces/{workspaceId}/tests/check`
+   */
+  checkDraft(workspaceId: string, body: {
+    /** Its slug. */
+    automation: string;
+    /** The draft. */
+    document: Record<string, unknown>;
+    /** How many of the last recorded runs. */
+    runs?: number;
+  }, options: RequestOptions = {}): Promise<DraftCheck> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/tests/check', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * Make a test suite of recorded runs.
+   *
+   * The suite is not saved. Secrets and credentials in it are `REDACTED`, and cases expect what the saved automation does with
+   * that. Runs that are alike become one case; the others that no case is made of are listed with the reason.
+   *
+   * `POST /v2/workspaces/{workspaceId}/tests/fromRuns`
+   */
+  makeTestFromRuns(workspaceId: string, body: {
+    /** Its slug. */
+    automation: string;
+    /** How many of the last recorded runs. */
+    runs?: number;
+  }, options: RequestOptions = {}): Promise<TestFromRuns> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/tests/fromRuns', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * Read a test suite.
+   *
+   * `GET /v2/workspaces/{workspaceId}/tests/{slug}`
+   */
+  getTest(workspaceId: string, slug: string, query: {
+    /** The name of a version, or current. */
+    version?: string;
+    /** A time: what it was then. */
+    at?: string;
+    /** A sequence token or a content revision: what it was then. */
+    atSeq?: string;
+  } = {}, options: RequestOptions = {}): Promise<Test> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/tests/{slug}', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Change a test suite.
+   *
+   * A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+   * Another slug renames it.
+   *
+   * `PATCH /v2/workspaces/{workspaceId}/tests/{slug}`
+   */
+  updateTest(workspaceId: string, slug: string, body: TestChange, options: RequestOptions = {}): Promise<Test> {
+    return this.call({ method: 'PATCH', path: ['/v2/workspaces/{workspaceId}/tests/{slug}', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Replace a test suite.
+   *
+   * The body is the whole document, as JSON or YAML. Another slug renames it.
+   *
+   * `PUT /v2/workspaces/{workspaceId}/tests/{slug}`
+   */
+  replaceTest(workspaceId: string, slug: string, body: NewTest, options: RequestOptions = {}): Promise<Test> {
+    return this.call({ method: 'PUT', path: ['/v2/workspaces/{workspaceId}/tests/{slug}', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Delete a test suite.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/tests/{slug}`
+   */
+  deleteTest(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<{
+    slug: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/tests/{slug}', workspaceId, slug], takesKey: true }, options);
+  }
+
+  /**
    * Read a page as its visitors do.
    *
    * A page that is not public: 401 without a credential, 403 with one that may not read it.
@@ -3259,6 +3399,8 @@ export interface Workspace {
   pages?: Record<string, Record<string, unknown>>;
   /** By slug, without synonyms. */
   knowledgeBases?: Record<string, Record<string, unknown>>;
+  /** Test suites by slug, without stubs and cases. */
+  tests?: Record<string, Record<string, unknown>>;
   /** App instances by slug */
   imports?: Record<string, Record<string, unknown>>;
   /** What the caller may do, by subject. */
@@ -3329,6 +3471,8 @@ export interface NewWorkspace {
   pages?: unknown;
   /** Ignored. */
   knowledgeBases?: unknown;
+  /** Ignored. */
+  tests?: unknown;
   /** Ignored. */
   imports?: unknown;
   /** Ignored. */
@@ -3401,6 +3545,8 @@ export interface WorkspaceChange {
   pages?: unknown;
   /** Ignored. */
   knowledgeBases?: unknown;
+  /** Ignored. */
+  tests?: unknown;
   /** Ignored. */
   imports?: unknown;
   /** Ignored. */
@@ -4481,6 +4627,122 @@ export interface PageChange {
   updateOn?: string | null;
   notifyOn?: string | null;
   automation?: string | Record<string, unknown> | null;
+}
+
+/** A test suite. Lists do not show stubs and cases. */
+export interface Test {
+  name?: Localized;
+  slug: string;
+  description?: Localized;
+  labels?: Label[];
+  /** The automation, by its slug. */
+  automation: string;
+  stubs?: TestStubs;
+  cases?: TestCase[];
+  checksum: string;
+  createdAt?: string;
+  createdBy?: string;
+  updatedAt?: string;
+  updatedBy?: string;
+}
+
+export interface NewTest {
+  name?: Localized;
+  slug?: string;
+  description?: Localized;
+  labels?: Label[];
+  /** The automation, by its slug. */
+  automation: string;
+  stubs?: TestStubs;
+  cases?: TestCase[];
+}
+
+export interface TestChange {
+  name?: LocalizedOrNull;
+  slug?: string | null;
+  description?: LocalizedOrNull;
+  labels?: Label[] | null;
+  /** The automation, by its slug. */
+  automation?: string;
+  stubs?: TestStubs | null;
+  cases?: TestCase[];
+}
+
+/** What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test. */
+export type TestStubs = Record<string, unknown>;
+
+/** See /v2/schemas/test. */
+export interface TestCase {
+  /** What is so in this case. */
+  name: string;
+  /** The arguments of a call. */
+  input?: Record<string, unknown>;
+  /** A request to its endpoint. */
+  request?: Record<string, unknown>;
+  /** An event that it listens to. */
+  event?: Record<string, unknown>;
+  /** Who starts it. */
+  user?: Record<string, unknown>;
+  session?: string;
+  stubs?: TestStubs;
+  /** Status, error, output, outputMatches, events, fetches, chunks, contexts, collections. */
+  expect?: Record<string, unknown>;
+}
+
+export interface TestReport {
+  passed: number;
+  failed: number;
+  /** ms */
+  duration: number;
+  suites: {
+    slug: string;
+    automation: string;
+    cases: TestCaseReport[];
+  }[];
+}
+
+export interface TestCaseReport {
+  name: string;
+  status: 'passed' | 'failed';
+  /** ms */
+  duration: number;
+  differences: TestDifference[];
+  /** Status, error, output, events, fetches and logs of a case that failed. */
+  actual?: Record<string, unknown>;
+}
+
+export interface TestDifference {
+  /** Such as output.total or events[1].payload.id. */
+  path: string;
+  message: string;
+  /** Absent when nothing was expected. */
+  expected?: unknown;
+  /** Absent when there was nothing. */
+  got?: unknown;
+}
+
+export interface DraftCheck {
+  automation: string;
+  same: number;
+  different: number;
+  skipped: number;
+  runs: ({
+    correlationId: string;
+    startedAt: string;
+    status: 'same' | 'different' | 'skipped';
+    /** Why it was skipped. */
+    reason?: string;
+    differences: TestDifference[];
+  })[];
+}
+
+export interface TestFromRuns {
+  test: NewTest;
+  cases: number;
+  skipped: {
+    correlationId: string;
+    reason: string;
+  }[];
 }
 
 export interface KnowledgeBase {
