@@ -225,6 +225,13 @@ func classAt(kind *document.Kind, path []step) nameClass {
 		case before == "blocks" && last == "appInstance":
 			return instanceNamed
 		}
+	case document.Test:
+		switch {
+		case last == "automation" && len(path) == 1:
+			return automationNamed
+		case last == "type" && (before == "event" || before == "events"):
+			return eventNamed
+		}
 	case document.Import:
 		if last == "appSlug" && len(path) == 1 {
 			return appNamed
@@ -245,7 +252,7 @@ func (c *completer) named() (items []completionItem) {
 		for _, name := range slices.Sorted(maps.Keys(events)) {
 			items = append(items, completionItem{Label: name, Kind: completionEvent, Documentation: events[name]})
 		}
-		if len(c.cursor.path) == 3 || c.cursor.path[len(c.cursor.path)-2].item { // listened to, not emitted
+		if path := c.cursor.path; c.kind == document.Automation && (len(path) == 3 || path[len(path)-2].item) { // listened to, not emitted
 			for _, f := range catalog.Table() {
 				if automation.Native(f.Name) && automation.Triggering(f.Name) {
 					items = append(items, completionItem{Label: f.Name, Kind: completionEvent, Detail: "event of the platform", Documentation: f.Summary})

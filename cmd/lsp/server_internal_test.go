@@ -92,6 +92,7 @@ func TestRenameChangesEveryFormOfACallOrNothing(t *testing.T) {
 	_, w := fileServer(t, map[string]string{
 		"index.yml":           "name: W\nblocks:\n  B:\n    automation: é-😀\n    blocks:\n      - slug: RichText\n        automation: old\n",
 		"automations/old.yml": "name: Without a slug\ndo: []\n",
+		"tests/t.yml":         "automation: old\ncases: []\n",
 		"automations/a.json":  `{"slug":"a","name":"ü","do":[{"all":[{"old":{}},{"runWorkflow":{"workflow":"old"}}]}]}`,
 		"automations/b.yml":   "slug: b\nname: B\ndo:\n  - \"old\": {}\n  - 'old' : {}\n  - conditions: {'{{x}}': [{old: {}}]}\n  - runWorkflow: {workflow: old, parameters: {old: old}}\n  - instance.old: {}\n",
 	})
@@ -113,6 +114,7 @@ func TestRenameChangesEveryFormOfACallOrNothing(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"index.yml":          "name: W\nblocks:\n  B:\n    automation: é-😀\n    blocks:\n      - slug: RichText\n        automation: 'true'\n",
+		"tests/t.yml":        "automation: 'true'\ncases: []\n",
 		"automations/a.json": `{"slug":"a","name":"ü","do":[{"all":[{"true":{}},{"runWorkflow":{"workflow":"true"}}]}]}`,
 		"automations/b.yml":  "slug: b\nname: B\ndo:\n  - \"true\": {}\n  - 'true' : {}\n  - conditions: {'{{x}}': [{'true': {}}]}\n  - runWorkflow: {workflow: 'true', parameters: {old: old}}\n  - instance.old: {}\n",
 	}, texts)

@@ -175,14 +175,17 @@ func PageEvents(doc *document.Map) (emit, listen []string) {
 	return emit, listen
 }
 
-// Uses returns every place at which a page, or a block of an index, names an automation of
-// the workspace or an event, in the order of the document. Names that are computed are not
+// Uses returns every place at which a page, a block of an index or a test suite names an automation of
+// the workspace, or an event, in the order of the document. Names that are computed are not
 // known.
 func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
 	var f useFinder
 	switch kind {
 	case document.Page:
 		f.definition(doc, nil)
+	case document.Test:
+		run, _ := doc.Get("automation")
+		f.call(run, (*fieldPath)(nil).at("automation"))
 	case document.Index:
 		for name, v := range doc.Object("blocks").All() {
 			if block, ok := v.(*document.Map); ok {

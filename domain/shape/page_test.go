@@ -217,5 +217,6 @@ func TestUsesOfPagesAndBlocksHavePlaces(t *testing.T) {
 		{Kind: automation.Call, Name: "price", Field: "blocks.Product.automation"},
 		{Kind: automation.Call, Name: "stock", Field: "blocks.Product.blocks[0].automation"},
 	}, shape.Uses(document.Index, mapping(t, `{"blocks":{"Empty":null,"Product":{"automation":"price","blocks":[{"slug":"KPI","automation":"stock"}]}}}`)))
+	require.Equal(t, []automation.Use{{Kind: automation.Call, Name: "charge", Field: "automation"}}, shape.Uses(document.Test, mapping(t, `{"automation":"charge","cases":[{"name":"x"}]}`)))
 	require.Empty(t, shape.Uses(document.Security, mapping(t, `{"automation":"x"}`)))
 }
