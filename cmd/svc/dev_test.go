@@ -47,7 +47,9 @@ func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	temp := filepath.Join(filepath.Dir(path), ".writing") // as most editors do: nobody reads half a file
+	require.NoError(t, os.WriteFile(temp, []byte(text), 0o600))
+	require.NoError(t, os.Rename(temp, path))
 }
 
 // ask calls an endpoint without any credential.
