@@ -27,7 +27,7 @@ func TestGuides(t *testing.T) {
 	files, err := filepath.Glob("../../docs/guides/[a-z]*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	for _, file := range files {
+	for _, file := range append(files, "../../README.md") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
 			t.Parallel()
 			runGuide(t, file)
