@@ -10,7 +10,8 @@ import (
 )
 
 // BlobReferences finds the blobs that the read models refer to: contents of files, documents that are
-// too large for an event, at any time of the history, results of operations, pictures of users.
+// too large for an event, at any time of the history, contents, texts and passages of documents of knowledge bases, results of
+// operations, pictures of users.
 type BlobReferences struct {
 	// IsErased reports whether a workspace cannot come back: its references do not count.
 	IsErased func(workspaceID string) bool
@@ -20,7 +21,7 @@ type BlobReferences struct {
 
 // Visit calls visit with the name of each blob. It may call it with other hashes, and more than once.
 func (b BlobReferences) Visit(r Reader, visit func(name string)) error {
-	for _, from := range []func(Reader, func(string)) error{b.files, b.documents, b.operations, b.users} {
+	for _, from := range []func(Reader, func(string)) error{b.files, b.documents, b.knowledge, b.operations, b.users} {
 		if err := from(r, visit); err != nil {
 			return err
 		}
@@ -56,6 +57,18 @@ func (b BlobReferences) documents(r Reader, visit func(string)) error {
 		}
 	}
 	return nil
+}
+
+// knowledge visits what the records of documents of knowledge bases name: the revisions that are kept, and what is
+// searched.
+func (b BlobReferences) knowledge(r Reader, visit func(string)) error {
+	return r.Iterate(KBDocuments{}, Span{Prefix: []byte{'d'}}, func(key, value []byte) (bool, error) {
+		workspaceID, _, _ := bytes.Cut(key[1:], []byte{0})
+		if !b.IsErased(string(workspaceID)) {
+			VisitBlobNames(value, visit)
+		}
+		return true, nil
+	})
 }
 
 // operations visits the blobs in the records of operations: an operation that has not ended may need them.

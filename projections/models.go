@@ -297,6 +297,7 @@ func Table() []Projection {
 		Operations{},
 		Apps{},
 		Files{},
+		KBDocuments{},
 		Sessions{},
 		Access{},
 		APIKeys{},

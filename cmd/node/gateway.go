@@ -141,6 +141,7 @@ func (n *Node) handlers() api.Handlers {
 		},
 		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
 		Files:       n.fileHandlers(),
+		Knowledge:   n.knowledgeHandlers(),
 		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,

@@ -118,7 +118,7 @@ func newMatrix(t *testing.T, s *nodetest.Service) *matrix {
 	narrowSuper := sign(signing.Claims{Subject: root["userId"].(string), SessionID: root["sessionId"].(string), IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "openid"})
 	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
 	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
-	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write"}
+	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write", "knowledge:read", "knowledge:write"}
 	wasTheirs := map[string][]string{"deleted": {"manage"}}
 	return &matrix{service: s, ids: map[string]string{"own": own, "other": other, "platform": domain.Platform, "deleted": deleted, "unknown": "nowhere"}, callers: []caller{
 		{name: "nobody"},
@@ -211,8 +211,11 @@ func scopeOf(rt gateway.Route) string {
 		return ""
 	}
 	area := "workspaces"
-	if action.Subject == "events" || action.Subject == "files" {
+	switch action.Subject {
+	case "events", "files":
 		area = action.Subject
+	case "documents":
+		area = "knowledge"
 	}
 	if rt.Method == http.MethodGet || rt.Effect == gateway.Reads {
 		return area + ":read"
@@ -248,7 +251,7 @@ func ofEveryone(a gateway.Action, place string) bool {
 }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.
-var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections"}
+var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections", "manage documents"}
 
 // hasRight tells whether somebody with these rights on a workspace has a right in
 // it, by contract 4.1 to 4.3.

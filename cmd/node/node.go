@@ -61,6 +61,9 @@ type Options struct {
 	// Sandbox is the command that runs the code of authors; default this program with the
 	// argument sandbox.
 	Sandbox []string
+	// Extract is the command that reads texts out of files; default this program with the
+	// argument extract.
+	Extract []string
 }
 
 // Node is one running instance of the service.
@@ -132,7 +135,7 @@ func (n *Node) openServices(ctx context.Context) error {
 	err := n.run(
 		ctx,
 		n.openBox, n.openSessions, n.openSigning, n.openWorkspaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles,
-		n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.initialize,
+		n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.openKnowledge, n.initialize,
 	)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"svc/commands/content"
 	"svc/commands/files"
 	"svc/commands/gitsync"
+	"svc/commands/knowledge"
 	"svc/commands/operations"
 	"svc/commands/repositories"
 	"svc/commands/secrets"
@@ -38,6 +39,7 @@ type workspaceServices struct {
 	vault        *vault.Vault
 	secrets      *secrets.Opener // of automations and repositories
 	files        *files.Files
+	documents    *knowledge.Documents // of knowledge bases
 	apps         apps.Apps
 	repositories *repositories.Repositories
 	operations   *operations.Runner
@@ -101,7 +103,14 @@ func (n *Node) startWorkspaceWork() {
 		_, err := s.files.Expire(ctx, s.library, time.Now())
 		return err
 	})
+	n.repeat("documents", expiryPeriod, "expired documents are not all deleted yet", func(ctx context.Context) error {
+		_, err := s.documents.Expire(ctx, s.library, time.Now())
+		return err
+	})
 }
+
+// expiryPeriod is how often expired documents of knowledge bases are deleted: they are gone within a minute.
+const expiryPeriod = 15 * time.Second
 
 // secretDefaults returns the names of the secrets that the settings give a workspace.
 func (n *Node) secretDefaults(workspaceSlug string) map[string]bool {

@@ -72,7 +72,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 	require.Equal(t, "./data", c.Core.DataDir)
 	require.Equal(t, "node-a", c.Core.NodeName)
 	require.Equal(t, int64(512<<20), c.Core.DiskMinFree)
-	require.Equal(t, []string{"runtime", "webhooks", "bulk", "cleanup", "crawler"}, c.Core.Roles)
+	require.Equal(t, []string{"runtime", "webhooks", "bulk", "cleanup", "crawler", "knowledge"}, c.Core.Roles)
 	require.Equal(t, 3001, c.HTTP.Port)
 	require.Equal(t, "http://localhost:3001/v2", c.HTTP.APIURL)
 	require.Equal(t, "http://localhost:3001", c.HTTP.Issuer())

@@ -94,7 +94,7 @@ func coreTable(c *Core) []Setting {
 		{Name: "BADGER_MEMTABLE_MB", Default: "16", Unit: "MB", Meaning: "read-model store memory", flags: perNode, value: size(&c.BadgerMemtable, mb, 16*mb, 4*gb)},
 		{Name: "BADGER_BLOCK_CACHE_MB", Default: "64", Unit: "MB", Meaning: "read-model store cache", flags: perNode, value: size(&c.BadgerBlockCache, mb, 0, 64*gb)},
 		{Name: "SHUTDOWN_GRACE_SECONDS", Default: "30", Unit: "s", Meaning: "drain time on SIGTERM", flags: perNode, value: seconds(&c.ShutdownGrace, 0, time.Hour)},
-		{Name: "ROLES", Default: "all", Unit: "list", Meaning: "background work of this node: runtime, webhooks, bulk, cleanup, crawler; HTTP is served by every node", flags: perNode, value: someOf(&c.Roles, "runtime", "webhooks", "bulk", "cleanup", "crawler")},
+		{Name: "ROLES", Default: "all", Unit: "list", Meaning: "background work of this node: runtime, webhooks, bulk, cleanup, crawler, knowledge; HTTP is served by every node", flags: perNode, value: someOf(&c.Roles, "runtime", "webhooks", "bulk", "cleanup", "crawler", "knowledge")},
 		{Name: "DISABLED_SERVICES", Default: "-", Unit: "list", Meaning: "services that are disabled and excluded from readiness: searchengine, crawler", value: listOf(&c.DisabledServices, "searchengine, crawler", func(s string) bool { return s == "searchengine" || s == "crawler" })},
 	}
 }

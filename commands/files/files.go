@@ -93,7 +93,7 @@ func (f *Files) Change(ctx context.Context, workspaceID, id string, c Change, ma
 
 // Replace replaces the content of a file, under the same id and address.
 func (f *Files) Replace(ctx context.Context, workspaceID, id string, c Content, may May) (file.State, error) {
-	if err := f.checkType(c.Mimetype); err != nil {
+	if err := f.CheckType(c.Mimetype); err != nil {
 		return file.State{}, err
 	}
 	have, err := f.Find(ctx, workspaceID, id, may)

@@ -106,7 +106,7 @@ func (f *Files) command(ctx context.Context, workspaceID, id string, u Upload) (
 		ID: id, WorkspaceID: workspaceID, By: commands.RequestFrom(ctx).Meta.UserID, Content: u.Content.Content, Now: f.o.Now(),
 		Terms: file.Terms{Name: u.Name, Public: public, Metadata: u.Metadata, ExpiresAfter: u.ExpiresAfter},
 	}
-	if err := f.checkType(u.Content.Mimetype); err != nil {
+	if err := f.CheckType(u.Content.Mimetype); err != nil {
 		return cmd, err
 	}
 	if u.ShareToken == nil {
@@ -125,8 +125,8 @@ func withIndex(i int, err error) error {
 	return err
 }
 
-// checkType refuses a type that the settings do not allow.
-func (f *Files) checkType(mimetype string) error {
+// CheckType refuses a type that the settings do not allow.
+func (f *Files) CheckType(mimetype string) error {
 	s := f.o.Settings()
 	fits := func(pattern string) bool { return matches(strings.ToLower(pattern), mimetype) }
 	allows := func(pattern string) bool { return fits(pattern) && (mimetype != svg || pattern != "image/*") }

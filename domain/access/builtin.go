@@ -29,7 +29,7 @@ var builtIn = []struct {
 	{who: editor, rule: Rule{Action: List("execute", "test"), Subject: Word("automations")}},
 	{who: editor, rule: Rule{Action: List("read", "create", "update", "delete"), Subject: Word("collections")}},
 	{who: owner, priority: 1000, rule: Rule{
-		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections", "knowledgeBases"),
+		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections", "knowledgeBases", "documents"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
 	{who: actingWorkspace, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},
@@ -125,6 +125,7 @@ var vocabulary = []subject{
 	{name: "secrets", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 	{name: "collections", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 	{name: "knowledgeBases", scope: "workspaceId", rests: true, actions: []string{"create", "read", "update", "delete"}},
+	{name: "documents", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 }
 
 // Subjects lists the subjects of rights, without "all".

@@ -58,6 +58,10 @@ knowledgeBases create           yes  yes  yes  -    -    -       -
 knowledgeBases read             yes  yes  yes  yes  -    -       yes
 knowledgeBases update           yes  yes  yes  -    -    -       -
 knowledgeBases delete           yes  yes  yes  -    -    -       -
+documents create                yes  yes  yes  -    -    -       -
+documents read                  yes  yes  yes  -    -    -       -
+documents update                yes  yes  yes  -    -    -       -
+documents delete                yes  yes  yes  -    -    -       -
 `
 
 func TestRightsInANewWorkspace(t *testing.T) {
@@ -100,6 +104,7 @@ const contract43 = `
 | editor | read, ¤inverted: true¤ | events | ¤type: {$regex: "^apikeys\\."}¤ |
 | - | create | events | ¤source.serviceTopic: "topic:runtime:emit"¤ |
 | - | read | events | ¤source.serviceTopic: "topic:runtime:emit"¤, ¤source.sessionId: "{{session.id}}"¤ |
+| editor | manage | documents | - |
 `
 
 func TestTheDocumentOfANewWorkspace(t *testing.T) {

@@ -439,6 +439,7 @@ func Default(workspaceID string) Security {
 	rules = append(rules,
 		Rule{Action: Word("create"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted}},
 		Rule{Action: Word("read"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted, "source.sessionId": "{{session.id}}"}},
+		Rule{Role: Word(editor), Action: Word(manage), Subject: Word("documents")},
 	)
 	return Security{Authorizations: Authorizations{Roles: map[string]Role{editor: {}}, Rules: rules}}
 }

@@ -72,6 +72,7 @@ var natives = map[string]string{
 	"workspaces.pages.":          "created updated deleted permissions.shared permissions.deleted",
 	"workspaces.knowledgeBases.": "created updated deleted",
 	"workspaces.tests.":          "created updated deleted",
+	"knowledge.documents.":       "added updated deleted ready failed removed requeued begun postponed",
 	"workspaces.apps.":           "installed configured uninstalled",
 	"workspaces.files.":          "uploaded updated deleted counted",
 	"workspaces.subscriptions.":  "created updated deleted disabled",
@@ -123,7 +124,7 @@ func emittedEventRule(v any) string {
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
-	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.tests.*",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.tests.*", "knowledge.documents.*",
 	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
 	"apps.published", "apps.deleted", "events.userTopics.*",
 	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",

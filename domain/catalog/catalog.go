@@ -8,6 +8,7 @@ import (
 	"svc/domain/apikey"
 	"svc/domain/app"
 	"svc/domain/file"
+	"svc/domain/kbdocument"
 	"svc/domain/keyring"
 	"svc/domain/name"
 	"svc/domain/natsuser"
@@ -112,6 +113,15 @@ func Table() []domain.Fact {
 		domain.Describe[file.Updated](domain.State, "The name, the settings or the content of a file changed."),
 		domain.Describe[file.Deleted](domain.State, "A file was deleted by somebody, or expired."),
 		domain.Describe[file.Counted](domain.State, "The total size of all files of a workspace changed.").Internal(),
+		domain.Describe[kbdocument.Added](domain.State, "A document was added to a knowledge base."),
+		domain.Describe[kbdocument.Updated](domain.State, "The content of a document of a knowledge base was replaced, or what its owner says about it."),
+		domain.Describe[kbdocument.Deleted](domain.State, "A document of a knowledge base was deleted or expired, or many were deleted at once."),
+		domain.Describe[kbdocument.ReadyEvent](domain.State, "The newest revision of a document can be searched."),
+		domain.Describe[kbdocument.FailedEvent](domain.State, "The newest revision of a document cannot be searched."),
+		domain.Describe[kbdocument.Removed](domain.State, "One of many documents of a knowledge base was deleted.").Internal(),
+		domain.Describe[kbdocument.Requeued](domain.State, "A document is to be processed again.").Internal(),
+		domain.Describe[kbdocument.Begun](domain.State, "A node began to process a document.").Internal(),
+		domain.Describe[kbdocument.Postponed](domain.State, "A document could not be processed now, and is processed later.").Internal(),
 		domain.Describe[app.Published](domain.State, "A workspace was published as an app, or a new version of it."),
 		domain.Describe[app.Deleted](domain.State, "An app is no longer published."),
 		domain.Describe[apikey.Created](domain.State, "An API key of a workspace was created."),

@@ -9,6 +9,7 @@ import (
 	"svc/http/api/documents"
 	"svc/http/api/events"
 	"svc/http/api/files"
+	"svc/http/api/knowledge"
 	"svc/http/api/runs"
 	"svc/http/api/suites"
 	"svc/http/api/system"
@@ -64,6 +65,7 @@ type Handlers struct {
 	Suites      *suites.Handlers
 	Collections *collections.Handlers
 	Files       *files.Handlers
+	Knowledge   *knowledge.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
 	Pages       *pages.Pages     // has routes of its own
@@ -263,6 +265,19 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: patch, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Change a test suite"},
 		{Method: put, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Replace a test suite"},
 		{Method: del, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.DeleteDocument(documents.Tests), Summary: "Delete a test suite"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.ListDocuments), Summary: "List the documents of a knowledge base"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", Surface: gateway.Versioned, Permission: may("create", "documents"), Rate: gateway.RateUploadFile, Body: gateway.FilesBody, Handler: handle(h.Knowledge.CreateDocuments), Summary: "Add a document, or files"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk", Surface: gateway.Versioned, Permission: may("create", "documents"), Handler: handle(h.Knowledge.CreateMany), Summary: "Add documents"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete", Surface: gateway.Versioned, Permission: may("delete", "documents"), Handler: handle(h.Knowledge.DeleteMany), Summary: "Delete documents"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.GetDocument), Summary: "Read what is known of a document"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", Surface: gateway.Versioned, Permission: may("update", "documents"), Handler: handle(h.Knowledge.UpdateDocument), Summary: "Change what is said about a document"},
+		{Method: del, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", Surface: gateway.Versioned, Permission: may("delete", "documents"), Handler: handle(h.Knowledge.DeleteDocument), Summary: "Delete a document"},
+		{Method: put, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content", Surface: gateway.Versioned, Permission: may("update", "documents"), Rate: gateway.RateUploadFile, Body: gateway.FilesBody, Handler: handle(h.Knowledge.ReplaceContent), Summary: "Replace the content of a document"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.GetContent), Summary: "Download the content of a document"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.GetText), Summary: "Read the text of a document"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.ListChunks), Summary: "List the passages of a document"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.ListRevisions), Summary: "List the revisions of a document"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex", Surface: gateway.Versioned, Permission: may("update", "documents"), Handler: handle(h.Knowledge.ReindexDocument), Summary: "Process a document again"},
 		{Method: get, Path: "/workspaces/{workspaceId}/blocks", Surface: gateway.Versioned, Permission: mayRead, Handler: handle(h.Workspaces.ListBlocks), Summary: "List the blocks"},
 		{Method: put, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: handle(h.Workspaces.PutBlock), Summary: "Set a block"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: handle(h.Workspaces.PutBlock), Summary: "Change a block"},

@@ -2009,6 +2009,272 @@ func (c *Client) DeleteKnowledgeBase(ctx context.Context, workspaceID string, sl
 	return answer, err
 }
 
+// ListKnowledgeDocumentsQuery is an option of ListKnowledgeDocuments. What is zero is not sent.
+type ListKnowledgeDocumentsQuery struct {
+	// How far it is.
+	Status string
+	// Where it comes from.
+	Source string
+	// The source that made it.
+	SourceID string
+	// Any of these, separated by commas.
+	Tags string
+	// Its language.
+	Language string
+	// Its media type.
+	Mimetype string
+	// Its key.
+	Key string
+	// Part of its name, its title, its address or a tag.
+	Search string
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+	// A field, or `-field` for the opposite order.
+	Sort string
+}
+
+func (q ListKnowledgeDocumentsQuery) change(r *request) {
+	if q.Status != "" {
+		r.query.Set("status", q.Status)
+	}
+	if q.Source != "" {
+		r.query.Set("source", q.Source)
+	}
+	if q.SourceID != "" {
+		r.query.Set("sourceId", q.SourceID)
+	}
+	if q.Tags != "" {
+		r.query.Set("tags", q.Tags)
+	}
+	if q.Language != "" {
+		r.query.Set("language", q.Language)
+	}
+	if q.Mimetype != "" {
+		r.query.Set("mimetype", q.Mimetype)
+	}
+	if q.Key != "" {
+		r.query.Set("key", q.Key)
+	}
+	if q.Search != "" {
+		r.query.Set("search", q.Search)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+	if q.Sort != "" {
+		r.query.Set("sort", q.Sort)
+	}
+}
+
+// ListKnowledgeDocuments: List the documents of a knowledge base.
+//
+// Only those that the caller may read. `metadata.{path}` asks for documents whose metadata has a value there, as text. Without
+// `sort`, the last changed first.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents
+func (c *Client) ListKnowledgeDocuments(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (*Page[KnowledgeDocument], error) {
+	return listPage[KnowledgeDocument](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", workspaceID, slug), nil, false, options))
+}
+
+// AddKnowledgeDocumentQuery is an option of AddKnowledgeDocument. What is zero is not sent.
+type AddKnowledgeDocumentQuery struct {
+	// Seconds to wait until the document is ready or has failed.
+	Wait *int64
+}
+
+func (q AddKnowledgeDocumentQuery) change(r *request) {
+	if q.Wait != nil {
+		r.query.Set("wait", strconv.FormatInt(*q.Wait, 10))
+	}
+}
+
+// AddKnowledgeDocument: Add a document, or files.
+//
+// JSON brings one document: exactly one of `text`, `url` and `fileId`. A form brings 1 to 50 files, for which its other fields go.
+// A document is known by its key, else by its address, else by its file: what is given replaces what is stored (200, and the right
+// to update it is needed). The same content is not processed again: `unchanged`. A new one is 201, of files always. The answer shows
+// the status `pending`, or what became of it within `wait`. A document that cannot be read is no fault of the request: its status
+// is `error`. Beyond `KNOWLEDGE_MAX_DOCUMENTS` 422 with the reason `limit_exceeded`.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents
+func (c *Client) AddKnowledgeDocument(ctx context.Context, workspaceID string, slug string, body NewKnowledgeDocument, options ...RequestOption) (answer KnowledgeDocument, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// AddKnowledgeDocuments: Add documents.
+//
+// Each as by itself: one that is refused does not keep the others from being added.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk
+func (c *Client) AddKnowledgeDocuments(ctx context.Context, workspaceID string, slug string, body NewKnowledgeDocuments, options ...RequestOption) (*Page[KnowledgeBulkItem], error) {
+	return listPage[KnowledgeBulkItem](ctx, c, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk", workspaceID, slug), body, true, options))
+}
+
+// DeleteKnowledgeDocuments: Delete documents.
+//
+// By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+// updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete
+func (c *Client) DeleteKnowledgeDocuments(ctx context.Context, workspaceID string, slug string, body KnowledgeDeletion, options ...RequestOption) (answer DeleteKnowledgeDocumentsAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// GetKnowledgeDocument: Read what is known of a document.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}
+func (c *Client) GetKnowledgeDocument(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer KnowledgeDocument, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", workspaceID, slug, id), nil, false, options), &answer)
+	return answer, err
+}
+
+// UpdateKnowledgeDocument: Change what is said about a document.
+//
+// Changes the fields that it names; `null` removes one. The content is not processed again.
+//
+// PATCH /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}
+func (c *Client) UpdateKnowledgeDocument(ctx context.Context, workspaceID string, slug string, id string, body KnowledgeDocumentChange, options ...RequestOption) (answer KnowledgeDocument, err error) {
+	err = c.call(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", workspaceID, slug, id), body, true, options), &answer)
+	return answer, err
+}
+
+// DeleteKnowledgeDocument: Delete a document.
+//
+// DELETE /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}
+func (c *Client) DeleteKnowledgeDocument(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer DeleteKnowledgeDocumentAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}", workspaceID, slug, id), nil, true, options), &answer)
+	return answer, err
+}
+
+// GetKnowledgeDocumentContentQuery is an option of GetKnowledgeDocumentContent. What is zero is not sent.
+type GetKnowledgeDocumentContentQuery struct {
+	// A revision; the newest without it.
+	Revision *int64
+}
+
+func (q GetKnowledgeDocumentContentQuery) change(r *request) {
+	if q.Revision != nil {
+		r.query.Set("revision", strconv.FormatInt(*q.Revision, 10))
+	}
+}
+
+// GetKnowledgeDocumentContent: Download the content of a document.
+//
+// The bytes as they came, of one of the last `KNOWLEDGE_REVISIONS_KEPT` revisions. Ranges and conditional requests are served.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content
+func (c *Client) GetKnowledgeDocumentContent(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (*http.Response, error) {
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content", workspaceID, slug, id), nil, false, options))
+}
+
+// ReplaceKnowledgeDocumentContentQuery is an option of ReplaceKnowledgeDocumentContent. What is zero is not sent.
+type ReplaceKnowledgeDocumentContentQuery struct {
+	// Seconds to wait until the document is ready or has failed.
+	Wait *int64
+}
+
+func (q ReplaceKnowledgeDocumentContentQuery) change(r *request) {
+	if q.Wait != nil {
+		r.query.Set("wait", strconv.FormatInt(*q.Wait, 10))
+	}
+}
+
+// ReplaceKnowledgeDocumentContent: Replace the content of a document.
+//
+// As when a document is added: JSON, or a form with one file. The former text is searched until the new one is ready.
+//
+// PUT /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content
+func (c *Client) ReplaceKnowledgeDocumentContent(ctx context.Context, workspaceID string, slug string, id string, body NewKnowledgeDocument, options ...RequestOption) (answer KnowledgeDocument, err error) {
+	err = c.call(ctx, newRequest(http.MethodPut, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content", workspaceID, slug, id), body, true, options), &answer)
+	return answer, err
+}
+
+// GetKnowledgeDocumentTextQuery is an option of GetKnowledgeDocumentText. What is zero is not sent.
+type GetKnowledgeDocumentTextQuery struct {
+	// A revision; the newest without it.
+	Revision *int64
+}
+
+func (q GetKnowledgeDocumentTextQuery) change(r *request) {
+	if q.Revision != nil {
+		r.query.Set("revision", strconv.FormatInt(*q.Revision, 10))
+	}
+}
+
+// GetKnowledgeDocumentText: Read the text of a document.
+//
+// The text that is searched. There is none of a document that was never ready.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text
+func (c *Client) GetKnowledgeDocumentText(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (*http.Response, error) {
+	return c.send(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text", workspaceID, slug, id), nil, false, options))
+}
+
+// ListKnowledgeDocumentChunksQuery is an option of ListKnowledgeDocumentChunks. What is zero is not sent.
+type ListKnowledgeDocumentChunksQuery struct {
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+}
+
+func (q ListKnowledgeDocumentChunksQuery) change(r *request) {
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListKnowledgeDocumentChunks: List the passages of a document.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks
+func (c *Client) ListKnowledgeDocumentChunks(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (*Page[KnowledgeChunk], error) {
+	return listPage[KnowledgeChunk](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks", workspaceID, slug, id), nil, false, options))
+}
+
+// ListKnowledgeDocumentRevisionsQuery is an option of ListKnowledgeDocumentRevisions. What is zero is not sent.
+type ListKnowledgeDocumentRevisionsQuery struct {
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+}
+
+func (q ListKnowledgeDocumentRevisionsQuery) change(r *request) {
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListKnowledgeDocumentRevisions: List the revisions of a document.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions
+func (c *Client) ListKnowledgeDocumentRevisions(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (*Page[KnowledgeRevision], error) {
+	return listPage[KnowledgeRevision](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions", workspaceID, slug, id), nil, false, options))
+}
+
+// ReindexKnowledgeDocument: Process a document again.
+//
+// `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex
+func (c *Client) ReindexKnowledgeDocument(ctx context.Context, workspaceID string, slug string, id string, body ReindexKnowledgeDocumentBody, options ...RequestOption) (answer KnowledgeDocument, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex", workspaceID, slug, id), body, true, options), &answer)
+	return answer, err
+}
+
 // ListTestsQuery is an option of ListTests. What is zero is not sent.
 type ListTestsQuery struct {
 	// Text of slug, name and description.
@@ -5292,13 +5558,15 @@ type KnowledgeBase struct {
 	// Of an imported file; it has no effect yet.
 	Answer map[string]any `json:"answer,omitempty"`
 	// Of an imported file; they have no effect yet.
-	Sources   map[string]any `json:"sources,omitempty"`
-	ID        string         `json:"id"`
-	Checksum  string         `json:"checksum"`
-	CreatedAt string         `json:"createdAt,omitempty"`
-	CreatedBy string         `json:"createdBy,omitempty"`
-	UpdatedAt string         `json:"updatedAt,omitempty"`
-	UpdatedBy string         `json:"updatedBy,omitempty"`
+	Sources   map[string]any   `json:"sources,omitempty"`
+	ID        string           `json:"id"`
+	Counts    *KnowledgeCounts `json:"counts,omitempty"`
+	Index     *KnowledgeIndex  `json:"index,omitempty"`
+	Checksum  string           `json:"checksum"`
+	CreatedAt string           `json:"createdAt,omitempty"`
+	CreatedBy string           `json:"createdBy,omitempty"`
+	UpdatedAt string           `json:"updatedAt,omitempty"`
+	UpdatedBy string           `json:"updatedBy,omitempty"`
 	// Rest has the members without a field.
 	Rest map[string]any `json:"-"`
 }
@@ -5310,7 +5578,7 @@ func (v KnowledgeBase) MarshalJSON() ([]byte, error) { return joinJSON(plainKnow
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeBase) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "answer", "sources", "id", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
+	return splitJSON(text, (*plainKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "answer", "sources", "id", "counts", "index", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
 }
 
 // NewKnowledgeBase is described by the API.
@@ -5380,6 +5648,258 @@ func (v *KnowledgeBaseChange) UnmarshalJSON(text []byte) error {
 // DeleteKnowledgeBaseAnswer is described by the API.
 type DeleteKnowledgeBaseAnswer struct {
 	Slug string `json:"slug"`
+}
+
+// KnowledgeDocument is described by the API.
+type KnowledgeDocument struct {
+	ID string `json:"id"`
+	// The slug of its base.
+	KnowledgeBase string `json:"knowledgeBase"`
+	// One of file, text, url, crawl.
+	Source   string         `json:"source"`
+	URL      string         `json:"url,omitempty"`
+	FileID   string         `json:"fileId,omitempty"`
+	Key      string         `json:"key,omitempty"`
+	Name     string         `json:"name"`
+	Title    string         `json:"title"`
+	Language string         `json:"language"`
+	Mimetype string         `json:"mimetype"`
+	Size     int64          `json:"size"`
+	Tags     []string       `json:"tags"`
+	Metadata map[string]any `json:"metadata"`
+	// One of pending, processing, ready, error.
+	Status string `json:"status"`
+	// One of none, pending, ready, error.
+	Vectors string                  `json:"vectors"`
+	Error   *KnowledgeDocumentError `json:"error,omitempty"`
+	// SHA-256 of the content.
+	Hash string `json:"hash,omitempty"`
+	// SHA-256 of the text that is searched.
+	TextHash string `json:"textHash,omitempty"`
+	Revision int64  `json:"revision"`
+	// Of the text that is searched.
+	Chunks int64 `json:"chunks"`
+	// Of the text that is searched.
+	Characters int64    `json:"characters"`
+	Truncated  *bool    `json:"truncated,omitempty"`
+	Warnings   []string `json:"warnings"`
+	// Some revision can be found, also while a newer one is processed or has failed.
+	Searchable bool   `json:"searchable"`
+	ExpiresAt  string `json:"expiresAt,omitempty"`
+	IndexedAt  string `json:"indexedAt,omitempty"`
+	// When its address was loaded last.
+	CheckedAt string `json:"checkedAt,omitempty"`
+	CreatedAt string `json:"createdAt,omitempty"`
+	CreatedBy string `json:"createdBy,omitempty"`
+	UpdatedAt string `json:"updatedAt,omitempty"`
+	UpdatedBy string `json:"updatedBy,omitempty"`
+	// The document had this content already.
+	Unchanged *bool `json:"unchanged,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeDocument KnowledgeDocument
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeDocument) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeDocument(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeDocument) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeDocument)(v), &v.Rest, "id", "knowledgeBase", "source", "url", "fileId", "key", "name", "title", "language", "mimetype", "size", "tags", "metadata", "status", "vectors", "error", "hash", "textHash", "revision", "chunks", "characters", "truncated", "warnings", "searchable", "expiresAt", "indexedAt", "checkedAt", "createdAt", "createdBy", "updatedAt", "updatedBy", "unchanged")
+}
+
+// NewKnowledgeDocument: Exactly one of text, url and fileId.
+type NewKnowledgeDocument struct {
+	Text string `json:"text,omitempty"`
+	URL  string `json:"url,omitempty"`
+	// Of a file of the workspace that the caller may read.
+	FileID string `json:"fileId,omitempty"`
+	// The caller's own identity of the document.
+	Key      string `json:"key,omitempty"`
+	Mimetype string `json:"mimetype,omitempty"`
+	Name     string `json:"name,omitempty"`
+	// Without it, the one that is found in the content.
+	Title string   `json:"title,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
+	// At most 8 KB and 4 levels.
+	Metadata map[string]any `json:"metadata,omitempty"`
+	// A code such as fr. Without it, the one that the text is in.
+	Language  string `json:"language,omitempty"`
+	ExpiresAt string `json:"expiresAt,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainNewKnowledgeDocument NewKnowledgeDocument
+
+// MarshalJSON implements json.Marshaler.
+func (v NewKnowledgeDocument) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainNewKnowledgeDocument(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *NewKnowledgeDocument) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainNewKnowledgeDocument)(v), &v.Rest, "text", "url", "fileId", "key", "mimetype", "name", "title", "tags", "metadata", "language", "expiresAt")
+}
+
+// NewKnowledgeDocuments is described by the API.
+type NewKnowledgeDocuments struct {
+	Documents []NewKnowledgeDocument `json:"documents"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainNewKnowledgeDocuments NewKnowledgeDocuments
+
+// MarshalJSON implements json.Marshaler.
+func (v NewKnowledgeDocuments) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainNewKnowledgeDocuments(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *NewKnowledgeDocuments) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainNewKnowledgeDocuments)(v), &v.Rest, "documents")
+}
+
+// KnowledgeBulkItem: The document, or why it was refused.
+type KnowledgeBulkItem struct {
+	Document *KnowledgeDocument `json:"document,omitempty"`
+	Error    string             `json:"error,omitempty"`
+	Message  string             `json:"message,omitempty"`
+	Details  map[string]any     `json:"details,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeBulkItem KnowledgeBulkItem
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeBulkItem) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeBulkItem(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeBulkItem) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeBulkItem)(v), &v.Rest, "document", "error", "message", "details")
+}
+
+// KnowledgeDeletion is described by the API.
+type KnowledgeDeletion struct {
+	IDs     []string       `json:"ids,omitempty"`
+	Filters map[string]any `json:"filters,omitempty"`
+	All     *bool          `json:"all,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeDeletion KnowledgeDeletion
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeDeletion) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeDeletion(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeDeletion) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeDeletion)(v), &v.Rest, "ids", "filters", "all")
+}
+
+// DeleteKnowledgeDocumentsAnswer is described by the API.
+type DeleteKnowledgeDocumentsAnswer struct {
+	Deleted int64 `json:"deleted"`
+}
+
+// KnowledgeDocumentChange is described by the API.
+type KnowledgeDocumentChange struct {
+	Name string `json:"name,omitempty"`
+	// Without it, the one that is found in the content.
+	Title Nullable[string]   `json:"title,omitzero"`
+	Tags  Nullable[[]string] `json:"tags,omitzero"`
+	// At most 8 KB and 4 levels.
+	Metadata Nullable[map[string]any] `json:"metadata,omitzero"`
+	// A code such as fr. Without it, the one that the text is in.
+	Language  Nullable[string] `json:"language,omitzero"`
+	ExpiresAt Nullable[string] `json:"expiresAt,omitzero"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeDocumentChange KnowledgeDocumentChange
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeDocumentChange) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeDocumentChange(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeDocumentChange) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeDocumentChange)(v), &v.Rest, "name", "title", "tags", "metadata", "language", "expiresAt")
+}
+
+// DeleteKnowledgeDocumentAnswer is described by the API.
+type DeleteKnowledgeDocumentAnswer struct {
+	ID string `json:"id"`
+}
+
+// KnowledgeChunk is described by the API.
+type KnowledgeChunk struct {
+	N    int64  `json:"n"`
+	Text string `json:"text"`
+	// In the text, in characters.
+	From     int64    `json:"from"`
+	To       int64    `json:"to"`
+	Headings []string `json:"headings"`
+	Page     *int64   `json:"page,omitempty"`
+	Tokens   int64    `json:"tokens"`
+	Language string   `json:"language"`
+	Hash     string   `json:"hash"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeChunk KnowledgeChunk
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeChunk) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeChunk(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeChunk) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeChunk)(v), &v.Rest, "n", "text", "from", "to", "headings", "page", "tokens", "language", "hash")
+}
+
+// KnowledgeRevision is described by the API.
+type KnowledgeRevision struct {
+	Revision  int64  `json:"revision"`
+	Hash      string `json:"hash"`
+	Size      int64  `json:"size"`
+	CreatedAt string `json:"createdAt"`
+	CreatedBy string `json:"createdBy,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeRevision KnowledgeRevision
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeRevision) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeRevision(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeRevision) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeRevision)(v), &v.Rest, "revision", "hash", "size", "createdAt", "createdBy")
+}
+
+// ReindexKnowledgeDocumentBody is described by the API.
+type ReindexKnowledgeDocumentBody struct {
+	// true without it.
+	Extract *bool `json:"extract,omitempty"`
+	Fetch   *bool `json:"fetch,omitempty"`
 }
 
 // Test: A test suite. Lists do not show stubs and cases.
@@ -6669,6 +7189,56 @@ type KnowledgeBaseEmbedding struct {
 	Dimensions *int64 `json:"dimensions,omitempty"`
 }
 
+// KnowledgeCounts is described by the API.
+type KnowledgeCounts struct {
+	Documents  int64 `json:"documents"`
+	Pending    int64 `json:"pending"`
+	Processing int64 `json:"processing"`
+	Ready      int64 `json:"ready"`
+	Error      int64 `json:"error"`
+	Chunks     int64 `json:"chunks"`
+	Bytes      int64 `json:"bytes"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeCounts KnowledgeCounts
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeCounts) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeCounts(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeCounts) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeCounts)(v), &v.Rest, "documents", "pending", "processing", "ready", "error", "chunks", "bytes")
+}
+
+// KnowledgeIndex is described by the API.
+type KnowledgeIndex struct {
+	// One of ready, building, rebuilding.
+	State    string  `json:"state"`
+	Progress float64 `json:"progress"`
+	// One of none, building, ready.
+	Vectors string `json:"vectors"`
+	// Documents that are not processed yet.
+	Lag int64 `json:"lag"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeIndex KnowledgeIndex
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeIndex) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeIndex(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeIndex) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeIndex)(v), &v.Rest, "state", "progress", "vectors", "lag")
+}
+
 // NewKnowledgeBaseEmbedding: The model that turns passages into vectors.
 type NewKnowledgeBaseEmbedding struct {
 	Model      string `json:"model"`
@@ -6679,6 +7249,12 @@ type NewKnowledgeBaseEmbedding struct {
 type KnowledgeBaseChangeEmbedding struct {
 	Model      string `json:"model"`
 	Dimensions *int64 `json:"dimensions,omitempty"`
+}
+
+// KnowledgeDocumentError is described by the API.
+type KnowledgeDocumentError struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // TestStubs: What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test.

@@ -286,6 +286,7 @@ func checkScope(c Caller, rt *Route, method string) error {
 // wholeScopes are the scopes of an access token. The routes of administrators need all of them.
 var wholeScopes = []string{
 	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
+	"knowledge:read", "knowledge:write",
 }
 
 // WholeScopes returns the scopes of an access token: all but settings. It must
@@ -310,8 +311,11 @@ func (rt *Route) scope(method string) string {
 		return rt.Scope
 	}
 	area, verb := "workspaces", "read"
-	if action.Subject == "events" || action.Subject == "files" {
+	switch action.Subject {
+	case "events", "files":
 		area = action.Subject
+	case "documents":
+		area = "knowledge"
 	}
 	if rt.writes(method) {
 		verb = "write"

@@ -318,6 +318,8 @@ var (
 		{"pages:read", "open your pages"},
 		{"files:read", "read your files"},
 		{"files:write", "change your files"},
+		{"knowledge:read", "read and search the documents of your knowledge bases"},
+		{"knowledge:write", "change the documents of your knowledge bases"},
 		{"settings", "change your account and its access tokens"},
 	}
 )

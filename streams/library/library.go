@@ -16,10 +16,12 @@ import (
 	"svc/commands/bulk"
 	"svc/commands/content"
 	"svc/commands/files"
+	"svc/commands/knowledge"
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/app"
 	"svc/domain/document"
+	"svc/domain/kbdocument"
 	"svc/domain/workspace"
 	"svc/projections"
 )
@@ -34,7 +36,7 @@ type Blobs interface {
 
 // Library reads what commands ask for. It implements content.Library, content.Apps,
 // apps.Revisions, versioning.Revisions, versioning.Apps, versioning.People, bulk.Known,
-// files.Finder and programs.Contents.
+// files.Finder, knowledge.Finder and programs.Contents.
 type Library struct {
 	Shelf *apps.Shelf // what apps consist of
 
@@ -379,4 +381,55 @@ func (l *Library) Edition(slug, version string) (workspaceID string, revision ui
 	defer r.Close()
 	published, revision, err := projections.Apps{}.RunningVersion(r, slug, version)
 	return published.WorkspaceID, revision, err
+}
+
+// KnowledgeBase returns the slug and the settings of the base with an id; ok is false when there is none.
+func (l *Library) KnowledgeBase(ctx context.Context, workspaceID, baseID string) (slug string, settings *document.Map, ok bool, err error) {
+	r := l.models.Reader()
+	defer r.Close()
+	var found projections.Item
+	err = projections.Content{}.List(r, workspaceID, "knowledge/", func(item projections.Item) (bool, error) {
+		if item.ID == baseID {
+			found = item
+		}
+		return found.ID == "", nil
+	})
+	if err != nil || found.ID == "" {
+		return "", nil, false, err
+	}
+	settings, err = l.Document(ctx, workspaceID, content.Ref{Hash: found.Hash, Apart: found.Apart})
+	return found.Slug(), settings, err == nil, err
+}
+
+// DueDocuments implements knowledge.Finder.
+func (l *Library) DueDocuments(ctx context.Context, now time.Time, limit int) (refs []knowledge.Ref, err error) {
+	r := l.models.Reader()
+	defer r.Close()
+	due, err := projections.KBDocuments{}.Due(r, now, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range due {
+		d, ok, err := projections.KBDocuments{}.ByID(r, one.WorkspaceID, one.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		slug, _, _, err := l.KnowledgeBase(ctx, one.WorkspaceID, d.BaseID)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, knowledge.Ref{WorkspaceID: one.WorkspaceID, ID: one.ID, Base: kbdocument.Base{ID: d.BaseID, Slug: slug}})
+	}
+	return refs, nil
+}
+
+// CountDocuments returns how many documents a base has.
+func (l *Library) CountDocuments(_ context.Context, workspaceID, baseID string) (int, error) {
+	r := l.models.Reader()
+	defer r.Close()
+	counts, err := projections.KBDocuments{}.Counts(r, workspaceID, baseID)
+	return counts.Documents, err
 }

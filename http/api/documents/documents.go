@@ -602,7 +602,8 @@ var Automations = Folder{
 
 // KnowledgeBases holds the knowledge bases of a workspace.
 var KnowledgeBases = Folder{
-	name: "knowledge", subject: "knowledgeBases", noun: "knowledgeBase", kind: document.Knowledge, required: []string{"name"},
+	name: "knowledge", subject: "knowledgeBases", noun: "knowledgeBase", kind: document.Knowledge, required: []string{"name"}, readOnly: []string{"counts", "index"},
+	addDetail:       (*Handlers).addBaseDetail,
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 
@@ -610,6 +611,26 @@ var KnowledgeBases = Folder{
 var Tests = Folder{
 	name: "tests", subject: "automations", noun: "test", kind: document.Test, required: []string{"automation"},
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
+}
+
+// addBaseDetail adds how many documents a base has, and how far they can be searched.
+func (h *Handlers) addBaseDetail(_ *http.Request, view *documentView) error {
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	c, err := projections.KBDocuments{}.Counts(rd, view.workspaceID, view.item.ID)
+	if err != nil {
+		return err
+	}
+	view.doc.Set("counts", document.ValueOf(c))
+	state, progress, lag := "ready", 1.0, c.Pending+c.Processing
+	if lag > 0 {
+		state, progress = "building", float64(c.Documents-lag)/float64(c.Documents)
+	}
+	view.doc.Set("index", document.MapOf(
+		document.Pair{Key: "state", Value: state}, document.Pair{Key: "progress", Value: progress},
+		document.Pair{Key: "vectors", Value: "none"}, document.Pair{Key: "lag", Value: float64(lag)},
+	))
+	return nil
 }
 
 // addAudit adds who made a document, and who changed it last.

@@ -26,13 +26,18 @@ func (h *Handlers) DownloadFile(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := &fileContent{ctx: r.Context(), source: h.Contents, dir: h.Dir, name: found.Checksum, size: found.Size}
-	if r.Method == http.MethodGet && !hasContent(r, found.Checksum) {
+	return ContentResponse(r, h.Contents, h.Dir, found, h.Now())
+}
+
+// ContentResponse is the content of a file, with headers that make it harmless wherever it is opened.
+func ContentResponse(r *http.Request, source Contents, dir string, s file.State, now time.Time) (any, error) {
+	content := &fileContent{ctx: r.Context(), source: source, dir: dir, name: s.Checksum, size: s.Size}
+	if r.Method == http.MethodGet && !hasContent(r, s.Checksum) {
 		if err := content.load(); err != nil { // while it can still be told
 			return nil, err
 		}
 	}
-	return gateway.Content{Type: downloadType(found.Mimetype), Reader: content, Header: downloadHeader(found, h.Now())}, nil
+	return gateway.Content{Type: downloadType(s.Mimetype), Reader: content, Header: downloadHeader(s, now)}, nil
 }
 
 // hasContent reports whether the client may have the content already.
@@ -70,7 +75,7 @@ func (h *Handlers) findDownload(r *http.Request) (s file.State, err error) {
 	if s = found.State; s.Public {
 		return s, nil
 	}
-	refusal := rights.Check("read", "files", fileObject(s))
+	refusal := rights.Check("read", "files", Object(s))
 	if refusal == nil {
 		return s, nil
 	}

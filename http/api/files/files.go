@@ -217,11 +217,11 @@ func (h *Handlers) DeleteFile(r *http.Request) (any, error) {
 // newFileCheck decides an action on a file with the rights of the caller.
 func newFileCheck(r *http.Request, action string, fields ...string) files.May {
 	rights := gateway.GrantFrom(r.Context()).Rights
-	return func(s file.State) error { return rights.Check(action, "files", fileObject(s), fields...) }
+	return func(s file.State) error { return rights.Check(action, "files", Object(s), fields...) }
 }
 
-// fileObject is a file as rules see it.
-func fileObject(s file.State) access.Object {
+// Object is a file as rules see it.
+func Object(s file.State) access.Object {
 	fields := access.Fields{
 		"id": s.ID, "workspaceId": s.WorkspaceID, "mimetype": s.Mimetype, "name": s.Name, "size": s.Size, "public": s.Public,
 		"metadata": s.Metadata, "checksum": s.Checksum, "createdBy": s.CreatedBy,
@@ -259,7 +259,7 @@ func (h *Handlers) toFileResponse(r *http.Request, f projections.File) (fileResp
 		response.Metadata = map[string]any{}
 	}
 	var err error
-	if gateway.GrantFrom(r.Context()).Rights.Allows("update", "files", fileObject(f.State), "shareToken") {
+	if gateway.GrantFrom(r.Context()).Rights.Allows("update", "files", Object(f.State), "shareToken") {
 		response.ShareToken, err = h.Links.ShareToken(r.Context(), f.State)
 	}
 	return response, err
@@ -303,7 +303,7 @@ func (h *Handlers) ListFiles(r *http.Request) (any, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err = projections.Files{}.List(rd, handler.WorkspaceID(r), h.Now(), func(f projections.File) bool {
-		if readable(fileObject(f.State)) && wanted.matches(f) {
+		if readable(Object(f.State)) && wanted.matches(f) {
 			found = append(found, f)
 		}
 		return true
@@ -406,7 +406,7 @@ func fieldOfFile(f projections.File, path string) (value any, ok bool) {
 		return f.ExpiresAfter, f.ExpiresAfter != 0
 	}
 	first, rest, deeper := strings.Cut(path, ".")
-	value, ok = fileObject(f.State).Field(first)
+	value, ok = Object(f.State).Field(first)
 	for ok && deeper {
 		var fields map[string]any
 		if fields, ok = value.(map[string]any); ok {

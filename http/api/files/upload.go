@@ -177,6 +177,16 @@ func (u *uploadedFile) content() files.Content {
 	}
 }
 
+// Spool writes an uploaded content to disk, under no name, and finds its type. The caller closes it.
+func Spool(dir, declared string, content io.Reader) (files.Content, io.Closer, error) {
+	spooled, err := spoolToFile(dir, content)
+	if err != nil {
+		return files.Content{}, nil, err
+	}
+	u := uploadedFile{spooledFile: spooled, declared: declared}
+	return u.content(), spooled, nil
+}
+
 // StoreForVisitor stores a private file that a page asked its visitor for, and returns it with its address. The page
 // is the permission.
 func (h *Handlers) StoreForVisitor(ctx context.Context, workspaceID, name, declared string, content io.Reader) (stored file.State, address string, err error) {

@@ -1612,6 +1612,200 @@ export class Client extends Base {
   }
 
   /**
+   * List the documents of a knowledge base.
+   *
+   * Only those that the caller may read. `metadata.{path}` asks for documents whose metadata has a value there, as text. Without
+   * `sort`, the last changed first.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents`
+   */
+  listKnowledgeDocuments(workspaceId: string, slug: string, query: {
+    /** How far it is. */
+    status?: 'pending' | 'processing' | 'ready' | 'error';
+    /** Where it comes from. */
+    source?: 'file' | 'text' | 'url' | 'crawl';
+    /** The source that made it. */
+    sourceId?: string;
+    /** Any of these, separated by commas. */
+    tags?: string;
+    /** Its language. */
+    language?: string;
+    /** Its media type. */
+    mimetype?: string;
+    /** Its key. */
+    key?: string;
+    /** Part of its name, its title, its address or a tag. */
+    search?: string;
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+    /** A field, or `-field` for the opposite order. */
+    sort?: 'name' | '-name' | 'title' | '-title' | 'size' | '-size' | 'mimetype' | '-mimetype' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
+  } = {}, options: RequestOptions = {}): Promise<Page<KnowledgeDocument>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Add a document, or files.
+   *
+   * JSON brings one document: exactly one of `text`, `url` and `fileId`. A form brings 1 to 50 files, for which its other fields go.
+   * A document is known by its key, else by its address, else by its file: what is given replaces what is stored (200, and the right
+   * to update it is needed). The same content is not processed again: `unchanged`. A new one is 201, of files always. The answer shows
+   * the status `pending`, or what became of it within `wait`. A document that cannot be read is no fault of the request: its status
+   * is `error`. Beyond `KNOWLEDGE_MAX_DOCUMENTS` 422 with the reason `limit_exceeded`.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents`
+   */
+  addKnowledgeDocument(workspaceId: string, slug: string, body: NewKnowledgeDocument, query: {
+    /** Seconds to wait until the document is ready or has failed. */
+    wait?: number;
+  } = {}, options: RequestOptions = {}): Promise<KnowledgeDocument> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents', workspaceId, slug], body, query, takesKey: true }, options);
+  }
+
+  /**
+   * Add documents.
+   *
+   * Each as by itself: one that is refused does not keep the others from being added.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk`
+   */
+  addKnowledgeDocuments(workspaceId: string, slug: string, body: NewKnowledgeDocuments, options: RequestOptions = {}): Promise<Page<KnowledgeBulkItem>> {
+    return this.list({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Delete documents.
+   *
+   * By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+   * updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete`
+   */
+  deleteKnowledgeDocuments(workspaceId: string, slug: string, body: KnowledgeDeletion, options: RequestOptions = {}): Promise<{
+    deleted: number;
+  }> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Read what is known of a document.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}`
+   */
+  getKnowledgeDocument(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): Promise<KnowledgeDocument> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}', workspaceId, slug, id] }, options);
+  }
+
+  /**
+   * Change what is said about a document.
+   *
+   * Changes the fields that it names; `null` removes one. The content is not processed again.
+   *
+   * `PATCH /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}`
+   */
+  updateKnowledgeDocument(workspaceId: string, slug: string, id: string, body: KnowledgeDocumentChange, options: RequestOptions = {}): Promise<KnowledgeDocument> {
+    return this.call({ method: 'PATCH', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}', workspaceId, slug, id], body, takesKey: true }, options);
+  }
+
+  /**
+   * Delete a document.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}`
+   */
+  deleteKnowledgeDocument(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): Promise<{
+    id: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}', workspaceId, slug, id], takesKey: true }, options);
+  }
+
+  /**
+   * Download the content of a document.
+   *
+   * The bytes as they came, of one of the last `KNOWLEDGE_REVISIONS_KEPT` revisions. Ranges and conditional requests are served.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content`
+   */
+  getKnowledgeDocumentContent(workspaceId: string, slug: string, id: string, query: {
+    /** A revision; the newest without it. */
+    revision?: number;
+  } = {}, options: RequestOptions = {}): Promise<Response> {
+    return this.response({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content', workspaceId, slug, id], query }, options);
+  }
+
+  /**
+   * Replace the content of a document.
+   *
+   * As when a document is added: JSON, or a form with one file. The former text is searched until the new one is ready.
+   *
+   * `PUT /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content`
+   */
+  replaceKnowledgeDocumentContent(workspaceId: string, slug: string, id: string, body: NewKnowledgeDocument, query: {
+    /** Seconds to wait until the document is ready or has failed. */
+    wait?: number;
+  } = {}, options: RequestOptions = {}): Promise<KnowledgeDocument> {
+    return this.call({ method: 'PUT', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content', workspaceId, slug, id], body, query, takesKey: true }, options);
+  }
+
+  /**
+   * Read the text of a document.
+   *
+   * The text that is searched. There is none of a document that was never ready.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text`
+   */
+  getKnowledgeDocumentText(workspaceId: string, slug: string, id: string, query: {
+    /** A revision; the newest without it. */
+    revision?: number;
+  } = {}, options: RequestOptions = {}): Promise<Response> {
+    return this.response({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text', workspaceId, slug, id], query }, options);
+  }
+
+  /**
+   * List the passages of a document.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks`
+   */
+  listKnowledgeDocumentChunks(workspaceId: string, slug: string, id: string, query: {
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<KnowledgeChunk>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks', workspaceId, slug, id], query }, options);
+  }
+
+  /**
+   * List the revisions of a document.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions`
+   */
+  listKnowledgeDocumentRevisions(workspaceId: string, slug: string, id: string, query: {
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<KnowledgeRevision>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions', workspaceId, slug, id], query }, options);
+  }
+
+  /**
+   * Process a document again.
+   *
+   * `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex`
+   */
+  reindexKnowledgeDocument(workspaceId: string, slug: string, id: string, body: {
+    /** true without it. */
+    extract?: boolean;
+    fetch?: boolean;
+  }, options: RequestOptions = {}): Promise<KnowledgeDocument> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex', workspaceId, slug, id], body, takesKey: true }, options);
+  }
+
+  /**
    * List the test suites.
    *
    * `GET /v2/workspaces/{workspaceId}/tests`
@@ -4767,11 +4961,148 @@ export interface KnowledgeBase {
   /** Of an imported file; they have no effect yet. */
   sources?: Record<string, unknown>;
   id: string;
+  counts?: KnowledgeCounts;
+  index?: KnowledgeIndex;
   checksum: string;
   createdAt?: string;
   createdBy?: string;
   updatedAt?: string;
   updatedBy?: string;
+}
+
+export interface KnowledgeDocument {
+  id: string;
+  /** The slug of its base. */
+  knowledgeBase: string;
+  source: 'file' | 'text' | 'url' | 'crawl';
+  url?: string;
+  fileId?: string;
+  key?: string;
+  name: string;
+  title: string;
+  language: string;
+  mimetype: string;
+  size: number;
+  tags: string[];
+  metadata: Record<string, unknown>;
+  status: 'pending' | 'processing' | 'ready' | 'error';
+  vectors: 'none' | 'pending' | 'ready' | 'error';
+  error?: {
+    reason: string;
+    message: string;
+  };
+  /** SHA-256 of the content. */
+  hash?: string;
+  /** SHA-256 of the text that is searched. */
+  textHash?: string;
+  revision: number;
+  /** Of the text that is searched. */
+  chunks: number;
+  /** Of the text that is searched. */
+  characters: number;
+  truncated?: boolean;
+  warnings: string[];
+  /** Some revision can be found, also while a newer one is processed or has failed. */
+  searchable: boolean;
+  expiresAt?: string;
+  indexedAt?: string;
+  /** When its address was loaded last. */
+  checkedAt?: string;
+  createdAt?: string;
+  createdBy?: string;
+  updatedAt?: string;
+  updatedBy?: string;
+  /** The document had this content already. */
+  unchanged?: boolean;
+}
+
+/** Exactly one of text, url and fileId. */
+export interface NewKnowledgeDocument {
+  text?: string;
+  url?: string;
+  /** Of a file of the workspace that the caller may read. */
+  fileId?: string;
+  /** The caller's own identity of the document. */
+  key?: string;
+  mimetype?: string;
+  name?: string;
+  /** Without it, the one that is found in the content. */
+  title?: string;
+  tags?: string[];
+  /** At most 8 KB and 4 levels. */
+  metadata?: Record<string, unknown>;
+  /** A code such as fr. Without it, the one that the text is in. */
+  language?: string;
+  expiresAt?: string;
+}
+
+export interface NewKnowledgeDocuments {
+  documents: NewKnowledgeDocument[];
+}
+
+/** The document, or why it was refused. */
+export interface KnowledgeBulkItem {
+  document?: KnowledgeDocument;
+  error?: string;
+  message?: string;
+  details?: Record<string, unknown>;
+}
+
+export interface KnowledgeDeletion {
+  ids?: string[];
+  filters?: Record<string, unknown>;
+  all?: boolean;
+}
+
+export interface KnowledgeDocumentChange {
+  name?: string;
+  /** Without it, the one that is found in the content. */
+  title?: string | null;
+  tags?: string[] | null;
+  /** At most 8 KB and 4 levels. */
+  metadata?: Record<string, unknown> | null;
+  /** A code such as fr. Without it, the one that the text is in. */
+  language?: string | null;
+  expiresAt?: string | null;
+}
+
+export interface KnowledgeChunk {
+  n: number;
+  text: string;
+  /** In the text, in characters. */
+  from: number;
+  to: number;
+  headings: string[] | null;
+  page?: number;
+  tokens: number;
+  language: string;
+  hash: string;
+}
+
+export interface KnowledgeRevision {
+  revision: number;
+  hash: string;
+  size: number;
+  createdAt: string;
+  createdBy?: string;
+}
+
+export interface KnowledgeCounts {
+  documents: number;
+  pending: number;
+  processing: number;
+  ready: number;
+  error: number;
+  chunks: number;
+  bytes: number;
+}
+
+export interface KnowledgeIndex {
+  state: 'ready' | 'building' | 'rebuilding';
+  progress: number;
+  vectors: 'none' | 'building' | 'ready';
+  /** Documents that are not processed yet. */
+  lag: number;
 }
 
 export interface NewKnowledgeBase {

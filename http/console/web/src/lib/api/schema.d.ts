@@ -1632,6 +1632,196 @@ export interface paths {
         patch: operations["updateKnowledgeBase"];
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the documents of a knowledge base
+         * @description Only those that the caller may read. `metadata.{path}` asks for documents whose metadata has a value there, as text. Without
+         *     `sort`, the last changed first.
+         */
+        get: operations["listKnowledgeDocuments"];
+        put?: never;
+        /**
+         * Add a document, or files
+         * @description JSON brings one document: exactly one of `text`, `url` and `fileId`. A form brings 1 to 50 files, for which its other fields go.
+         *     A document is known by its key, else by its address, else by its file: what is given replaces what is stored (200, and the right
+         *     to update it is needed). The same content is not processed again: `unchanged`. A new one is 201, of files always. The answer shows
+         *     the status `pending`, or what became of it within `wait`. A document that cannot be read is no fault of the request: its status
+         *     is `error`. Beyond `KNOWLEDGE_MAX_DOCUMENTS` 422 with the reason `limit_exceeded`.
+         */
+        post: operations["addKnowledgeDocument"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add documents
+         * @description Each as by itself: one that is refused does not keep the others from being added.
+         */
+        post: operations["addKnowledgeDocuments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete documents
+         * @description By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+         *     updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
+         */
+        post: operations["deleteKnowledgeDocuments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what is known of a document */
+        get: operations["getKnowledgeDocument"];
+        put?: never;
+        post?: never;
+        /** Delete a document */
+        delete: operations["deleteKnowledgeDocument"];
+        options?: never;
+        head?: never;
+        /**
+         * Change what is said about a document
+         * @description Changes the fields that it names; `null` removes one. The content is not processed again.
+         */
+        patch: operations["updateKnowledgeDocument"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download the content of a document
+         * @description The bytes as they came, of one of the last `KNOWLEDGE_REVISIONS_KEPT` revisions. Ranges and conditional requests are served.
+         */
+        get: operations["getKnowledgeDocumentContent"];
+        /**
+         * Replace the content of a document
+         * @description As when a document is added: JSON, or a form with one file. The former text is searched until the new one is ready.
+         */
+        put: operations["replaceKnowledgeDocumentContent"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the text of a document
+         * @description The text that is searched. There is none of a document that was never ready.
+         */
+        get: operations["getKnowledgeDocumentText"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the passages of a document */
+        get: operations["listKnowledgeDocumentChunks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/revisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the revisions of a document */
+        get: operations["listKnowledgeDocumentRevisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Process a document again
+         * @description `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+         */
+        post: operations["reindexKnowledgeDocument"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/tests": {
         parameters: {
             query?: never;
@@ -5154,6 +5344,8 @@ export interface components {
             /** @description Of an imported file; they have no effect yet. */
             sources?: Record<string, never>;
             id: string;
+            counts?: components["schemas"]["KnowledgeCounts"];
+            index?: components["schemas"]["KnowledgeIndex"];
             checksum: string;
             /** Format: date-time */
             createdAt?: string;
@@ -5161,6 +5353,161 @@ export interface components {
             /** Format: date-time */
             updatedAt?: string;
             updatedBy?: string;
+        };
+        KnowledgeDocument: {
+            id: string;
+            /** @description The slug of its base. */
+            knowledgeBase: string;
+            /** @enum {string} */
+            source: "file" | "text" | "url" | "crawl";
+            url?: string;
+            fileId?: string;
+            key?: string;
+            name: string;
+            title: string;
+            language: string;
+            mimetype: string;
+            size: number;
+            tags: string[];
+            metadata: Record<string, never>;
+            /** @enum {string} */
+            status: "pending" | "processing" | "ready" | "error";
+            /** @enum {string} */
+            vectors: "none" | "pending" | "ready" | "error";
+            error?: {
+                reason: string;
+                message: string;
+            };
+            /** @description SHA-256 of the content. */
+            hash?: string;
+            /** @description SHA-256 of the text that is searched. */
+            textHash?: string;
+            revision: number;
+            /** @description Of the text that is searched. */
+            chunks: number;
+            /** @description Of the text that is searched. */
+            characters: number;
+            truncated?: boolean;
+            warnings: string[];
+            /** @description Some revision can be found, also while a newer one is processed or has failed. */
+            searchable: boolean;
+            /** Format: date-time */
+            expiresAt?: string;
+            /** Format: date-time */
+            indexedAt?: string;
+            /**
+             * Format: date-time
+             * @description When its address was loaded last.
+             */
+            checkedAt?: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            /** @description The document had this content already. */
+            unchanged?: boolean;
+        };
+        /** @description Exactly one of text, url and fileId. */
+        NewKnowledgeDocument: {
+            text?: string;
+            url?: string;
+            /** @description Of a file of the workspace that the caller may read. */
+            fileId?: string;
+            /** @description The caller's own identity of the document. */
+            key?: string;
+            mimetype?: string;
+            name?: string;
+            /** @description Without it, the one that is found in the content. */
+            title?: string;
+            tags?: string[];
+            /** @description At most 8 KB and 4 levels. */
+            metadata?: Record<string, never>;
+            /** @description A code such as fr. Without it, the one that the text is in. */
+            language?: string;
+            /** Format: date-time */
+            expiresAt?: string;
+        };
+        NewKnowledgeFiles: {
+            key?: string;
+            name?: string;
+            title?: string;
+            mimetype?: string;
+            /** @description Separated by commas. */
+            tags?: string;
+            /** @description A JSON object. */
+            metadata?: string;
+            language?: string;
+            /** Format: date-time */
+            expiresAt?: string;
+        } & {
+            [key: string]: string;
+        };
+        NewKnowledgeDocuments: {
+            documents: components["schemas"]["NewKnowledgeDocument"][];
+        };
+        /** @description The document, or why it was refused. */
+        KnowledgeBulkItem: {
+            document?: components["schemas"]["KnowledgeDocument"];
+            error?: string;
+            message?: string;
+            details?: Record<string, never>;
+        };
+        KnowledgeDeletion: {
+            ids?: string[];
+            filters?: Record<string, never>;
+            all?: boolean;
+        };
+        KnowledgeDocumentChange: {
+            name?: string;
+            /** @description Without it, the one that is found in the content. */
+            title?: string | null;
+            tags?: string[] | null;
+            /** @description At most 8 KB and 4 levels. */
+            metadata?: Record<string, never> | null;
+            /** @description A code such as fr. Without it, the one that the text is in. */
+            language?: string | null;
+            /** Format: date-time */
+            expiresAt?: string | null;
+        };
+        KnowledgeChunk: {
+            n: number;
+            text: string;
+            /** @description In the text, in characters. */
+            from: number;
+            to: number;
+            headings: string[] | null;
+            page?: number;
+            tokens: number;
+            language: string;
+            hash: string;
+        };
+        KnowledgeRevision: {
+            revision: number;
+            hash: string;
+            size: number;
+            /** Format: date-time */
+            createdAt: string;
+            createdBy?: string;
+        };
+        KnowledgeCounts: {
+            documents: number;
+            pending: number;
+            processing: number;
+            ready: number;
+            error: number;
+            chunks: number;
+            bytes: number;
+        };
+        KnowledgeIndex: {
+            /** @enum {string} */
+            state: "ready" | "building" | "rebuilding";
+            progress: number;
+            /** @enum {string} */
+            vectors: "none" | "building" | "ready";
+            /** @description Documents that are not processed yet. */
+            lag: number;
         };
         NewKnowledgeBase: {
             name: components["schemas"]["Localized"];
@@ -12008,6 +12355,678 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["KnowledgeBase"] | components["schemas"]["DocumentVerdict"];
                     "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listKnowledgeDocuments: {
+        parameters: {
+            query?: {
+                /** @description How far it is. */
+                status?: "pending" | "processing" | "ready" | "error";
+                /** @description Where it comes from. */
+                source?: "file" | "text" | "url" | "crawl";
+                /** @description The source that made it. */
+                sourceId?: string;
+                /** @description Any of these, separated by commas. */
+                tags?: string;
+                /** @description Its language. */
+                language?: string;
+                /** @description Its media type. */
+                mimetype?: string;
+                /** @description Its key. */
+                key?: string;
+                /** @description Part of its name, its title, its address or a tag. */
+                search?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description A field, or `-field` for the opposite order. */
+                sort?: "name" | "-name" | "title" | "-title" | "size" | "-size" | "mimetype" | "-mimetype" | "createdAt" | "-createdAt" | "updatedAt" | "-updatedAt";
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of documents. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"][];
+                };
+            };
+        };
+    };
+    addKnowledgeDocument: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait until the document is ready or has failed. */
+                wait?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKnowledgeDocument"];
+                "multipart/form-data": components["schemas"]["NewKnowledgeFiles"];
+            };
+        };
+        responses: {
+            /** @description The document, which was known. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"];
+                };
+            };
+            /** @description The new document; of a form, all documents. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"] | components["schemas"]["KnowledgeDocument"][];
+                };
+            };
+        };
+    };
+    addKnowledgeDocuments: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKnowledgeDocuments"];
+            };
+        };
+        responses: {
+            /** @description What became of each, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBulkItem"][];
+                };
+            };
+        };
+    };
+    deleteKnowledgeDocuments: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeDeletion"];
+            };
+        };
+        responses: {
+            /** @description How many were deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        deleted: number;
+                    };
+                };
+            };
+        };
+    };
+    getKnowledgeDocument: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. One that has expired is 404. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"];
+                };
+            };
+        };
+    };
+    deleteKnowledgeDocument: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its id. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    updateKnowledgeDocument: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeDocumentChange"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"];
+                };
+            };
+        };
+    };
+    getKnowledgeDocumentContent: {
+        parameters: {
+            query?: {
+                /** @description A revision; the newest without it. */
+                revision?: number;
+            };
+            header?: {
+                /**
+                 * @description The bytes that are wanted.
+                 * @example bytes=0-1023
+                 */
+                Range?: string;
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            /** @description A part of it. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    replaceKnowledgeDocumentContent: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait until the document is ready or has failed. */
+                wait?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKnowledgeDocument"];
+                "multipart/form-data": components["schemas"]["NewKnowledgeFiles"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"];
+                };
+            };
+        };
+    };
+    getKnowledgeDocumentText: {
+        parameters: {
+            query?: {
+                /** @description A revision; the newest without it. */
+                revision?: number;
+            };
+            header?: {
+                /**
+                 * @description The bytes that are wanted.
+                 * @example bytes=0-1023
+                 */
+                Range?: string;
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The text. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+            /** @description A part of it. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+        };
+    };
+    listKnowledgeDocumentChunks: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of passages. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeChunk"][];
+                };
+            };
+        };
+    };
+    listKnowledgeDocumentRevisions: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of revisions, the newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeRevision"][];
+                };
+            };
+        };
+    };
+    reindexKnowledgeDocument: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description Its id, or `key:` and its key. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description true without it. */
+                    extract?: boolean;
+                    fetch?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The document. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDocument"];
                 };
             };
         };

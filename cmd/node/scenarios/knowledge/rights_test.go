@@ -1,0 +1,134 @@
+package knowledge_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
+)
+
+func TestRightsOnDocuments(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewServiceWithAccounts(t, "KNOWLEDGE_MAX_DOCUMENTS=4").Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	nobody, stranger := p.As(nil), p.As(s.NewUser(t, "stranger"))
+	base := p.Path + "/knowledgeBases"
+	p.Do(t, 201, "POST", base, `{"name":"FAQ","slug":"faq"}`)
+	p.Do(t, 201, "POST", base, `{"name":"Other","slug":"other"}`)
+	all := base + "/faq/documents"
+	hr := p.Do(t, 201, "POST", all, `{"text":"salaries","name":"hr","key":"hr","tags":["hr"]}`).JSON(t)["id"].(string)
+	it := p.Do(t, 201, "POST", all, `{"text":"servers","name":"it","key":"it","tags":["it"]}`).JSON(t)["id"].(string)
+
+	nobody.RequireRefusal(t, 401, "missing_token", "GET", all, "")
+	stranger.RequireRefusal(t, 403, "workspace_access_denied", "GET", all, "")
+	stranger.RequireRefusal(t, 403, "workspace_access_denied", "POST", all, `{"text":"x"}`)
+	p.Do(t, 200, "PUT", p.Path+"/security", `{"authorizations":{"roles":{"hr":{},"editor":{}},"rules":[{"role":"hr","action":"read","subject":"workspaces"},`+
+		`{"role":"hr","action":["create","read","update"],"subject":"documents","conditions":{"tags":"hr","knowledgeBase":"faq"}}]}}`)
+	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"stranger@example.org"},"permissions":{"role":"hr"}}`)
+
+	require.Equal(t, []any{"hr"}, nodetest.Fields(stranger.Do(t, 200, "GET", all, "").List(t), "name"))
+	require.Equal(t, "1", stranger.Do(t, 200, "GET", all, "").Header.Get("X-Total-Count"))
+	stranger.RequireRefusal(t, 403, "permission_denied", "GET", base+"/other/documents", "")
+	for _, path := range []string{"", "/content", "/text", "/chunks", "/revisions"} {
+		stranger.RequireRefusal(t, 403, "permission_denied", "GET", all+"/"+it+path, "")
+	}
+	stranger.Do(t, 200, "GET", all+"/key:hr/content", "")
+	stranger.RequireRefusal(t, 403, "permission_denied", "POST", all, `{"text":"x","tags":["it"]}`)
+	stranger.RequireRefusal(t, 403, "permission_denied", "POST", all, `{"text":"mine now","key":"it","tags":["hr"]}`)
+	stranger.RequireRefusal(t, 403, "permission_denied", "PATCH", all+"/"+hr, `{"tags":["it"]}`)
+	stranger.Do(t, 200, "PATCH", all+"/"+hr, `{"tags":["hr","new"]}`)
+	stranger.Do(t, 201, "POST", all, `{"text":"x","tags":["hr"]}`)
+	stranger.RequireRefusal(t, 403, "permission_denied", "DELETE", all+"/"+hr, "")
+	require.Equal(t, "servers", string(p.Do(t, 200, "GET", all+"/"+it+"/content", "").Body))
+
+	t.Run("a base has a limit", func(t *testing.T) {
+		p.Do(t, 201, "POST", all, `{"text":"the fourth"}`)
+		require.Equal(t, "limit_exceeded", p.RequireRefusal(t, 422, "validation_failed", "POST", all, `{"text":"the fifth"}`)["reason"])
+		p.Do(t, 200, "POST", all, `{"text":"servers and more","key":"it"}`)
+	})
+	t.Run("the write lock does not concern documents", func(t *testing.T) {
+		p.Do(t, 200, "POST", p.Path+"/writeLock", `{}`)
+		p.RequireRefusal(t, 423, "resource_locked", "PATCH", base+"/faq", `{"name":"x"}`)
+		p.Do(t, 200, "PATCH", all+"/"+it, `{"title":"Servers"}`)
+		p.Do(t, 200, "DELETE", p.Path+"/writeLock", "")
+	})
+	t.Run("documents return with their base", func(t *testing.T) {
+		p.Do(t, 200, "DELETE", base+"/faq", "")
+		p.RequireRefusal(t, 404, "resource_not_found", "GET", all, "")
+		seq := p.Do(t, 200, "GET", p.Path+"/history?limit=1", "").List(t)[0]["seq"].(string)
+		p.Do(t, 200, "POST", p.Path+"/undo", nodetest.UndoBody(seq))
+		require.Equal(t, "4", p.Do(t, 200, "GET", all, "").Header.Get("X-Total-Count"))
+		p.Do(t, 200, "DELETE", base+"/faq", "")
+		p.Do(t, 201, "POST", base, `{"name":"FAQ","slug":"faq"}`)
+		require.Equal(t, "0", p.Do(t, 200, "GET", all, "").Header.Get("X-Total-Count"), "a new base is empty")
+	})
+}
+
+func TestDocumentsOfAddresses(t *testing.T) {
+	t.Parallel()
+	var visits atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprint(w, "User-agent: *\nDisallow: /private\nAllow: /private/open\n")
+		case "/page":
+			w.Header().Set("Content-Type", "text/html; charset=windows-1252")
+			fmt.Fprintf(w, "<html><title>Caf\xe9</title><body><p>Visit %d of the caf\xe9</p></body></html>", min(visits.Add(1), 2))
+		case "/inside":
+			http.Redirect(w, r, "http://127.0.0.2:1/", http.StatusFound)
+		case "/private/secret":
+			t.Error("robots.txt excludes it")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer site.Close()
+	s := nodetest.NewServiceWithAccounts(t, "EGRESS_ALLOW_HOSTS="+site.Listener.Addr().String()).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	p.Do(t, 201, "POST", p.Path+"/knowledgeBases", `{"name":"FAQ","slug":"faq"}`)
+	all := p.Path + "/knowledgeBases/faq/documents"
+	post := func(status int, path string) map[string]any {
+		return p.Do(t, status, "POST", all+"?wait=30", fmt.Sprintf(`{"url":%q}`, site.URL+path)).JSON(t)
+	}
+
+	first := post(201, "/page?utm_source=x#top")
+	require.Equal(t, "ready", first["status"], first)
+	require.Equal(t, "Café", first["title"])
+	require.Equal(t, site.URL+"/page", first["url"])
+	require.Equal(t, "url", first["source"])
+	second := post(200, "/page")
+	require.Equal(t, first["id"], second["id"])
+	require.Equal(t, 2.0, second["revision"], "the page had another content")
+	third := post(200, "/page")
+	require.Equal(t, 2.0, third["revision"])
+	require.Equal(t, second["textHash"], third["textHash"])
+	require.NotEqual(t, second["checkedAt"], third["checkedAt"])
+
+	for path, reason := range map[string]string{"/private/secret": "robots_disallowed", "/missing": "fetch_failed", "/inside": "address_forbidden"} {
+		got := post(201, path)
+		require.Equal(t, "error", got["status"], path)
+		require.Equal(t, reason, got["error"].(map[string]any)["reason"], path)
+	}
+	forbidden := p.Do(t, 201, "POST", all+"?wait=30", `{"url":"http://169.254.169.254/latest/meta-data"}`).JSON(t)
+	require.Equal(t, "address_forbidden", forbidden["error"].(map[string]any)["reason"])
+	failed := eventsOf(t, p, "knowledge.documents.failed")
+	require.Len(t, failed, 4)
+	require.Equal(t, 1.0, failed[0].Payload["attempts"])
+
+	upload := postFiles(t, p, p.Path+"/files", nil, "notes.md", "---\ntitle: Notes\ntags: [a]\n---\nSome notes")
+	require.Equal(t, 201, upload.StatusCode, "%s", upload.Body)
+	file := eventsOf(t, p, "workspaces.files.uploaded")[0].Payload["file"].(map[string]any)["id"].(string)
+	made := p.Do(t, 201, "POST", all+"?wait=30", fmt.Sprintf(`{"fileId":%q}`, file)).JSON(t)
+	require.Equal(t, []any{"ready", "Notes", "notes.md", "file"}, []any{made["status"], made["title"], made["name"], made["source"]})
+	require.Equal(t, []any{"a"}, made["tags"])
+	require.Equal(t, true, p.Do(t, 200, "POST", all, fmt.Sprintf(`{"fileId":%q}`, file)).JSON(t)["unchanged"])
+	require.Eventually(t, func() bool {
+		return p.Do(t, 200, "GET", all+"?status=pending", "").Header.Get("X-Total-Count") == "0"
+	}, time.Minute, 20*time.Millisecond)
+}

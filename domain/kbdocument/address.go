@@ -1,0 +1,104 @@
+package kbdocument
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"svc/domain"
+)
+
+// NormaliseURL returns an address of the web in the form in which two of the same page are equal: without fragment,
+// default port, dot segments and parameters that only count visits.
+func NormaliseURL(text string) (string, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	fault := ""
+	switch {
+	case err != nil || u.Hostname() == "":
+		fault = "must be an address that begins with http:// or https://"
+	case !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https"):
+		fault = "must begin with http:// or https://"
+	case u.User != nil:
+		fault = "must have no user name and password"
+	case len(text) > maxURL:
+		fault = "must be at most 2048 characters"
+	}
+	if fault != "" {
+		return "", domain.Invalid(domain.FieldError{Field: "url", Message: fault})
+	}
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" && port != map[string]string{"http": "80", "https": "443"}[scheme] {
+		host += ":" + port
+	}
+	normal := scheme + "://" + host + normalPath(u.EscapedPath())
+	if query := normalQuery(u.RawQuery); query != "" {
+		normal += "?" + query
+	}
+	return normal, nil
+}
+
+// normalPath removes dot segments and writes escapes in their shortest form.
+func normalPath(escaped string) string {
+	if escaped == "" {
+		return "/"
+	}
+	clean := path.Clean("/" + normalEscapes(escaped))
+	last := escaped[strings.LastIndexByte(escaped, '/')+1:]
+	if (last == "" || last == "." || last == "..") && clean != "/" {
+		clean += "/"
+	}
+	return clean
+}
+
+// normalQuery removes parameters that only count visits. The order of the others stays.
+func normalQuery(query string) string {
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		name = strings.ToLower(name)
+		if part != "" && !strings.HasPrefix(name, "utm_") && name != "gclid" && name != "fbclid" {
+			kept = append(kept, normalEscapes(part))
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+// normalEscapes decodes escapes of characters that need none, and writes the others in upper case.
+func normalEscapes(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		high, low := -1, -1
+		if text[i] == '%' && i+2 < len(text) {
+			high, low = hexDigit(text[i+1]), hexDigit(text[i+2])
+		}
+		switch {
+		case high < 0 || low < 0:
+			b.WriteByte(text[i])
+			continue
+		case isUnreserved(byte(high<<4 | low)):
+			b.WriteByte(byte(high<<4 | low))
+		default:
+			b.WriteString(strings.ToUpper(text[i : i+3]))
+		}
+		i += 2
+	}
+	return b.String()
+}
+
+// hexDigit returns the value of a digit, -1 for another character.
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}

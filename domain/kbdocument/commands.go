@@ -1,0 +1,374 @@
+package kbdocument
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/domain"
+	"svc/domain/file"
+)
+
+// Command is what can be asked of a document.
+type Command interface{ documentCommand() }
+
+// Cause is who changed a document.
+type Cause string
+
+// The causes.
+const (
+	ByAPI     Cause = "api"
+	ByExpiry  Cause = "expired"
+	ByRemoval Cause = "removed" // of its base, longer ago than deleted bases are kept
+)
+
+// Base names the base of a document in events: its slug may change later.
+type Base struct {
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+}
+
+type (
+	// Put makes a document, or replaces what the command gives. A content that the document has already is not
+	// processed again. An address is loaded again.
+	Put struct {
+		ID       string
+		Base     Base
+		Origin   Origin
+		Change   Change
+		Content  *Content // nil: of an address, which is loaded later
+		Declared string   // media type that the sender named
+		Name     string   // of a new document to which the change gives none
+		By       string
+		Kept     int // how many revisions can be read; 0: all
+		Now      time.Time
+	}
+	// Edit changes what its owner says about a document.
+	Edit struct {
+		Base   Base
+		Change Change
+		Now    time.Time
+	}
+	// Get changes nothing: it only loads the document.
+	Get struct{ Now time.Time }
+	// Delete ends a document. Silently is for one of many, which are told of together.
+	Delete struct {
+		Base     Base
+		Silently bool
+		Now      time.Time
+	}
+	// Expire ends a document whose time is over, and no other.
+	Expire struct {
+		Base Base
+		Now  time.Time
+	}
+	// Purge ends a document whose base is gone for good.
+	Purge struct{ Base Base }
+	// Reprocess gives the pipeline work with a document that it has already.
+	Reprocess struct {
+		Fetch, Extract, Bulk bool
+		Now                  time.Time
+	}
+	// Begin begins an attempt at a job. When the node of two attempts was lost, the document is what kills them.
+	Begin struct {
+		Base       Base
+		Generation int
+		Now        time.Time
+	}
+	// Release gives an attempt back: the node stops.
+	Release struct{ Generation, Attempt int }
+	// Postpone ends an attempt that failed for a reason that may pass.
+	Postpone struct {
+		Generation, Attempt int
+		Until               time.Time
+	}
+	// Finish ends a job: the revision can be searched.
+	Finish struct {
+		Base                Base
+		Generation, Attempt int
+		Content             *Content // that was loaded from the address; nil: it was not
+		Extract             *Extract // nil: what was loaded is what is searched already
+		Kept                int
+		Now                 time.Time
+	}
+	// Fail ends a job: the revision cannot be searched.
+	Fail struct {
+		Base                Base
+		Generation, Attempt int
+		Content             *Content
+		Fault               Fault
+		Kept                int
+		Now                 time.Time
+	}
+)
+
+func (Put) documentCommand()       {}
+func (Edit) documentCommand()      {}
+func (Get) documentCommand()       {}
+func (Delete) documentCommand()    {}
+func (Expire) documentCommand()    {}
+func (Purge) documentCommand()     {}
+func (Reprocess) documentCommand() {}
+func (Begin) documentCommand()     {}
+func (Release) documentCommand()   {}
+func (Postpone) documentCommand()  {}
+func (Finish) documentCommand()    {}
+func (Fail) documentCommand()      {}
+
+func decide(s State, cmd Command) ([]domain.Event, error) {
+	switch c := cmd.(type) {
+	case Put:
+		return put(s, c)
+	case Get:
+		return nil, s.checkExists(c.Now)
+	case Edit:
+		if err := s.checkExists(c.Now); err != nil {
+			return nil, err
+		}
+		next := s
+		next.Fields = c.Change.apply(s.Fields)
+		return updated(s, next, c.Base, c.Now, c.Change)
+	case Delete:
+		if err := s.checkExists(c.Now); err != nil {
+			return nil, err
+		}
+		if c.Silently {
+			return []domain.Event{Removed{}}, nil
+		}
+		return []domain.Event{Deleted{About: s.about(c.Base), Cause: ByAPI}}, nil
+	case Expire:
+		if s.ID == "" || s.Deleted || !s.expiredAt(c.Now) {
+			return nil, nil // it was given more time, or somebody was faster
+		}
+		return []domain.Event{Deleted{About: s.about(c.Base), Cause: ByExpiry}}, nil
+	case Purge:
+		if s.ID == "" || s.Deleted {
+			return nil, nil
+		}
+		return []domain.Event{Removed{}}, nil
+	case Reprocess:
+		if err := s.checkExists(c.Now); err != nil {
+			return nil, err
+		}
+		return []domain.Event{Requeued{Job{
+			Generation: s.Generation + 1, Fetch: c.Fetch && s.Source == URL || len(s.Revisions) == 0, Extract: c.Extract || s.Extract == nil, Bulk: c.Bulk,
+		}}}, nil
+	}
+	return decideJob(s, cmd)
+}
+
+// checkExists refuses what is asked of a document that is gone.
+func (s State) checkExists(now time.Time) error {
+	if s.GoneAt(now) {
+		return domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document")
+	}
+	return nil
+}
+
+func put(s State, c Put) ([]domain.Event, error) {
+	if s.Deleted {
+		return nil, domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document")
+	}
+	next := s
+	next.Origin, next.Fields = c.Origin, c.Change.apply(s.Fields)
+	if c.Declared != "" {
+		next.Declared = c.Declared
+	}
+	if s.expiredAt(c.Now) && c.Change.ExpiresAt == nil {
+		next.ExpiresAt = time.Time{} // it is given anew
+	}
+	isNew := s.ID == ""
+	if isNew {
+		next.ID, next.BaseID, next.CreatedBy, next.Name = c.ID, c.Base.ID, c.By, cmp.Or(next.Name, c.Name)
+	}
+	switch {
+	case c.Content == nil:
+		next = next.withJob(Job{Fetch: true, Extract: true})
+		next.Revision = max(1, next.Revision)
+	case isNew || s.Content().Hash != c.Content.Hash:
+		next = next.withRevision(*c.Content, c.By, c.Kept, c.Now).withJob(Job{Extract: true})
+	}
+	if isNew {
+		if err := next.validate(c.Now, true); err != nil {
+			return nil, err
+		}
+		return []domain.Event{Added{Document: next, About: next.about(c.Base), Cause: ByAPI}}, nil
+	}
+	return updated(s, next, c.Base, c.Now, c.Change)
+}
+
+// updated records what a document is now, when that is something else than before.
+func updated(s, next State, base Base, now time.Time, c Change) ([]domain.Event, error) {
+	if domain.Same(s, next) {
+		return nil, nil
+	}
+	if err := next.validate(now, c.ExpiresAt != nil); err != nil {
+		return nil, err
+	}
+	return []domain.Event{Updated{Document: next, About: next.about(base), Cause: ByAPI}}, nil
+}
+
+// withRevision returns a document with one more revision, and without those that are too many.
+func (s State) withRevision(c Content, by string, kept int, now time.Time) State {
+	s.Revision = 1
+	if n := len(s.Revisions); n > 0 {
+		s.Revision = s.Revisions[n-1].Number + 1
+	}
+	s.Revisions = append(slices.Clone(s.Revisions), Revision{Number: s.Revision, Content: c, CreatedAt: now.UTC().Truncate(time.Millisecond), CreatedBy: by})
+	if kept > 0 && len(s.Revisions) > kept {
+		s.Revisions = s.Revisions[len(s.Revisions)-kept:]
+	}
+	return s
+}
+
+// withJob returns a document with work for the pipeline.
+func (s State) withJob(j Job) State {
+	s.Generation++
+	j.Generation = s.Generation
+	s.Job, s.Fault = &j, nil
+	return s
+}
+
+// lostNodes is how many nodes a document may take down.
+const lostNodes = 2
+
+// decideJob decides what the pipeline reports. What it reports of a job that is not the current one does not count.
+func decideJob(s State, cmd Command) ([]domain.Event, error) {
+	current := func(generation, attempt int) bool {
+		return !s.Deleted && s.Job != nil && s.Job.Generation == generation && s.Job.Attempts == attempt && !s.Job.Begun.IsZero()
+	}
+	switch c := cmd.(type) {
+	case Begin:
+		if s.Deleted || s.Job == nil || s.Job.Generation != c.Generation || s.Job.NotBefore.After(c.Now) {
+			return nil, nil
+		}
+		lost := s.Job.Lost
+		if !s.Job.Begun.IsZero() {
+			lost++
+		}
+		if lost >= lostNodes {
+			return []domain.Event{FailedEvent{
+				About: s.about(c.Base), Attempts: s.Job.Attempts, Generation: c.Generation,
+				Error: Fault{"extraction_crashed", "the service stopped twice while it processed this document"},
+			}}, nil
+		}
+		return []domain.Event{Begun{Generation: c.Generation, Attempt: s.Job.Attempts + 1, Lost: lost, At: c.Now.UTC()}}, nil
+	case Release:
+		if !current(c.Generation, c.Attempt) {
+			return nil, nil
+		}
+		return []domain.Event{Postponed{Generation: c.Generation}}, nil
+	case Postpone:
+		if !current(c.Generation, c.Attempt) {
+			return nil, nil
+		}
+		return []domain.Event{Postponed{Generation: c.Generation, Until: c.Until.UTC()}}, nil
+	case Finish:
+		if !current(c.Generation, c.Attempt) {
+			return nil, nil
+		}
+		e := ReadyEvent{About: s.about(c.Base), Generation: c.Generation, Extract: s.Extract, Duration: c.Now.Sub(s.Job.Begun).Milliseconds()}
+		if c.Extract != nil {
+			e.Extract = c.Extract
+		}
+		e.Fetched = s.fetched(c.Content, c.Kept, c.Now)
+		if e.Fetched != nil {
+			e.Revision = e.Fetched.Revision
+			if c.Extract != nil {
+				extract := *c.Extract
+				extract.Revision, e.Extract = e.Fetched.Revision, &extract
+			}
+		}
+		if e.Extract == nil {
+			return nil, domain.Refuse(domain.CodeInternal, "kbdocument: a job ended without a text")
+		}
+		e.Chunks, e.Characters, e.Truncated = e.Extract.Count, e.Extract.Characters, e.Extract.Truncated
+		return []domain.Event{e}, nil
+	case Fail:
+		if !current(c.Generation, c.Attempt) {
+			return nil, nil
+		}
+		e := FailedEvent{About: s.about(c.Base), Generation: c.Generation, Error: c.Fault, Attempts: s.Job.Attempts}
+		if e.Fetched = s.fetched(c.Content, c.Kept, c.Now); e.Fetched != nil {
+			e.Revision = e.Fetched.Revision
+		}
+		return []domain.Event{e}, nil
+	default:
+		return nil, domain.Refuse(domain.CodeInternal, "kbdocument: unknown command %T", cmd)
+	}
+}
+
+// fetched returns what loading the address changed; nil when it was not loaded.
+func (s State) fetched(c *Content, kept int, now time.Time) *Fetched {
+	if c == nil {
+		return nil
+	}
+	if len(s.Revisions) == 0 || s.Content().Hash != c.Hash {
+		s = s.withRevision(*c, "", kept, now)
+	}
+	return &Fetched{Revision: s.Revision, Revisions: s.Revisions, At: now.UTC().Truncate(time.Millisecond)}
+}
+
+// Bounds of what is known of a document.
+const (
+	maxKey      = 500
+	maxName     = 255
+	maxTitle    = 500
+	maxTags     = 50
+	maxTag      = 60
+	maxMetadata = 8 << 10 // bytes as JSON
+	maxDepth    = 4
+	maxURL      = 2048
+)
+
+// Languages are the codes that a document may name.
+var Languages = strings.Fields("ar ckb cjk da de en es fa fi fr hi hr hu it nl no pl pt ro ru sv tr und")
+
+func (s State) validate(now time.Time, expiryGiven bool) error {
+	var errs []domain.FieldError
+	fault := func(ok bool, field, message string) {
+		if !ok {
+			errs = append(errs, domain.FieldError{Field: field, Message: message})
+		}
+	}
+	fault(s.Key == "" || domain.IsTitle(s.Key, maxKey), "key", "must be 1 to 500 characters without control characters")
+	fault(file.IsName(s.Name) && utf8.RuneCountInString(s.Name) <= maxName, "name", "must be 1 to 255 bytes without slashes and control characters")
+	fault(s.Title == "" || domain.IsTitle(s.Title, maxTitle), "title", "must be one line of at most 500 characters")
+	fault(s.Language == "" || slices.Contains(Languages, s.Language), "language", "must be one of "+strings.Join(Languages, ", "))
+	fault(len(s.URL) <= maxURL, "url", "must be at most 2048 characters")
+	fault(len(s.Tags) <= maxTags, "tags", "must be at most 50")
+	for _, tag := range s.Tags {
+		if !domain.IsTitle(tag, maxTag) {
+			fault(false, "tags", "must have 1 to 60 characters each")
+			break
+		}
+	}
+	body, err := json.Marshal(s.Metadata)
+	fault(err == nil && len(body) <= maxMetadata && depthOf(s.Metadata) <= maxDepth, "metadata", "must be an object of at most 8 KB and 4 levels")
+	fault(!expiryGiven || s.ExpiresAt.IsZero() || s.ExpiresAt.After(now), "expiresAt", "must be in the future")
+	if len(errs) > 0 {
+		return domain.Invalid(errs...)
+	}
+	return nil
+}
+
+// depthOf returns how many levels of objects and lists a value has.
+func depthOf(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			deepest = max(deepest, depthOf(item))
+		}
+	case []any:
+		for _, item := range v {
+			deepest = max(deepest, depthOf(item))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}

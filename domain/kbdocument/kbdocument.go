@@ -1,0 +1,271 @@
+// Package kbdocument holds the rules of the documents of knowledge bases: what is known of a document, its revisions,
+// and how it becomes searchable. Its bytes, its text and its passages are blobs; here are their names.
+package kbdocument
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/domain"
+	"svc/domain/knowledge"
+)
+
+// Decider is the rule of documents.
+var Decider = domain.Decider[State, Command]{Kind: "kbdocument", Version: 1, Decide: decide, Evolve: evolve}
+
+// Stream returns the stream of a document of a workspace.
+func Stream(workspaceID, id string) domain.StreamID { return Decider.Stream(workspaceID, id) }
+
+// Source is where the bytes of a document come from.
+type Source string
+
+// The sources.
+const (
+	File Source = "file"
+	Text Source = "text"
+	URL  Source = "url"
+)
+
+// Origin is where a document comes from, and what it is known by.
+type Origin struct {
+	Source Source `json:"source"`
+	Key    string `json:"key,omitempty"` // the caller's own identity of the document
+	URL    string `json:"url,omitempty"` // normalised
+	FileID string `json:"fileId,omitempty"`
+}
+
+// Identity is what two documents of a base cannot share: the key, else the address, else the file. "": the document
+// is known by its id alone.
+func (o Origin) Identity() string {
+	switch {
+	case o.Key != "":
+		return "key:" + o.Key
+	case o.URL != "":
+		return "url:" + o.URL
+	case o.FileID != "":
+		return "file:" + o.FileID
+	}
+	return ""
+}
+
+// Fields are what the owner of a document says about it.
+type Fields struct {
+	Name      string         `json:"name"`
+	Title     string         `json:"title,omitempty"`    // "": the one that extraction finds
+	Language  string         `json:"language,omitempty"` // "": the one that the text is in
+	Tags      []string       `json:"tags,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	ExpiresAt time.Time      `json:"expiresAt,omitzero"` // zero: never
+}
+
+// Change changes the fields that are not nil.
+type Change struct {
+	Name, Title, Language *string
+	Tags                  *[]string
+	Metadata              *map[string]any
+	ExpiresAt             *time.Time
+}
+
+func (c Change) apply(f Fields) Fields {
+	set(&f.Name, c.Name)
+	set(&f.Title, c.Title)
+	set(&f.Language, c.Language)
+	set(&f.Tags, c.Tags)
+	set(&f.Metadata, c.Metadata)
+	set(&f.ExpiresAt, c.ExpiresAt)
+	return f
+}
+
+func set[T any](field, to *T) {
+	if to != nil {
+		*field = *to
+	}
+}
+
+// Names lists the fields that change.
+func (c Change) Names() (names []string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"name", c.Name != nil},
+		{"title", c.Title != nil},
+		{"language", c.Language != nil},
+		{"tags", c.Tags != nil},
+		{"metadata", c.Metadata != nil},
+		{"expiresAt", c.ExpiresAt != nil},
+	} {
+		if f.given {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// Content is what is known of the bytes of a document. The bytes are a blob that the hash names.
+type Content struct {
+	Mimetype string `json:"mimetype"`
+	Size     int64  `json:"size"`
+	Hash     string `json:"hash"` // SHA-256 in hex
+}
+
+// Revision is one content of a document.
+type Revision struct {
+	Number int `json:"revision"`
+	Content
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy,omitempty"`
+}
+
+// Extract is what the pipeline made of a revision. Text and Chunks name blobs.
+type Extract struct {
+	Revision   int       `json:"revision"`
+	Text       string    `json:"text"`            // SHA-256 of the text in hex: the textHash of the API
+	Size       int64     `json:"size"`            // bytes of the text
+	Chunks     string    `json:"chunks"`          // Passages, as JSON
+	Count      int       `json:"count"`           // of passages
+	Characters int       `json:"characters"`      // of the text
+	Title      string    `json:"title,omitempty"` // that was found
+	Language   string    `json:"language,omitempty"`
+	Stated     string    `json:"stated,omitempty"`    // the language that the text itself names
+	Mimetype   string    `json:"mimetype,omitempty"`  // that was found
+	Tags       []string  `json:"tags,omitempty"`      // of the front matter
+	Cut        bool      `json:"cut,omitempty"`       // the text is not complete
+	Truncated  bool      `json:"truncated,omitempty"` // the text is not complete, or has more passages than are kept
+	Warnings   []string  `json:"warnings,omitempty"`
+	At         time.Time `json:"at"`
+}
+
+// Passages are the passages of a text, as they are stored.
+type Passages struct {
+	Pages  []int             `json:"pages,omitempty"` // where each page of the text begins, in characters
+	Chunks []knowledge.Chunk `json:"chunks"`
+}
+
+// ParsePassages reads stored passages.
+func ParsePassages(body []byte) (p Passages, err error) {
+	if err := json.Unmarshal(body, &p); err != nil {
+		return p, fmt.Errorf("stored passages: %w", err)
+	}
+	return p, nil
+}
+
+// Fault is why a revision cannot be searched.
+type Fault struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Job is the work that the pipeline has with a document. A later job has a later generation: results of an earlier one
+// do not count.
+type Job struct {
+	Generation int       `json:"generation"`
+	Fetch      bool      `json:"fetch,omitempty"`    // load the address
+	Extract    bool      `json:"extract,omitempty"`  // read the bytes; otherwise only divide the text again
+	Bulk       bool      `json:"bulk,omitempty"`     // it can wait for those that somebody waits for
+	NotBefore  time.Time `json:"notBefore,omitzero"` // of the next attempt
+	Attempts   int       `json:"attempts,omitempty"` // that were begun
+	Lost       int       `json:"lost,omitempty"`     // of them, those whose node was gone before they ended
+	Begun      time.Time `json:"begun,omitzero"`     // when the current attempt began; zero: none is running
+}
+
+// Status is how far a document is.
+type Status string
+
+// The statuses.
+const (
+	Pending    Status = "pending"
+	Processing Status = "processing"
+	Ready      Status = "ready"
+	Failed     Status = "error"
+)
+
+// Statuses lists all of them.
+var Statuses = []Status{Pending, Processing, Ready, Failed}
+
+// State is a document. The zero State is one that does not exist.
+type State struct {
+	ID     string `json:"id"`
+	BaseID string `json:"baseId"`
+	Origin
+	Fields
+	Declared   string     `json:"declared,omitempty"` // media type that the sender named
+	Generation int        `json:"generation,omitempty"`
+	Revisions  []Revision `json:"revisions,omitempty"` // those that are kept, the newest last
+	Revision   int        `json:"revision"`            // number of the newest
+	Job        *Job       `json:"job,omitempty"`       // nil: the pipeline has nothing to do
+	Fault      *Fault     `json:"fault,omitempty"`     // of the newest revision
+	Extract    *Extract   `json:"extract,omitempty"`   // what is searched; nil: nothing yet
+	CheckedAt  time.Time  `json:"checkedAt,omitzero"`  // when the address was loaded last
+	CreatedBy  string     `json:"createdBy,omitempty"`
+	Deleted    bool       `json:"deleted,omitempty"`
+}
+
+// GoneAt reports whether there is no such document at t: it never was, was deleted, or its time is over.
+func (s State) GoneAt(t time.Time) bool { return s.ID == "" || s.Deleted || s.expiredAt(t) }
+
+func (s State) expiredAt(t time.Time) bool { return !s.ExpiresAt.IsZero() && !t.Before(s.ExpiresAt) }
+
+// Status returns how far the newest revision is.
+func (s State) Status() Status {
+	switch {
+	case s.Job != nil && s.Job.Begun.IsZero():
+		return Pending
+	case s.Job != nil:
+		return Processing
+	case s.Fault != nil:
+		return Failed
+	}
+	return Ready
+}
+
+// Content returns the newest content; that of an address that was never loaded is empty.
+func (s State) Content() Content {
+	if len(s.Revisions) == 0 {
+		return Content{}
+	}
+	return s.Revisions[len(s.Revisions)-1].Content
+}
+
+// FindRevision returns a revision that is kept.
+func (s State) FindRevision(number int) (Revision, bool) {
+	at := slices.IndexFunc(s.Revisions, func(r Revision) bool { return r.Number == number })
+	if at < 0 {
+		return Revision{}, false
+	}
+	return s.Revisions[at], true
+}
+
+// ShownTitle is the title that its owner gave it, else the one that was found.
+func (s State) ShownTitle() string {
+	if s.Title == "" && s.Extract != nil {
+		return s.Extract.Title
+	}
+	return s.Title
+}
+
+// ShownLanguage is the language that its owner gave it, else the one of its text.
+func (s State) ShownLanguage() string {
+	if s.Language == "" && s.Extract != nil {
+		return s.Extract.Language
+	}
+	return s.Language
+}
+
+// ShownTags are the tags that its owner gave it, else those of the front matter of its text.
+func (s State) ShownTags() []string {
+	if len(s.Tags) == 0 && s.Extract != nil {
+		return s.Extract.Tags
+	}
+	return s.Tags
+}
+
+// ShownMimetype is the media type that was found in the bytes.
+func (s State) ShownMimetype() string {
+	if s.Extract != nil && s.Extract.Revision == s.Revision && s.Extract.Mimetype != "" {
+		return s.Extract.Mimetype
+	}
+	return s.Content().Mimetype
+}

@@ -1,0 +1,248 @@
+// Package knowledge has the handlers of the documents of knowledge bases.
+package knowledge
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/commands/files"
+	"svc/commands/knowledge"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/file"
+	"svc/domain/kbdocument"
+	filehandlers "svc/http/api/files"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Handlers answer requests about documents of knowledge bases.
+type Handlers struct {
+	ReadModel ReadModel
+	Documents Documents
+	Files     Files
+	Contents  filehandlers.Contents // contents, texts and passages of documents
+	Dir       string                // where contents wait while they come and go; default that of the system
+	Now       func() time.Time
+}
+
+// ReadModel is what is read, and what tells of changes. It is a *projections.Models.
+type ReadModel interface {
+	handler.ReadModel
+	Watch() (changed <-chan struct{}, stop func())
+}
+
+// Documents changes documents. It is a *knowledge.Documents.
+type Documents interface {
+	Check(ctx context.Context, workspaceID string, p knowledge.Put, may knowledge.May) error
+	Put(ctx context.Context, workspaceID string, p knowledge.Put, may knowledge.May) (knowledge.Outcome, error)
+	Edit(ctx context.Context, workspaceID, id string, base kbdocument.Base, c kbdocument.Change, may knowledge.May) (kbdocument.State, error)
+	Delete(ctx context.Context, workspaceID, id string, base kbdocument.Base, may knowledge.May) (kbdocument.State, error)
+	DeleteMany(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string, may knowledge.May) (int, error)
+	Reprocess(ctx context.Context, workspaceID, id string, cmd kbdocument.Reprocess, may knowledge.May) (kbdocument.State, error)
+}
+
+// Files finds the files of a workspace. It is a *files.Files.
+type Files interface {
+	Find(ctx context.Context, workspaceID, id string, may files.May) (file.State, error)
+}
+
+// request is a request about the documents of a base.
+type request struct {
+	*http.Request
+	workspaceID string
+	base        kbdocument.Base
+	rights      *access.Rights
+}
+
+// newRequest finds the base that the path names.
+func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
+	slug := gateway.Var(r, "slug")
+	in := request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	item, ok, err := projections.Content{}.Get(rd, in.workspaceID, "knowledge/"+slug)
+	if err != nil {
+		return in, err
+	}
+	if !ok {
+		if !in.rights.Could(action, subject) {
+			return in, in.rights.Refusal(action, subject)
+		}
+		return in, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
+	}
+	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
+	return in, in.checkBase(action)
+}
+
+const subject = "documents"
+
+// checkBase refuses a caller whose rules all name other bases: they are not to meet an empty list.
+func (r request) checkBase(action string) error {
+	alternatives, bounded := r.rights.Needs(action, subject)
+	if !bounded {
+		return nil
+	}
+	fits := func(needs []access.Need) bool {
+		return !slices.ContainsFunc(needs, func(n access.Need) bool { return n.Path == "knowledgeBase" && !slices.Contains(n.Any, r.base.Slug) })
+	}
+	if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, fits) {
+		return r.rights.Refusal(action, subject)
+	}
+	return nil
+}
+
+// object is a document as rules see it.
+func (r request) object(s kbdocument.State) access.Object {
+	fields := access.Fields{"workspaceId": r.workspaceID}
+	for name, v := range documentFields(r.base.Slug, projections.KBDocument{State: s}) {
+		fields[name] = v
+	}
+	fields["createdBy"] = s.CreatedBy
+	return fields
+}
+
+// documentFields are the fields of a document that rules and filters may name.
+func documentFields(base string, d projections.KBDocument) map[string]any {
+	tags := []any{}
+	for _, tag := range d.ShownTags() {
+		tags = append(tags, tag)
+	}
+	fields := map[string]any{
+		"id": d.ID, "knowledgeBase": base, "name": d.State.Name, "title": d.ShownTitle(), "source": string(d.Source), "tags": tags,
+		"language": d.ShownLanguage(), "mimetype": d.ShownMimetype(), "size": d.Content().Size, "metadata": d.Metadata,
+		"createdAt": d.CreatedAt, "updatedAt": d.UpdatedAt,
+	}
+	for name, text := range map[string]string{"key": d.Key, "url": d.URL} {
+		if text != "" {
+			fields[name] = text
+		}
+	}
+	return fields
+}
+
+// may decides with the rights of the caller. fields are those that an update changes.
+func (r request) may(fields ...string) knowledge.May {
+	return func(before, after kbdocument.State) error {
+		switch {
+		case before.ID == "":
+			return r.rights.Check("create", subject, r.object(after))
+		case after.ID == "" || after.Deleted:
+			return r.rights.Check("delete", subject, r.object(before))
+		}
+		if err := r.rights.Check("update", subject, r.object(before), fields...); err != nil {
+			return err
+		}
+		return r.rights.Check("update", subject, r.object(after), fields...)
+	}
+}
+
+// find returns the document that the path names by its id or its key, if the caller may read it.
+func (h *Handlers) find(in request, action string) (projections.KBDocument, error) {
+	id := gateway.Var(in.Request, "id")
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	var err error
+	if strings.HasPrefix(id, "key:") {
+		if id, err = (projections.KBDocuments{}).ByIdentity(rd, in.workspaceID, in.base.ID, id); err != nil {
+			return projections.KBDocument{}, err
+		}
+	}
+	found, ok, err := projections.KBDocuments{}.Get(rd, in.workspaceID, in.base.ID, id, h.Now())
+	if err != nil {
+		return found, err
+	}
+	if !ok {
+		return found, domain.Refuse(domain.CodeNotFound, "there is no such document").
+			With("resource", "document").With("id", handler.Shorten(gateway.Var(in.Request, "id")))
+	}
+	return found, in.rights.Check(action, subject, in.object(found.State))
+}
+
+// documentResponse is a document as it is answered.
+type documentResponse struct {
+	ID            string            `json:"id"`
+	KnowledgeBase string            `json:"knowledgeBase"`
+	Source        kbdocument.Source `json:"source"`
+	URL           string            `json:"url,omitempty"`
+	FileID        string            `json:"fileId,omitempty"`
+	Key           string            `json:"key,omitempty"`
+	Name          string            `json:"name"`
+	Title         string            `json:"title"`
+	Language      string            `json:"language"`
+	Mimetype      string            `json:"mimetype"`
+	Size          int64             `json:"size"`
+	Tags          []string          `json:"tags"`
+	Metadata      map[string]any    `json:"metadata"`
+	Status        kbdocument.Status `json:"status"`
+	Vectors       string            `json:"vectors"`
+	Error         *kbdocument.Fault `json:"error,omitempty"`
+	Hash          string            `json:"hash,omitempty"`
+	TextHash      string            `json:"textHash,omitempty"`
+	Revision      int               `json:"revision"`
+	Chunks        int               `json:"chunks"`
+	Characters    int               `json:"characters"`
+	Truncated     bool              `json:"truncated,omitempty"`
+	Warnings      []string          `json:"warnings"`
+	Searchable    bool              `json:"searchable"`
+	ExpiresAt     string            `json:"expiresAt,omitempty"`
+	IndexedAt     string            `json:"indexedAt,omitempty"`
+	CheckedAt     string            `json:"checkedAt,omitempty"`
+	CreatedAt     string            `json:"createdAt,omitempty"`
+	CreatedBy     string            `json:"createdBy,omitempty"`
+	UpdatedAt     string            `json:"updatedAt,omitempty"`
+	UpdatedBy     string            `json:"updatedBy,omitempty"`
+	Unchanged     bool              `json:"unchanged,omitempty"`
+}
+
+func toResponse(base string, d projections.KBDocument) documentResponse {
+	response := documentResponse{
+		ID: d.ID, KnowledgeBase: base, Source: d.Source, URL: d.URL, FileID: d.FileID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(),
+		Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), Size: d.Content().Size, Tags: handler.NonNil(d.ShownTags()), Metadata: d.Metadata,
+		Status: d.Status(), Vectors: "none", Error: d.Fault, Hash: d.Content().Hash, Revision: d.Revision, Warnings: []string{},
+		Searchable: d.Extract != nil, ExpiresAt: handler.FormatTime(d.ExpiresAt), CheckedAt: handler.FormatTime(d.CheckedAt),
+		CreatedAt: d.CreatedAt, CreatedBy: d.CreatedBy, UpdatedAt: d.UpdatedAt, UpdatedBy: d.UpdatedBy,
+	}
+	if response.Metadata == nil {
+		response.Metadata = map[string]any{}
+	}
+	if e := d.Extract; e != nil {
+		response.TextHash, response.Chunks, response.Characters, response.Truncated = e.Text, e.Count, e.Characters, e.Truncated
+		response.Warnings, response.IndexedAt = handler.NonNil(e.Warnings), handler.FormatTime(e.At)
+	}
+	return response
+}
+
+// saved is the answer to a write: the document as a read would show it, after at most wait.
+func (h *Handlers) saved(in request, s kbdocument.State, wait time.Duration) documentResponse {
+	handler.AwaitVisible(in.Context(), h.ReadModel)
+	ctx, cancel := context.WithTimeout(in.Context(), wait)
+	defer cancel()
+	changed, stop := h.ReadModel.Watch()
+	defer stop()
+	for {
+		d := h.latest(in, s)
+		if status := d.Status(); wait == 0 || status == kbdocument.Ready || status == kbdocument.Failed {
+			return toResponse(in.base.Slug, d)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return toResponse(in.base.Slug, h.latest(in, s))
+		}
+	}
+}
+
+// latest returns a document as it is read now; without its times when it cannot be read: the write has happened.
+func (h *Handlers) latest(in request, s kbdocument.State) projections.KBDocument {
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	if found, ok, err := (projections.KBDocuments{}).Get(rd, in.workspaceID, in.base.ID, s.ID, h.Now()); err == nil && ok {
+		return found
+	}
+	return projections.KBDocument{State: s}
+}

@@ -1,0 +1,323 @@
+package projections
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/domain"
+	"svc/domain/kbdocument"
+	"svc/domain/workspace"
+)
+
+// KBDocuments is the read model of the documents of knowledge bases, without deleted ones. An expired document stays
+// until it is swept; readers compare the time.
+//
+//	d{workspace}\0{base}\0{id}        KBDocument, JSON
+//	i{workspace}\0{id}                base
+//	y{workspace}\0{base}\0{hash}      id; hash of the identity
+//	c{workspace}\0{base}              KBCounts, JSON
+//	q{bulk}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
+//	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
+type KBDocuments struct{}
+
+// KBDocument is a document as it is read.
+type KBDocument struct {
+	kbdocument.State
+	CreatedAt string    `json:"createdAt"`
+	UpdatedAt string    `json:"updatedAt"`
+	UpdatedBy string    `json:"updatedBy,omitempty"`
+	QueuedAt  time.Time `json:"queuedAt,omitzero"` // when the pipeline got its job
+	Seq       uint64    `json:"seq"`               // of its first event
+}
+
+// KBCounts are the numbers of a base.
+type KBCounts struct {
+	Documents  int   `json:"documents"`
+	Pending    int   `json:"pending"`
+	Processing int   `json:"processing"`
+	Ready      int   `json:"ready"`
+	Error      int   `json:"error"`
+	Chunks     int   `json:"chunks"`
+	Bytes      int64 `json:"bytes"` // of the newest contents
+}
+
+// KBDocumentRef names a document.
+type KBDocumentRef struct{ WorkspaceID, ID string }
+
+// Name implements Projection.
+func (KBDocuments) Name() string { return "kbdocuments.1" }
+
+// Log implements Projection.
+func (KBDocuments) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
+	if _, void := ev.Data.(domain.Void); void || ev.Stream.Kind != kbdocument.Decider.Kind {
+		return nil
+	}
+	ref := KBDocumentRef{ev.Stream.Scope, ev.Stream.ID}
+	have, known, err := p.remove(tx, ref)
+	if err != nil {
+		return err
+	}
+	queued := have.Generation
+	have.State = kbdocument.Decider.Evolve(have.State, ev.Data)
+	if have.Deleted || have.ID == "" {
+		return nil
+	}
+	if !known {
+		have.CreatedAt, have.Seq = domain.FormatTime(ev.At), ev.Seq
+	}
+	switch ev.Data.(type) {
+	case kbdocument.Added, kbdocument.Updated:
+		have.UpdatedAt, have.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
+	}
+	if have.Generation != queued {
+		have.QueuedAt = ev.At.UTC()
+	}
+	return p.put(tx, ref, have)
+}
+
+// put stores a document, and the entries that follow from it.
+func (p KBDocuments) put(tx Tx, ref KBDocumentRef, d KBDocument) error {
+	if err := setJSON(tx, kbDocumentKey(ref.WorkspaceID, d.BaseID, d.ID), d); err != nil {
+		return err
+	}
+	if err := tx.Set(scopedKey('i', ref.WorkspaceID, []byte(d.ID)), []byte(d.BaseID)); err != nil {
+		return err
+	}
+	for _, key := range p.entries(ref, d) {
+		if err := tx.Set(key, nil); err != nil {
+			return err
+		}
+	}
+	if identity := d.Identity(); identity != "" {
+		if err := tx.Set(kbIdentityKey(ref.WorkspaceID, d.BaseID, identity), []byte(d.ID)); err != nil {
+			return err
+		}
+	}
+	return p.count(tx, ref.WorkspaceID, d, 1)
+}
+
+// remove returns a document and deletes it, with the entries that follow from it.
+func (p KBDocuments) remove(tx Tx, ref KBDocumentRef) (d KBDocument, known bool, err error) {
+	base, known, err := tx.Get(scopedKey('i', ref.WorkspaceID, []byte(ref.ID)))
+	if err != nil || !known {
+		return d, known, err
+	}
+	key := kbDocumentKey(ref.WorkspaceID, string(base), ref.ID)
+	if err := getJSON(tx, key, &d); err != nil {
+		return d, known, fmt.Errorf("document %s of workspace %s: %w", ref.ID, ref.WorkspaceID, err)
+	}
+	keys := append(p.entries(ref, d), key, scopedKey('i', ref.WorkspaceID, []byte(ref.ID)))
+	if identity := d.Identity(); identity != "" {
+		keys = append(keys, kbIdentityKey(ref.WorkspaceID, d.BaseID, identity))
+	}
+	for _, key := range keys {
+		if err := tx.Delete(key); err != nil {
+			return d, known, err
+		}
+	}
+	return d, known, p.count(tx, ref.WorkspaceID, d, -1)
+}
+
+// entries returns the keys of a document in the queue and in the order of expiry.
+func (KBDocuments) entries(ref KBDocumentRef, d KBDocument) (keys [][]byte) {
+	if d.Job != nil {
+		due, bulk := d.QueuedAt, byte(0)
+		if !d.Job.NotBefore.IsZero() {
+			due = d.Job.NotBefore
+		}
+		if d.Job.Bulk {
+			bulk = 1
+		}
+		key := append(append([]byte{'q', bulk}, ref.WorkspaceID...), 0)
+		keys = append(keys, append(binary.BigEndian.AppendUint64(key, uint64(due.UnixMilli())), ref.ID...))
+	}
+	if !d.ExpiresAt.IsZero() {
+		keys = append(keys, append(binary.BigEndian.AppendUint64([]byte{'x'}, uint64(d.ExpiresAt.UnixMilli())), ref.key()...))
+	}
+	return keys
+}
+
+// count adds a document to the numbers of its base, or subtracts it.
+func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error {
+	key := scopedKey('c', workspaceID, []byte(d.BaseID))
+	var c KBCounts
+	if err := getJSON(tx, key, &c); err != nil {
+		return err
+	}
+	c.Documents += by
+	c.Bytes += int64(by) * d.Content().Size
+	switch d.Status() {
+	case kbdocument.Pending:
+		c.Pending += by
+	case kbdocument.Processing:
+		c.Processing += by
+	case kbdocument.Ready:
+		c.Ready += by
+	case kbdocument.Failed:
+		c.Error += by
+	}
+	if d.Extract != nil {
+		c.Chunks += by * d.Extract.Count
+	}
+	if c == (KBCounts{}) {
+		return tx.Delete(key)
+	}
+	return setJSON(tx, key, c)
+}
+
+// Get returns a document of a base that has not expired at now.
+func (p KBDocuments) Get(r Reader, workspaceID, baseID, id string, now time.Time) (d KBDocument, ok bool, err error) {
+	value, ok, err := r.Get(p, kbDocumentKey(workspaceID, baseID, id))
+	if err != nil || !ok {
+		return d, false, err
+	}
+	if err := json.Unmarshal(value, &d); err != nil {
+		return d, false, err
+	}
+	return d, !d.GoneAt(now), nil
+}
+
+// ByID returns a document of a workspace, also one that has expired.
+func (p KBDocuments) ByID(r Reader, workspaceID, id string) (d KBDocument, ok bool, err error) {
+	base, ok, err := r.Get(p, scopedKey('i', workspaceID, []byte(id)))
+	if err != nil || !ok {
+		return d, false, err
+	}
+	d, _, err = p.Get(r, workspaceID, string(base), id, time.Time{})
+	return d, d.ID != "", err
+}
+
+// ByIdentity returns the id of the document of a base with an identity; "" when there is none.
+func (p KBDocuments) ByIdentity(r Reader, workspaceID, baseID, identity string) (string, error) {
+	id, _, err := r.Get(p, kbIdentityKey(workspaceID, baseID, identity))
+	return string(id), err
+}
+
+// List visits the documents of a base that have not expired at now, in the order of their ids, until visit returns
+// false.
+func (p KBDocuments) List(r Reader, workspaceID, baseID string, now time.Time, visit func(KBDocument) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: kbDocumentKey(workspaceID, baseID, "")}, func(_, value []byte) (bool, error) {
+		var d KBDocument
+		if err := json.Unmarshal(value, &d); err != nil {
+			return false, err
+		}
+		return d.GoneAt(now) || visit(d), nil
+	})
+}
+
+// Counts returns the numbers of a base.
+func (p KBDocuments) Counts(r Reader, workspaceID, baseID string) (c KBCounts, err error) {
+	value, ok, err := r.Get(p, scopedKey('c', workspaceID, []byte(baseID)))
+	if err != nil || !ok {
+		return c, err
+	}
+	return c, json.Unmarshal(value, &c)
+}
+
+// Bases visits all bases that have documents, also those that were deleted.
+func (p KBDocuments) Bases(r Reader, visit func(workspaceID, baseID string) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: []byte{'c'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		workspaceID, baseID, _ := strings.Cut(string(key[1:]), "\x00")
+		return visit(workspaceID, baseID), nil
+	})
+}
+
+// KBJob is work of the pipeline with a document.
+type KBJob struct {
+	KBDocumentRef
+	Due  time.Time
+	Bulk bool // it can wait for those that somebody waits for
+}
+
+// Queue returns the work of the pipeline that is due at now, in the order in which it is done: of each workspace at
+// most limit documents. next is when more will be due; zero: nothing is waiting for its time.
+func (p KBDocuments) Queue(r Reader, now time.Time, limit int, owns func(workspaceID string) bool) (due []KBJob, next time.Time, err error) {
+	for bulk := range byte(2) {
+		for from := []byte{'q', bulk}; ; {
+			workspaceID, found, err := p.firstQueued(r, bulk, from)
+			if err != nil {
+				return nil, next, err
+			}
+			if !found {
+				break
+			}
+			from = append(append([]byte{'q', bulk}, workspaceID...), 1) // behind all of this workspace
+			if !owns(workspaceID) {
+				continue
+			}
+			count, prefix := 0, append(append([]byte{'q', bulk}, workspaceID...), 0)
+			err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+				at := time.UnixMilli(int64(binary.BigEndian.Uint64(key[len(prefix):])))
+				if at.After(now) {
+					if next.IsZero() || at.Before(next) {
+						next = at
+					}
+					return false, nil
+				}
+				due = append(due, KBJob{KBDocumentRef{workspaceID, string(key[len(prefix)+8:])}, at, bulk > 0})
+				count++
+				return count < limit, nil
+			})
+			if err != nil {
+				return nil, next, err
+			}
+		}
+	}
+	slices.SortStableFunc(due, func(a, b KBJob) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.Due.Compare(b.Due))
+	})
+	return due, next, nil
+}
+
+// rank is lower for what is done first.
+func (j KBJob) rank() int {
+	if j.Bulk {
+		return 1
+	}
+	return 0
+}
+
+// firstQueued returns the workspace of the first entry of the queue at or after a key.
+func (p KBDocuments) firstQueued(r Reader, bulk byte, from []byte) (workspaceID string, found bool, err error) {
+	err = r.Iterate(p, Span{Prefix: []byte{'q', bulk}, From: from, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		id, _, _ := strings.Cut(string(key[2:]), "\x00")
+		workspaceID, found = id, true
+		return false, nil
+	})
+	return workspaceID, found, err
+}
+
+// Due returns up to limit documents that have expired at now, in the order of their expiry.
+func (p KBDocuments) Due(r Reader, now time.Time, limit int) (due []KBDocumentRef, err error) {
+	err = r.Iterate(p, Span{Prefix: []byte{'x'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		if len(due) == limit || binary.BigEndian.Uint64(key[1:]) > uint64(now.UnixMilli()) {
+			return false, nil
+		}
+		due = append(due, parseKBDocumentRef(key[9:]))
+		return true, nil
+	})
+	return due, err
+}
+
+func (r KBDocumentRef) key() string { return r.WorkspaceID + "\x00" + r.ID }
+
+func parseKBDocumentRef(key []byte) KBDocumentRef {
+	workspaceID, id, _ := strings.Cut(string(key), "\x00")
+	return KBDocumentRef{workspaceID, id}
+}
+
+func kbDocumentKey(workspaceID, baseID, id string) []byte {
+	return scopedKey('d', workspaceID, []byte(baseID+"\x00"+id))
+}
+
+func kbIdentityKey(workspaceID, baseID, identity string) []byte {
+	return scopedKey('y', workspaceID, []byte(baseID+"\x00"+workspace.HashOf([]byte(identity)))) // an address may be too long for a key
+}
