@@ -113,18 +113,14 @@ func describeMessage(name string, description []byte, expected uint64) *nats.Msg
 // blobChunk is how much of a blob is one message.
 const blobChunk = 128 << 10
 
-// writeBlob stores the chunks of a blob and then its description. Put of the client library can leak a
-// goroutine.
-func (b *Blobs) writeBlob(ctx context.Context, name string, content io.Reader) (seq uint64, err error) {
+// writeBlob stores the chunks of a blob and then its description. A description whose answer is lost may be stored:
+// its chunks stay, and Sweep deletes those that belong to none. Put of the client library can leak a goroutine.
+func (b *Blobs) writeBlob(ctx context.Context, name string, content io.Reader) (uint64, error) {
 	info := jetstream.ObjectInfo{Bucket: bucketBlobs, NUID: rand.Text(), ObjectMeta: jetstream.ObjectMeta{
 		Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk},
 	}}
-	defer func() {
-		if err != nil {
-			_ = b.conn.purgeBelow(context.WithoutCancel(ctx), streamBlobs, chunksPrefix+info.NUID, 0) // or Sweep does
-		}
-	}()
 	if err := b.writeChunks(ctx, chunksPrefix+info.NUID, &info, content); err != nil {
+		_ = b.conn.purgeBelow(context.WithoutCancel(ctx), streamBlobs, chunksPrefix+info.NUID, 0) // or Sweep does
 		return 0, err
 	}
 	body, err := json.Marshal(info)
