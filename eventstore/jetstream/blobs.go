@@ -57,12 +57,19 @@ func (b *Blobs) Put(ctx context.Context, content []byte) (name string, err error
 	return name, b.putOnce(ctx, name, bytes.NewReader(content))
 }
 
-// putOnce stores a blob unless this process is storing it already.
+// putOnce stores a blob unless this process is storing it already. When the one who stores it gives up, the next one
+// who waits does it.
 func (b *Blobs) putOnce(ctx context.Context, name string, content io.Reader) error {
-	_, err, _ := b.putting.Do(name, func() (any, error) {
-		return nil, b.conn.writeDurably(ctx, streamBlobs, func() (uint64, error) { return b.putBlob(ctx, name, content) })
-	})
-	return err
+	for {
+		own := false
+		_, err, _ := b.putting.Do(name, func() (any, error) {
+			own = true
+			return nil, b.conn.writeDurably(ctx, streamBlobs, func() (uint64, error) { return b.putBlob(ctx, name, content) })
+		})
+		if err == nil || own || ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
 }
 
 // renewAfter is the age from which Put renews a blob. It is far below the age at which blobs are deleted.

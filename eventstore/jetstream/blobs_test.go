@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -121,6 +122,28 @@ func TestOneContentIsStoredOnce(t *testing.T) {
 }
 
 // What is stored under a name and is something else must never look whole.
+// A put may be given up at any moment, also while its last answer is on the way.
+func TestAPutThatIsCancelledLeavesNoHalfBlob(t *testing.T) {
+	s := openBlobs(t)
+	for i := range 300 {
+		content := fmt.Appendf(nil, "content %d", i)
+		giving, cancel := context.WithCancel(t.Context())
+		var putting sync.WaitGroup
+		putting.Go(func() { _, _ = s.Blobs.Put(giving, content) })
+		var other error
+		putting.Go(func() { _, other = s.Blobs.Put(t.Context(), content) })
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		cancel()
+		putting.Wait()
+		require.NoError(t, other, "another's cancellation is not ours")
+		name, err := s.Blobs.Put(t.Context(), content)
+		require.NoError(t, err)
+		got, err := s.Blobs.Get(t.Context(), name)
+		require.NoError(t, err, "of content %d", i)
+		require.Equal(t, content, got)
+	}
+}
+
 func TestADamagedBlobFailsBeforeItsLastByte(t *testing.T) {
 	s := openBlobs(t)
 	content, name := noise(300_000)

@@ -209,17 +209,23 @@ func (p *partition) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		seen := p.Models.Position().State // the queue follows from STATE alone
 		next, err := p.startDue(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		timer.Reset(next)
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-moved:
-		case <-freed:
-		case <-timer.C:
+		for again := false; !again; {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-moved:
+				again = p.Models.Position().State != seen
+			case <-freed:
+				again = true
+			case <-timer.C:
+				again = true
+			}
 		}
 	}
 }
