@@ -154,7 +154,7 @@ var volatile = regexp.MustCompile(strings.Join([]string{
 	`\([A-Za-z0-9_-]{7}\)`, `"(id|workspaceId|runningWorkspaceId)":"[^"]*"`, // ids of workspaces
 	`"duration":\d+`, `\b\d+(\.\d+)? ?ms\b`, `"seq":"[^"]*"`, // what takes time; positions
 	`"etag":"[^"]*"`, `sha256:[0-9a-f]+`,
-	`\b(revision|synced at|generation|STATE|ACTIVITY) \d+\b`, `\b\d+ bytes\b`, `"bytes":\d+`, `\bmade [A-Za-z0-9_-]{7}\b`, `\b[a-zA-Z0-9_-]{7}  +`,
+	`\b(revision|synced at|generation|STATE|ACTIVITY) \d+\b`, `\b\d+ bytes\b`, `\(\+\d+ -\d+ lines\)`, `"bytes":\d+`, `\bmade [A-Za-z0-9_-]{7}\b`, `\b[a-zA-Z0-9_-]{7}  +`,
 }, "|"))
 
 func form(text string) string {
