@@ -132,8 +132,7 @@ func TestAPutThatIsCancelledLeavesNoHalfBlob(t *testing.T) {
 		putting.Go(func() { _, _ = s.Blobs.Put(giving, content) })
 		var other error
 		putting.Go(func() { _, other = s.Blobs.Put(t.Context(), content) })
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
-		cancel()
+		time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, cancel)
 		putting.Wait()
 		require.NoError(t, other, "another's cancellation is not ours")
 		name, err := s.Blobs.Put(t.Context(), content)

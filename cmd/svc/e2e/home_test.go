@@ -96,6 +96,7 @@ output: charged
 	b.see("heading", "First steps")
 	b.click("button", "Put away")
 	b.gone("heading", "First steps")
+	b.see("button", "Undo") // it is saved
 	b.visit("w/" + id)
 	shows("Runs, 24 h", "2")
 	require.False(t, b.has("heading", "First steps"))

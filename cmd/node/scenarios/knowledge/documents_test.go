@@ -154,7 +154,7 @@ func TestDocuments(t *testing.T) {
 		require.Equal(t, "ready", changed["status"])
 		require.Equal(t, 1.0, changed["revision"])
 		require.Equal(t, "fr", changed["language"])
-		require.Equal(t, "", changed["title"])
+		require.Empty(t, changed["title"])
 		p.RequireRefusal(t, 422, "validation_failed", "PATCH", one, `{"expiresAt":"2001-01-01T00:00:00Z"}`)
 		p.RequireRefusal(t, 400, "invalid_request", "PATCH", one, `{"key":"x"}`)
 		p.Do(t, 200, "PATCH", one, fmt.Sprintf(`{"expiresAt":%q}`, time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)))
