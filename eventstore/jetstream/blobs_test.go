@@ -121,7 +121,6 @@ func TestOneContentIsStoredOnce(t *testing.T) {
 	require.True(t, bytes.Equal(content, whole))
 }
 
-// What is stored under a name and is something else must never look whole.
 // A put may be given up at any moment, also while its last answer is on the way.
 func TestAPutThatIsCancelledLeavesNoHalfBlob(t *testing.T) {
 	s := openBlobs(t)
@@ -143,6 +142,7 @@ func TestAPutThatIsCancelledLeavesNoHalfBlob(t *testing.T) {
 	}
 }
 
+// What is stored under a name and is something else must never look whole.
 func TestADamagedBlobFailsBeforeItsLastByte(t *testing.T) {
 	s := openBlobs(t)
 	content, name := noise(300_000)
