@@ -75,13 +75,14 @@ func (l *ProgressTracker) advance() {
 	clear(l.marks[:n])
 	l.marks = l.marks[n:]
 	if n > 0 {
-		l.notify()
+		Notify(l.Moved)
 	}
 }
 
-func (l *ProgressTracker) notify() {
+// Notify notifies the reader of a channel with a buffer of one.
+func Notify(ready chan<- struct{}) {
 	select {
-	case l.Moved <- struct{}{}:
+	case ready <- struct{}{}:
 	default:
 	}
 }

@@ -64,6 +64,8 @@ type Options struct {
 	// Extract is the command that reads texts out of files; default this program with the
 	// argument extract.
 	Extract []string
+	// Listener takes the connections; default one on the address of the settings.
+	Listener net.Listener
 }
 
 // Node is one running instance of the service.
@@ -195,9 +197,12 @@ func (n *Node) ensureKeys(context.Context) error {
 }
 
 func (n *Node) listen(context.Context) error {
-	l, err := process.Listen(n.config().HTTP)
-	if err != nil {
-		return err
+	l := n.opts.Listener
+	if l == nil {
+		var err error
+		if l, err = process.Listen(n.config().HTTP); err != nil {
+			return err
+		}
 	}
 	n.listener = l
 	n.closeWith("listener", func(context.Context) error {

@@ -31,15 +31,21 @@ type embeddedService struct {
 const localAdmin = "admin@localhost"
 
 // startEmbeddedService starts the service of a directory. The password of its console is in the file "password".
-func startEmbeddedService(ctx context.Context, d *linkedDirectory) (*embeddedService, error) {
+func startEmbeddedService(ctx context.Context, d *linkedDirectory) (_ *embeddedService, err error) {
 	password, err := d.localPassword()
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(d.Port)
+	listener, err := listenOnFreePort(d.Port)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = listener.Close() // most errors come when it is closed already
+		}
+	}()
+	port := portOf(listener)
 	loaded, err := settings.Load(settings.Source{Hostname: "localhost", Environ: []string{
 		"DATA_DIR=" + d.inside("data"), "ADDR=127.0.0.1", "PORT=" + strconv.Itoa(port), "NODE_NAME=dev",
 		"ADMIN_PASSWORD=" + password, "SUPER_ADMIN_EMAILS=" + localAdmin, "ACCOUNT_VALIDATION_METHOD=auto",
@@ -56,7 +62,7 @@ func startEmbeddedService(ctx context.Context, d *linkedDirectory) (*embeddedSer
 	level := new(slog.LevelVar)
 	level.Set(loaded.Config.Obs.LogLevel)
 	opened, err := node.Open(ctx, node.Options{
-		Settings: settings.NewLive(loaded), Log: process.NewLog(file, loaded.Config.Obs.LogFormat, level), Level: level, Version: version,
+		Settings: settings.NewLive(loaded), Listener: listener, Log: process.NewLog(file, loaded.Config.Obs.LogFormat, level), Level: level, Version: version,
 	})
 	if err != nil {
 		if errors.Is(err, process.ErrDirInUse) {
@@ -111,22 +117,20 @@ func (d *linkedDirectory) localPassword() (string, error) {
 // embeddedURL is the address of a service on a port of this machine.
 func embeddedURL(port int) string { return "http://localhost:" + strconv.Itoa(port) }
 
-// freePort returns a port on this machine: the wanted one, else the usual one, else any.
-func freePort(wanted int) (int, error) {
+func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+// listenOnFreePort listens on a port of this machine: the wanted one, else the usual one, else any.
+func listenOnFreePort(wanted int) (l net.Listener, err error) {
 	candidates := []int{usualPort, 0} // 0: any
 	if wanted != 0 {
 		candidates = slices.Insert(candidates, 0, wanted)
 	}
-	var failed error
 	for _, port := range candidates {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			port = l.Addr().(*net.TCPAddr).Port
-			return port, l.Close()
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return l, nil
 		}
-		failed = err
 	}
-	return 0, failed
+	return nil, err
 }
 
 const usualPort = 3001

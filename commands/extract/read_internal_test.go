@@ -15,7 +15,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("PK\x03\x04"), "a.docx")
 	f.Fuzz(func(t *testing.T, content []byte, name string) {
 		if isPDF(content) {
-			t.Skip()
+			return
 		}
 		d, err := read(File{Name: name, Content: content}, 1000)
 		if err != nil {

@@ -52,8 +52,6 @@ type (
 		Change Change
 		Now    time.Time
 	}
-	// Get changes nothing: it only loads the document.
-	Get struct{ Now time.Time }
 	// Delete ends a document. Silently is for one of many, which are told of together.
 	Delete struct {
 		Base     Base
@@ -65,8 +63,6 @@ type (
 		Base Base
 		Now  time.Time
 	}
-	// Purge ends a document whose base is gone for good.
-	Purge struct{ Base Base }
 	// Reprocess gives the pipeline work with a document that it has already.
 	Reprocess struct {
 		Fetch, Extract, Bulk bool
@@ -107,10 +103,8 @@ type (
 
 func (Put) documentCommand()       {}
 func (Edit) documentCommand()      {}
-func (Get) documentCommand()       {}
 func (Delete) documentCommand()    {}
 func (Expire) documentCommand()    {}
-func (Purge) documentCommand()     {}
 func (Reprocess) documentCommand() {}
 func (Begin) documentCommand()     {}
 func (Release) documentCommand()   {}
@@ -122,8 +116,6 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
 	case Put:
 		return put(s, c)
-	case Get:
-		return nil, s.checkExists(c.Now)
 	case Edit:
 		if err := s.checkExists(c.Now); err != nil {
 			return nil, err
@@ -144,11 +136,6 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 			return nil, nil // it was given more time, or somebody was faster
 		}
 		return []domain.Event{Deleted{About: s.about(c.Base), Cause: ByExpiry}}, nil
-	case Purge:
-		if s.ID == "" || s.Deleted {
-			return nil, nil
-		}
-		return []domain.Event{Removed{}}, nil
 	case Reprocess:
 		if err := s.checkExists(c.Now); err != nil {
 			return nil, err

@@ -20,7 +20,13 @@ var update = flag.Bool("update", false, "write api.gen.go")
 // The client has a type for each schema and a method for each operation below /v2 and /sys of the
 // OpenAPI document. With -update, it is written.
 func TestTheClientIsThatOfTheDocument(t *testing.T) {
-	const output = "api.gen.go"
+	requireGenerated(t, "api.gen.go", generate)
+}
+
+// requireGenerated compares a file with what is generated from the OpenAPI document, and returns both. With -update, the
+// file is written.
+func requireGenerated(t *testing.T, output string, generate func(document []byte) ([]byte, error)) (document, have []byte) {
+	t.Helper()
 	document, err := os.ReadFile("../api/openapi.yaml")
 	require.NoError(t, err)
 	want, err := generate(document)
@@ -28,9 +34,10 @@ func TestTheClientIsThatOfTheDocument(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(output, want, 0o644)) //nolint:gosec // a source file
 	}
-	have, err := os.ReadFile(output)
+	have, err = os.ReadFile(output)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(have), "run: make golden")
+	return document, have
 }
 
 func TestGoNames(t *testing.T) {

@@ -15,18 +15,7 @@ import (
 
 // The client for TypeScript has the same operations as the one for Go, and the version of the document.
 func TestTheTypeScriptClientIsThatOfTheDocument(t *testing.T) {
-	const output = "typescript/src/api.ts"
-	document, err := os.ReadFile("../api/openapi.yaml")
-	require.NoError(t, err)
-	want, err := generateTypeScript(document)
-	require.NoError(t, err)
-	if *update {
-		require.NoError(t, os.WriteFile(output, want, 0o644)) //nolint:gosec // a source file
-	}
-	have, err := os.ReadFile(output)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(have), "run: make golden")
-
+	document, have := requireGenerated(t, "typescript/src/api.ts", generateTypeScript)
 	var described struct{ Info struct{ Version string } }
 	require.NoError(t, yaml.Unmarshal(document, &described))
 	packageFile, err := os.ReadFile("typescript/package.json")
@@ -34,7 +23,7 @@ func TestTheTypeScriptClientIsThatOfTheDocument(t *testing.T) {
 	require.Contains(t, string(packageFile), `"version": "`+described.Info.Version+`.`)
 	golang, err := os.ReadFile("api.gen.go")
 	require.NoError(t, err)
-	require.Equal(t, strings.Count(string(golang), "\nfunc (c *Client) "), strings.Count(string(want), "    return this."), "each operation is a method of both")
+	require.Equal(t, strings.Count(string(golang), "\nfunc (c *Client) "), strings.Count(string(have), "    return this."), "each operation is a method of both")
 }
 
 // generateTypeScript returns the source of the client of an OpenAPI document.

@@ -136,7 +136,7 @@ func (s *slots) release(workspaceID string) {
 		delete(s.used, workspaceID)
 	}
 	for ch := range s.freed {
-		notify(ch)
+		streams.Notify(ch)
 	}
 }
 
@@ -155,13 +155,6 @@ func (s *slots) watch(ch chan struct{}) (stop func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.freed, ch)
-	}
-}
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
 	}
 }
 

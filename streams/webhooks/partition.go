@@ -150,7 +150,7 @@ func (p *partition) startWorkers(ctx context.Context, r *recorder) {
 	p.mu.Lock()
 	p.ctx, p.recorder = ctx, r
 	p.mu.Unlock()
-	notify(p.changed)
+	streams.Notify(p.changed)
 }
 
 // stopWorkers stops the workers, waits for them and returns them.
@@ -181,7 +181,7 @@ func (p *partition) syncWorkers(list []projections.SubscriptionRecord) {
 	for _, rec := range list {
 		here[rec.ID] = true
 		if have := p.workers[rec.ID]; have != nil {
-			notify(have.wake)
+			streams.Notify(have.wake)
 			continue
 		}
 		w := newWorker(p, rec)
@@ -346,7 +346,7 @@ func (b *bulkhead) release(workspaceID string, well bool) {
 		delete(b.used, workspaceID)
 	}
 	for again := range b.waiting {
-		notify(again)
+		streams.Notify(again)
 	}
 	clear(b.waiting)
 }

@@ -13,6 +13,7 @@ import (
 	"svc/domain"
 	"svc/domain/subscription"
 	"svc/eventstore"
+	"svc/streams"
 )
 
 // Store stores the results of deliveries. It is a *jetstream.Log.
@@ -66,9 +67,9 @@ func (r *recorder) add(records ...record) {
 	r.queue = append(r.queue, records...)
 	isLong := len(r.queue) >= maxRecords
 	r.mu.Unlock()
-	notify(r.ready)
+	streams.Notify(r.ready)
 	if isLong {
-		notify(r.hurry)
+		streams.Notify(r.hurry)
 	}
 }
 
@@ -84,8 +85,8 @@ func (r *recorder) finish() {
 	r.mu.Lock()
 	r.ended = true
 	r.mu.Unlock()
-	notify(r.ready)
-	notify(r.hurry)
+	streams.Notify(r.ready)
+	streams.Notify(r.hurry)
 }
 
 // nextBatch returns the next records, at most as many as one append holds. last says that no more will come.
@@ -208,12 +209,4 @@ type eventBatch struct {
 // attemptedFact returns the event with the state of deliveries.
 func attemptedFact(records ...subscription.Record) eventstore.Fact {
 	return eventstore.Fact{ID: ulid.Make().String(), Event: subscription.Attempted{Records: records}}
-}
-
-// notify notifies the reader of a channel with a buffer of one.
-func notify(ready chan struct{}) {
-	select {
-	case ready <- struct{}{}:
-	default:
-	}
 }

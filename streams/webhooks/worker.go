@@ -331,7 +331,7 @@ func (w *worker) receive(ctx context.Context, d live.Delivery) error {
 	w.mu.Lock()
 	w.progress.Add(&streams.ProgressMark{At: d.At, Done: true})
 	w.mu.Unlock()
-	notify(w.wake)
+	streams.Notify(w.wake)
 	return nil
 }
 
@@ -348,7 +348,7 @@ func (w *worker) waitForCapacity(ctx context.Context) error {
 		if !full {
 			return nil
 		}
-		notify(w.wake)
+		streams.Notify(w.wake)
 		if patience == nil {
 			patience = time.After(fullQueueWait)
 		}
@@ -515,7 +515,7 @@ func (w *worker) recordLane(l *lane) {
 		w.queue.releaseEvent(e)
 		w.record(e, subscription.Record{Delivery: e.Delivery})
 	}
-	notify(w.capacity)
+	streams.Notify(w.capacity)
 }
 
 // record records the state of a delivery. The caller holds the lock.
@@ -549,7 +549,7 @@ func (w *worker) redeliver(d projections.DeliveryRecord) {
 	default: // it waits in its lane, or an attempt is running, which is then not the last one
 		have.Round = d.Round
 	}
-	notify(w.wake)
+	streams.Notify(w.wake)
 }
 
 // job is an attempt that is due.
@@ -578,7 +578,7 @@ func (w *worker) nextJob(ctx, sending context.Context) *job {
 	}
 	jobs, wait := w.nextJobs(ctx, sending, 1)
 	if wait != idleWait { // there are others, now or later
-		notify(w.wake)
+		streams.Notify(w.wake)
 	}
 	if len(jobs) == 0 {
 		return nil
@@ -595,7 +595,7 @@ func (j *job) attempt(ctx context.Context) {
 	defer func() {
 		if !over { // it panicked: the attempt counts, or it would be repeated for ever
 			w.recordAttempt(ctx, j.entry, subscription.Attempt{At: w.p.now().UTC(), Error: "the attempt broke off: a fault of the platform"})
-			notify(w.wake)
+			streams.Notify(w.wake)
 		}
 	}()
 	e, err := j.readEvent(ctx)
@@ -686,7 +686,7 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 	}
 	failed, disable := w.rec.State, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
 	w.mu.Unlock()
-	notify(w.capacity)
+	streams.Notify(w.capacity)
 	if disable {
 		w.disable(ctx, failed, health)
 	}
