@@ -144,7 +144,7 @@ func (e *editor) awaitProblems(t *testing.T, name string, wanted ...string) []pr
 			}
 		}
 		return true
-	}, 20*time.Second, 2*time.Millisecond, "%s: %v", name, &found)
+	}, time.Minute, 2*time.Millisecond, "%s: %v", name, &found)
 	return found
 }
 
@@ -208,7 +208,7 @@ func TestLanguageServerShowsWhatIsWrongWithTextThatIsNotSaved(t *testing.T) {
 
 	// What others change on disk: a file is gone that is called.
 	require.NoError(t, os.Remove(filepath.Join(e.dir, "automations/greet.yml")))
-	require.Eventually(t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.registered }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.registered }, time.Minute, time.Millisecond)
 	require.NoError(t, e.DidChangeWatchedFiles(t.Context(), &protocol.DidChangeWatchedFilesParams{Changes: []*protocol.FileEvent{{URI: e.uri("automations/greet.yml"), Type: protocol.FileChangeTypeDeleted}}}))
 	e.awaitProblems(t, "automations/visit.yml", `no automation "greet"`)
 	e.awaitProblems(t, "pages/index.yml", `no automation "greet"`, `no automation "greet"`)

@@ -75,7 +75,7 @@ func TestProgramsAreLetInAndShutOut(t *testing.T) {
 	require.Contains(t, list[1]+list[2], "from afar  "+shop)
 	require.NotContains(t, d.must(t, "nats", "user", "list", "--json"), "jwt")
 	require.Equal(t, made.ID+" is shut out\n", d.must(t, "nats", "user", "remove", made.ID))
-	require.Eventually(t, nc.IsClosed, 20*time.Second, time.Millisecond)
+	require.Eventually(t, nc.IsClosed, time.Minute, time.Millisecond)
 	require.Contains(t, d.requireFailure(t, 1, "nats", "user", "remove", made.ID), "there is no such NATS user (resource_not_found)")
 	require.Len(t, lines(d.cliEnv.run(t, "nats", "user", "list", "--local").out), 2)
 

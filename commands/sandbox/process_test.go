@@ -73,7 +73,7 @@ func TestTheChildHasGivenUpWhatItDoesNotNeed(t *testing.T) {
 			}
 		}
 		return false
-	}, 2*time.Second, time.Millisecond, "%s", seen)
+	}, time.Minute, time.Millisecond, "%s", seen)
 	for _, limit := range []string{"NoNewPrivs: 1", "Max file size 0 0", "Max core file size 0 0", "Max open files 16 16", "Max cpu time 7 7"} {
 		require.Contains(t, seen, limit)
 	}

@@ -201,8 +201,8 @@ func TestFaultTwoNodesStartBulkRunsAtOnce(t *testing.T) {
 			q := e.asWorkspace()
 			call := time.Since(began)
 			q.ended(id)
-			require.Eventually(t, func() bool { return q.workspace()["writeLock"] == nil }, 20*time.Second, 10*time.Millisecond)
-			require.Eventually(t, func() bool { return q.on(two).workspace()["writeLock"] == nil }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return q.workspace()["writeLock"] == nil }, time.Minute, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return q.on(two).workspace()["writeLock"] == nil }, time.Minute, 10*time.Millisecond)
 			note(n, "end", attempt{}, call, time.Since(began))
 			require.Equal(t, map[string]int{"pushed": 2}, e.requireRecorded(id, 2))
 		}

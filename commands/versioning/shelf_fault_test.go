@@ -30,7 +30,7 @@ func TestFaultKilledWhileWritingADirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // who writes waits here
 	p.ok(202, "POST", "/versions?timeout=0", versionTo("v2", "disk"))
-	require.Eventually(t, func() bool { return e.hasFileOpen(lock.Name()) }, 20*time.Second, 20*time.Millisecond, "it is not about to write")
+	require.Eventually(t, func() bool { return e.hasFileOpen(lock.Name()) }, time.Minute, 20*time.Millisecond, "it is not about to write")
 	e.kill()
 	require.NoError(t, lock.Close())
 	require.NoError(t, e.start())

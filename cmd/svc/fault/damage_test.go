@@ -143,7 +143,7 @@ func TestFlippedBitsInTheLogAreNoticed(t *testing.T) {
 			require.Eventually(t, func() bool {
 				status, _, err := s.call(http.MethodPost, "/v2/workspaces", "", map[string]any{"name": "no"})
 				return err == nil && status == http.StatusServiceUnavailable
-			}, 20*time.Second, 20*time.Millisecond, "writes must be refused")
+			}, time.Minute, 20*time.Millisecond, "writes must be refused")
 			status, _, err := s.call(http.MethodGet, "/readyz", "", nil)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusServiceUnavailable, status)
@@ -162,5 +162,5 @@ func (s *service) awaitAlive(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _, err := s.call(http.MethodGet, "/healthz", "", nil)
 		return err == nil && status == http.StatusOK
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }

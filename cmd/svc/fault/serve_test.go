@@ -78,7 +78,7 @@ func (s *service) awaitReady(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _, err := s.call(http.MethodGet, "/readyz", "", nil)
 		return err == nil && status == http.StatusOK
-	}, 30*time.Second, 5*time.Millisecond, "the service must become ready")
+	}, time.Minute, 5*time.Millisecond, "the service must become ready")
 }
 
 // kill ends the process with SIGKILL.

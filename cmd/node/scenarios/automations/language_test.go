@@ -167,7 +167,7 @@ child: [{wait: {oneOf: [{event: approved, filters: {payload.n: 1}}, {event: refu
 			}
 			return found
 		}
-		require.Eventually(t, func() bool { return len(waits()) == 1 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(waits()) == 1 }, time.Minute, 10*time.Millisecond)
 		x := waits()[0]
 		require.Equal(t, "child", x.Slug)
 		require.Equal(t, []map[string]any{{"event": "approved", "filters": map[string]any{"payload.n": 1.0}}, {"event": "refused"}}, x.WaitsFor)

@@ -178,7 +178,7 @@ func (r realRun) check(t *testing.T, p nodetest.Workspace) {
 		require.Eventually(t, func() bool {
 			found, err := p.FindEvents(t.Context(), "types="+kind+"&source.correlationId="+got.Correlation())
 			return err == nil && len(found) > 0
-		}, 30*time.Second, 20*time.Millisecond, kind)
+		}, time.Minute, 20*time.Millisecond, kind)
 	}
 	if r.Absent != "" {
 		events, err := p.FindEvents(t.Context(), "source.correlationId="+got.Correlation())

@@ -21,7 +21,7 @@ nap: {when: {events: [tired]}, do: [{wait: {timeout: 600}}]}`)
 		require.Eventually(t, func() bool {
 			list = p.Do(t, 200, "GET", p.Path+"/waits", "").List(t)
 			return len(list) == n
-		}, 20*time.Second, 10*time.Millisecond, "%d waits", n)
+		}, time.Minute, 10*time.Millisecond, "%d waits", n)
 		return list
 	}
 	require.Empty(t, waits(0))
@@ -69,7 +69,7 @@ nap: {when: {events: [tired]}, do: [{wait: {timeout: 600}}]}`)
 		require.Eventually(t, func() bool {
 			found = user.Do(t, 200, "GET", user.Path+"/waits", "").List(t)
 			return len(found) == 1
-		}, 20*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		require.Equal(t, []any{map[string]any{"event": "od.approved"}}, found[0]["waitsFor"])
 		require.Equal(t, "od.ask", found[0]["automation"])
 		answer := user.Path + "/waits/" + found[0]["id"].(string) + "/answer"
