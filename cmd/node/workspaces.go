@@ -80,6 +80,10 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 			return limits
 		},
 		MaxBases: func() int { return n.config().Knowledge.MaxBases },
+		SourceRules: func() content.SourceRules {
+			c := n.config().Crawler
+			return content.SourceRules{MaxPages: c.MaxPages, MinPeriod: c.MinPeriod, RobotsExempt: c.RobotsExempt}
+		},
 		Publish:  s.apps.PublishImported, SecretDefaults: n.secretDefaults,
 	}
 	s.secrets = secrets.NewOpener(n.models, s.vault, func() map[string]map[string]string { return reveal(n.config().Runtime.WorkspaceSecrets) })

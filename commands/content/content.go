@@ -114,6 +114,8 @@ type Content struct {
 
 	// MaxBases is how many knowledge bases a workspace has at most. nil: there is no limit.
 	MaxBases func() int
+	// SourceRules are what the settings allow sources of knowledge bases. nil: everything.
+	SourceRules func() SourceRules
 
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
@@ -481,6 +483,11 @@ func (c *Content) Check(kind *document.Kind, doc *document.Map) (faults []Fault,
 	if kind != document.Automation {
 		for _, f := range shape.Check(kind, doc) {
 			faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Unknown: f.Unknown})
+		}
+		if kind == document.Knowledge && len(faults) == 0 {
+			for _, f := range c.sourceFaults(doc) {
+				faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code})
+			}
 		}
 		return faults, nil
 	}

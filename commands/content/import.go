@@ -126,13 +126,13 @@ func (c *Content) checkVersioning(s workspace.State, id string, o ImportOptions)
 func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
 	return archive.Read(tree, archive.Options{
 		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Operation.mustVerify(), Force: o.Force, Others: o.Others,
-		Validate: func(p archive.Location, doc *document.Map) error { return validate(workspaceID, p, doc) },
+		Validate: func(p archive.Location, doc *document.Map) error { return c.CheckFile(workspaceID, p, doc) },
 	})
 }
 
-// validate refuses a document that cannot be stored. An automation with faults is stored, with
+// CheckFile refuses a document that an import would refuse. An automation with faults is stored, with
 // warnings.
-func validate(workspaceID string, p archive.Location, doc *document.Map) error {
+func (c *Content) CheckFile(workspaceID string, p archive.Location, doc *document.Map) error {
 	switch p.Kind {
 	case document.Automation, document.Agent:
 		return nil
@@ -140,7 +140,11 @@ func validate(workspaceID string, p archive.Location, doc *document.Map) error {
 		_, err := readSecurity(workspaceID, doc)
 		return err
 	}
-	return shape.Refusal(withoutUnknown(shape.Check(p.Kind, p.Kind.Canonical(doc))))
+	faults := withoutUnknown(shape.Check(p.Kind, p.Kind.Canonical(doc)))
+	if p.Kind == document.Knowledge && len(faults) == 0 {
+		faults = c.sourceFaults(doc)
+	}
+	return shape.Refusal(faults)
 }
 
 // switchContent switches the content and releases the lock in the same event. Without a held
@@ -252,11 +256,6 @@ func (h *ImportOperation) integrate(p plan) (*workspace.Integration, error) {
 		return nil, nil
 	}
 	return h.Integrate(p.outcome())
-}
-
-// CheckFile refuses a document that an import would refuse.
-func (c *Content) CheckFile(workspaceID string, p archive.Location, doc *document.Map) error {
-	return validate(workspaceID, p, doc)
 }
 
 func (p plan) outcome() Outcome {

@@ -302,7 +302,7 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 
 // warnOfUnusedSettings warns of settings of a knowledge base that are kept and have no effect here.
 func (p *plan) warnOfUnusedSettings(b *importedDoc) {
-	for _, key := range []string{"embedding", "answer", "sources"} {
+	for _, key := range []string{"embedding", "answer"} {
 		code, message := "unsupported_setting", key+": it is kept, and has no effect here"
 		if key == "embedding" {
 			code, message = "model_missing", "no model can be used here: the base is searched by full text"

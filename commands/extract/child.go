@@ -58,7 +58,7 @@ func (j job) confine() error {
 
 func (j job) answer(out io.Writer, content []byte) error {
 	kind, answer := frameDocument, any(nil)
-	d, err := read(File{Name: j.Name, Mimetype: j.Mimetype, Content: content}, j.MaxText)
+	d, err := read(File{Name: j.Name, Mimetype: j.Mimetype, Content: content, Selector: j.Selector, Links: j.Links}, j.MaxText)
 	answer = d
 	if refused, ok := errors.AsType[*Error](err); ok {
 		kind, answer = frameRefused, refused
@@ -89,6 +89,9 @@ func read(f File, maxText int) (d Document, err error) {
 	d.Text = t.finish()
 	d.Title = cutRunes(strings.Join(strings.Fields(knowledge.Normalise(d.Title)), " "), 500)
 	if d.Text == "" {
+		if d.Page != nil {
+			return d, nil // its links count
+		}
 		if strings.HasPrefix(d.Mimetype, "text/") && d.Mimetype != typeHTML {
 			return Document{}, refuse(Empty, "the file has nothing but white space")
 		}

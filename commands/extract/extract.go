@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"svc/commands/confined"
+	"svc/domain/crawl"
 )
 
 // File is what text is read of.
@@ -24,6 +25,9 @@ type File struct {
 	Name     string // its extension decides between kinds of text
 	Mimetype string // decides between kinds of text when the extension does not, and may name their charset
 	Content  []byte
+	Selector crawl.Selector // what of a page is kept
+	MaxText  int            // code points that are kept of the text; 0: as many as the options say
+	Links    bool           // what a page says to crawlers is wanted, too
 }
 
 // Document is what was read of a file.
@@ -36,6 +40,16 @@ type Document struct {
 	Pages     []int    `json:"pages,omitempty"`    // where pages begin in the text, in code points
 	Truncated bool     `json:"truncated,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
+	Page      *Page    `json:"page,omitempty"` // of HTML, when it was asked for
+}
+
+// Page is what a page says to crawlers. Addresses are as they stand there.
+type Page struct {
+	Base      string   `json:"base,omitempty"` // what addresses are relative to; "": the address of the page
+	Links     []string `json:"links,omitempty"`
+	Canonical string   `json:"canonical,omitempty"`
+	NoIndex   bool     `json:"noIndex,omitempty"`
+	NoFollow  bool     `json:"noFollow,omitempty"`
 }
 
 // Reasons of an Error.
@@ -94,6 +108,7 @@ const (
 	maxContent    = 1 << 30         // bytes of a file
 	maxFault      = 64 << 10        // bytes of an error of a child
 	bytesPerRune  = 12              // of the text as JSON, at most
+	maxPage       = 16 << 20        // bytes of what a page says to crawlers, as JSON
 	idleAfter     = 5 * time.Minute // a shared child without a file ends
 )
 
@@ -221,7 +236,10 @@ func (x *Extractor) read(ctx context.Context, c *confined.Child, f File) (Docume
 	late, cancel := context.WithTimeout(ctx, o.Timeout+grace)
 	defer cancel()
 	defer context.AfterFunc(late, c.Kill)()
-	header, err := json.Marshal(job{Name: f.Name, Mimetype: f.Mimetype, Timeout: o.Timeout, MemoryMB: o.MemoryMB, MaxText: o.MaxText})
+	header, err := json.Marshal(job{
+		Name: f.Name, Mimetype: f.Mimetype, Timeout: o.Timeout, MemoryMB: o.MemoryMB, MaxText: min(o.MaxText, cmp.Or(f.MaxText, o.MaxText)),
+		Selector: f.Selector, Links: f.Links,
+	})
 	if err != nil {
 		return Document{}, err
 	}
@@ -232,7 +250,7 @@ func (x *Extractor) read(ctx context.Context, c *confined.Child, f File) (Docume
 	var kind byte
 	var body []byte
 	if err == nil {
-		kind, body, err = confined.ReadFrame(c.Out, max(o.MaxText*bytesPerRune, maxFault))
+		kind, body, err = confined.ReadFrame(c.Out, max(o.MaxText*bytesPerRune, maxFault)+maxPage)
 	}
 	switch {
 	case err == nil:
@@ -281,6 +299,9 @@ type job struct {
 	Timeout  time.Duration `json:"timeout"`
 	MemoryMB int           `json:"memoryMB"`
 	MaxText  int           `json:"maxText"`
+
+	Selector crawl.Selector `json:"selector,omitzero"`
+	Links    bool           `json:"links,omitempty"`
 }
 
 // Main is the child: it reads files from in and writes their text to out until in ends.

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"svc/domain/crawl"
 )
 
 const (
@@ -23,16 +25,69 @@ func readHTML(f File, t *text) error {
 	if err != nil {
 		return refuse(Corrupt, "the page cannot be read: %s", err)
 	}
-	if count := removeHidden(root); count > maxNodes {
+	if f.Links {
+		t.document.Page = pageOf(root)
+	}
+	count := removeHidden(root)
+	if count > maxNodes {
 		return refuse(TooLarge, "the page has more than %d nodes", maxNodes)
 	}
 	t.document.Title = titleOf(root)
+	parts, err := selectParts(root, count, f.Selector)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		t.add(markdownOf(part))
+	}
+	if parts != nil {
+		return nil
+	}
 	main := markdownOf(mainPart(root))
 	if len([]rune(main)) < minMainText {
 		main = markdownOf(root)
 	}
 	t.add(main)
 	return nil
+}
+
+// maxLink is how long an address in a page may be.
+const maxLink = 4096
+
+// pageOf returns what a page says to crawlers. Of very many links the first count.
+func pageOf(root *html.Node) *Page {
+	p := &Page{}
+	for n := range root.Descendants() {
+		switch n.DataAtom {
+		case atom.Base:
+			p.Base = cmp.Or(p.Base, attribute(n, "href"))
+		case atom.A, atom.Area:
+			href := strings.TrimSpace(attribute(n, "href"))
+			if href != "" && len(href) <= maxLink && len(p.Links) < crawl.MaxLinks && !hasWord(attribute(n, "rel"), "nofollow") {
+				p.Links = append(p.Links, href)
+			}
+		case atom.Link:
+			if hasWord(attribute(n, "rel"), "canonical") {
+				p.Canonical = cmp.Or(p.Canonical, attribute(n, "href"))
+			}
+		case atom.Meta:
+			name := strings.ToLower(attribute(n, "name"))
+			if name == "robots" || name == crawl.RobotsToken {
+				noIndex, noFollow := crawl.Directives(attribute(n, "content"))
+				p.NoIndex, p.NoFollow = p.NoIndex || noIndex, p.NoFollow || noFollow
+			}
+		}
+	}
+	return p
+}
+
+func hasWord(words, word string) bool {
+	for w := range strings.FieldsSeq(words) {
+		if strings.EqualFold(w, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // removeHidden removes elements that are not shown, and returns how many nodes there are.

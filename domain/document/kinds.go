@@ -15,8 +15,10 @@ type Kind struct {
 	inner  map[string][]string // the order below a key
 	never  []string            // not written, however they came in
 	slug   func(string) bool
-	// defaults are what fields are when a document says nothing. They are not written.
+	// defaults are what fields are when a document says nothing. They are not written. Those of each are of every
+	// value of an object.
 	defaults *Map
+	each     map[string]*Map
 }
 
 // The kinds of files, with the order of their keys.
@@ -65,6 +67,10 @@ var (
 				Pair{"minSimilarity", 0.0}, Pair{"boosts", MapOf(Pair{"title", 2.0}, Pair{"headings", 1.5})},
 			)},
 		),
+		each: map[string]*Map{"sources": MapOf(
+			Pair{"depth", 3.0}, Pair{"maxPages", 1000.0}, Pair{"sitemap", "auto"}, Pair{"types", []any{"html"}}, Pair{"robots", true},
+			Pair{"keepVanished", false}, Pair{"disabled", false},
+		)},
 	}
 	Page = &Kind{
 		Name: "page", Folder: "pages", slug: isPageSlug,
@@ -108,6 +114,14 @@ func (k *Kind) Canonical(doc *Map) *Map {
 		if usual, ok := k.defaults.Get(key); ok {
 			v = withoutDefaults(v, usual)
 		}
+		if usual := k.each[key]; usual != nil {
+			v = inEach(v, func(m *Map) *Map {
+				if rest, ok := withoutDefaults(m, usual).(*Map); ok {
+					return rest
+				}
+				return MapOf()
+			})
+		}
 		if !k.isNeverWritten(key) && (!isEmpty(v) || key == "do") {
 			written.Set(key, v)
 		}
@@ -141,7 +155,31 @@ func withoutDefaults(v, usual any) any {
 }
 
 // Complete returns doc with the defaults of what it does not say. doc stays as it is.
-func (k *Kind) Complete(doc *Map) *Map { return orderKeys(complete(doc, k.defaults), k.keys).(*Map) }
+func (k *Kind) Complete(doc *Map) *Map {
+	whole := orderKeys(complete(doc, k.defaults), k.keys).(*Map)
+	for key, usual := range k.each {
+		if v, ok := whole.Get(key); ok {
+			whole.Set(key, inEach(v, func(m *Map) *Map { return complete(m, usual) }))
+		}
+	}
+	return whole
+}
+
+// inEach returns an object with each of its objects changed; other values it returns as they are.
+func inEach(v any, change func(*Map) *Map) any {
+	m, ok := v.(*Map)
+	if !ok {
+		return v
+	}
+	changed := MapOf()
+	for key, item := range m.All() {
+		if inner, ok := item.(*Map); ok {
+			item = change(inner)
+		}
+		changed.Set(key, item)
+	}
+	return changed
+}
 
 func complete(doc, defaults *Map) *Map {
 	whole := doc.Copy()

@@ -3,14 +3,15 @@ package kbdocument
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"svc/domain"
 )
 
 // NormaliseURL returns an address of the web in the form in which two of the same page are equal: without fragment,
-// default port, dot segments and parameters that only count visits.
-func NormaliseURL(text string) (string, error) {
+// default port, dot segments, parameters that only count visits, and those to ignore.
+func NormaliseURL(text string, ignore ...string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	fault := ""
 	switch {
@@ -34,7 +35,7 @@ func NormaliseURL(text string) (string, error) {
 		host += ":" + port
 	}
 	normal := scheme + "://" + host + normalPath(u.EscapedPath())
-	if query := normalQuery(u.RawQuery); query != "" {
+	if query := normalQuery(u.RawQuery, ignore); query != "" {
 		normal += "?" + query
 	}
 	return normal, nil
@@ -53,13 +54,14 @@ func normalPath(escaped string) string {
 	return clean
 }
 
-// normalQuery removes parameters that only count visits. The order of the others stays.
-func normalQuery(query string) string {
+// normalQuery removes parameters that only count visits, and those to ignore. The order of the others stays.
+func normalQuery(query string, ignore []string) string {
 	var kept []string
 	for part := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(part, "=")
+		ignored := slices.ContainsFunc(ignore, func(other string) bool { return strings.EqualFold(other, name) })
 		name = strings.ToLower(name)
-		if part != "" && !strings.HasPrefix(name, "utm_") && name != "gclid" && name != "fbclid" {
+		if part != "" && !ignored && !strings.HasPrefix(name, "utm_") && name != "gclid" && name != "fbclid" {
 			kept = append(kept, normalEscapes(part))
 		}
 	}

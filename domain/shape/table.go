@@ -11,8 +11,11 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/automation"
+	"svc/domain/automation/cron"
+	"svc/domain/crawl"
 	"svc/domain/document"
 	"svc/domain/jsontype"
+	"svc/domain/kbdocument"
 	"svc/domain/suite"
 )
 
@@ -290,14 +293,19 @@ var knowledgeTable = &table{
 			{name: "model", is: text, must: true, limit: 200, rule: lineRule},
 			{name: "dimensions", is: number, least: 1, most: 1e6, whole: true},
 		}},
+		{name: "sources", is: object, rule: atMost(50, "sources"), keys: namingOf(sourceID), each: &field{is: object, of: sourceFields}, doc: "Sites whose pages are documents of the base, by id."},
 	}, audited),
 	also: func(c *checker, doc *document.Map) {
-		for id, source := range doc.Object("sources").All() { // a file may have them
+		for id, source := range doc.Object("sources").All() {
 			source, _ := source.(*document.Map)
+			at := (*fieldPath)(nil).at("sources").at(id)
 			for name, v := range source.Object("headers").All() {
 				if s, _ := v.(string); credentialHeader.MatchString(name) && !secretRef.MatchString(s) {
-					c.fault(domain.CodeValidation, (*fieldPath)(nil).at("sources").at(id).at("headers").at(name), "must be a secret of the workspace: {{secret.NAME}}")
+					c.fault(domain.CodeValidation, at.at("headers").at(name), "must be a secret of the workspace: {{secret.NAME}}")
 				}
+			}
+			if selector := source.Object("selector"); selector.Text("css") != "" && selector.Text("xpath") != "" {
+				c.fault(domain.CodeValidation, at.at("selector"), "expected css or xpath, not both")
 			}
 		}
 		chunking := document.Knowledge.Complete(doc).Object("chunking")
@@ -311,8 +319,77 @@ var knowledgeTable = &table{
 	},
 	examples: []string{
 		`{"slug":"faq","name":{"en":"Questions","fr":"Questions fréquentes"},"labels":["support"],"language":"fr","chunking":{"size":800,"overlap":80},` +
-			`"search":{"limit":5,"boosts":{"title":3}},"synonyms":[["car","auto"],["bill","invoice"]]}`,
+			`"search":{"limit":5,"boosts":{"title":3}},"synonyms":[["car","auto"],["bill","invoice"]],` +
+			`"sources":{"site":{"urls":["https://docs.example.com/"],"exclude":["/search*"],"schedule":"30 3 * * *","selector":{"css":"main"}}}}`,
 	},
+}
+
+// sourceFields are those of a site that is read.
+var sourceFields = []field{
+	{name: "urls", is: list, must: true, rule: from1To(100, "addresses"), each: &field{is: text, rule: siteRule}, doc: "Where reading begins."},
+	{name: "hosts", is: list, rule: atMost(100, "hosts"), each: &field{is: text, limit: 260, match: matching(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`, "host, such as docs.example.com or localhost:8080")}, doc: "Hosts that belong to the site besides those of urls."},
+	{name: "include", is: list, rule: atMost(100, "patterns"), each: sitePattern, doc: "Patterns of addresses that are read: * is any text, a leading / begins at the path, regex: begins a regular expression. Absent: all."},
+	{name: "exclude", is: list, rule: atMost(100, "patterns"), each: sitePattern, doc: "Patterns of addresses that are not."},
+	{name: "depth", is: number, least: 0, most: 20, whole: true, otherwise: 3.0, doc: "Links from a start address."},
+	{name: "maxPages", is: number, least: 1, most: 1e8, whole: true, otherwise: 1000.0, doc: "Pages of one run."},
+	{name: "sitemap", is: text, enum: []string{"auto", "only", "off"}, otherwise: "auto", doc: "Whether sitemaps add addresses; only: no links are followed."},
+	{name: "schedule", is: text, limit: 200, rule: cronRule, doc: "When it is read: minute hour day month weekday."},
+	{name: "selector", is: object, doc: "What of a page is kept; absent: its main part.", of: []field{
+		{name: "css", is: text, limit: 1000, doc: "A CSS selector."},
+		{name: "xpath", is: text, limit: 1000, doc: "An XPath expression."},
+		{name: "remove", is: list, rule: atMost(50, "selectors"), each: &field{is: text, limit: 1000}, doc: "CSS selectors of what is left out."},
+	}},
+	{name: "types", is: list, rule: from1To(7, "types"), each: &field{is: text, enum: []string{"html", "pdf", "docx", "xlsx", "csv", "markdown", "text"}}, doc: "What is stored: html when absent."},
+	{name: "ignoreParams", is: list, rule: atMost(100, "parameters"), each: &field{is: text, limit: 100, rule: lineRule}, doc: "Parameters of addresses that do not tell pages apart."},
+	{name: "headers", is: object, rule: atMost(10, "headers"), keys: namingOf(matching("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$", "name of a header")), each: &field{is: text, limit: 4000, rule: headerRule}, doc: "Sent to the hosts of urls only; credentials as {{secret.NAME}}."},
+	{name: "delay", is: number, least: 0, most: 3600, doc: "Seconds between requests to a host, at least DOWNLOAD_DELAY."},
+	{name: "robots", is: boolean, otherwise: true, doc: "Obey robots.txt; false only for hosts that the settings exempt."},
+	{name: "keepVanished", is: boolean, otherwise: false, doc: "Keep documents of pages that are gone."},
+	{name: "disabled", is: boolean, otherwise: false, doc: "It is not read."},
+	{name: "tags", is: list, rule: atMost(50, "tags"), each: &field{is: text, limit: 60, rule: lineRule}, doc: "Of every page."},
+	{name: "metadata", is: object, doc: "Of every page."},
+	{name: "language", is: text, enum: stemmedLanguages, doc: "Of every page; absent: that of its text."},
+}
+
+var (
+	sourceID    = matching(`^[a-z0-9][a-z0-9-]{0,39}$`, "id of a source (1 to 40 of a-z, 0-9 and -, not - first)")
+	sitePattern = &field{is: text, limit: 500, rule: patternRule}
+)
+
+// siteRule is the rule of addresses that reading begins with.
+func siteRule(v any) string {
+	if s, ok := v.(string); ok {
+		if _, err := kbdocument.NormaliseURL(s); err != nil {
+			return "must be an http or https URL of at most 2048 characters, without user name and password"
+		}
+	}
+	return ""
+}
+
+// patternRule is the rule of patterns of addresses.
+func patternRule(v any) string {
+	s, _ := v.(string)
+	if s == "" {
+		return "must not be empty"
+	}
+	return crawl.PatternProblem(s)
+}
+
+// cronRule is the rule of schedules.
+func cronRule(v any) string {
+	s, _ := v.(string)
+	if _, err := cron.Parse(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// headerRule is the rule of the value of a header.
+func headerRule(v any) string {
+	if s, ok := v.(string); ok && (strings.TrimSpace(s) != s || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f })) {
+		return "must be a line of ASCII without blanks at its ends"
+	}
+	return ""
 }
 
 var testTable = &table{
@@ -481,11 +558,32 @@ var stemmedLanguages = strings.Fields("ar ckb cjk da de en es fa fi fr hi hr hu 
 // atMost is the rule of lists with a limited number of items.
 func atMost(limit int, what string) func(any) string {
 	return func(v any) string {
-		if items, ok := v.([]any); ok && len(items) > limit {
+		if countOf(v) > limit {
 			return fmt.Sprintf("there are at most %d %s", limit, what)
 		}
 		return ""
 	}
+}
+
+// from1To is atMost of a list that is not empty.
+func from1To(limit int, what string) func(any) string {
+	return func(v any) string {
+		if n := countOf(v); n < 1 || n > limit {
+			return fmt.Sprintf("there are 1 to %d %s", limit, what)
+		}
+		return ""
+	}
+}
+
+// countOf returns how many items a list or an object has.
+func countOf(v any) int {
+	switch v := v.(type) {
+	case []any:
+		return len(v)
+	case *document.Map:
+		return v.Len()
+	}
+	return 0
 }
 
 func synonymsRule(v any) string {

@@ -5556,9 +5556,8 @@ type KnowledgeBase struct {
 	// The model that turns passages into vectors.
 	Embedding *KnowledgeBaseEmbedding `json:"embedding,omitempty"`
 	// Of an imported file; it has no effect yet.
-	Answer map[string]any `json:"answer,omitempty"`
-	// Of an imported file; they have no effect yet.
-	Sources   map[string]any   `json:"sources,omitempty"`
+	Answer    map[string]any   `json:"answer,omitempty"`
+	Sources   KnowledgeSources `json:"sources,omitempty"`
 	ID        string           `json:"id"`
 	Counts    *KnowledgeCounts `json:"counts,omitempty"`
 	Index     *KnowledgeIndex  `json:"index,omitempty"`
@@ -5597,6 +5596,7 @@ type NewKnowledgeBase struct {
 	Synonyms [][]string `json:"synonyms,omitempty"`
 	// The model that turns passages into vectors.
 	Embedding *NewKnowledgeBaseEmbedding `json:"embedding,omitempty"`
+	Sources   KnowledgeSources           `json:"sources,omitempty"`
 	// Rest has the members without a field.
 	Rest map[string]any `json:"-"`
 }
@@ -5610,7 +5610,7 @@ func (v NewKnowledgeBase) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *NewKnowledgeBase) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainNewKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding")
+	return splitJSON(text, (*plainNewKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "sources")
 }
 
 // KnowledgeBaseChange is described by the API.
@@ -5629,6 +5629,7 @@ type KnowledgeBaseChange struct {
 	Synonyms Nullable[[][]string] `json:"synonyms,omitzero"`
 	// The model that turns passages into vectors.
 	Embedding Nullable[KnowledgeBaseChangeEmbedding] `json:"embedding,omitzero"`
+	Sources   Nullable[KnowledgeSources]             `json:"sources,omitzero"`
 	// Rest has the members without a field.
 	Rest map[string]any `json:"-"`
 }
@@ -5642,7 +5643,7 @@ func (v KnowledgeBaseChange) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeBaseChange) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainKnowledgeBaseChange)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding")
+	return splitJSON(text, (*plainKnowledgeBaseChange)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "sources")
 }
 
 // DeleteKnowledgeBaseAnswer is described by the API.
@@ -7189,6 +7190,9 @@ type KnowledgeBaseEmbedding struct {
 	Dimensions *int64 `json:"dimensions,omitempty"`
 }
 
+// KnowledgeSources: Sites whose pages are documents of the base, by id.
+type KnowledgeSources = map[string]KnowledgeSource
+
 // KnowledgeCounts is described by the API.
 type KnowledgeCounts struct {
 	Documents  int64 `json:"documents"`
@@ -7815,6 +7819,48 @@ type KnowledgeSearchDefaultsBoosts struct {
 	Headings *float64 `json:"headings,omitempty"`
 }
 
+// KnowledgeSource: A site, and how it is read.
+type KnowledgeSource struct {
+	// Where reading begins.
+	Urls []string `json:"urls"`
+	// Hosts that belong to the site besides those of urls.
+	Hosts []string `json:"hosts,omitempty"`
+	// Patterns of addresses that are read: * is any text, a leading / begins at the path, regex: begins a regular expression. All without it.
+	Include []string `json:"include,omitempty"`
+	// Patterns of addresses that are not.
+	Exclude []string `json:"exclude,omitempty"`
+	// Links from a start address; 3 without it.
+	Depth *int64 `json:"depth,omitempty"`
+	// Pages of one run, up to CRAWLER_MAX_PAGES; 1000 without it.
+	MaxPages *int64 `json:"maxPages,omitempty"`
+	// Whether sitemaps add addresses; only: no links are followed.
+	// One of auto, only, off.
+	Sitemap string `json:"sitemap,omitempty"`
+	// When it is read: minute hour day month weekday, no closer than CRAWLER_MIN_PERIOD.
+	Schedule string `json:"schedule,omitempty"`
+	// What of a page is kept; its main part without it.
+	Selector *KnowledgeSourceSelector `json:"selector,omitempty"`
+	// What is stored; html without it.
+	Types []string `json:"types,omitempty"`
+	// Parameters of addresses that do not tell pages apart.
+	IgnoreParams []string `json:"ignoreParams,omitempty"`
+	// Sent to the hosts of urls only; credentials as {{secret.NAME}}.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Seconds between requests to a host, at least DOWNLOAD_DELAY.
+	Delay *float64 `json:"delay,omitempty"`
+	// Obey robots.txt; false only for hosts of CRAWLER_ROBOTS_EXEMPT_HOSTS.
+	Robots *bool `json:"robots,omitempty"`
+	// Keep documents of pages that are gone.
+	KeepVanished *bool `json:"keepVanished,omitempty"`
+	Disabled     *bool `json:"disabled,omitempty"`
+	// Of every page.
+	Tags []string `json:"tags,omitempty"`
+	// Of every page.
+	Metadata map[string]any `json:"metadata,omitempty"`
+	// Of every page; that of its text without it.
+	Language string `json:"language,omitempty"`
+}
+
 // TestCaseReport is described by the API.
 type TestCaseReport struct {
 	Name string `json:"name"`
@@ -8012,6 +8058,14 @@ type CleanedIndicesInactiveWorkspacesFoundItem struct {
 type CleanedIndicesDeletedWorkspacesFoundItem struct {
 	WorkspaceID string `json:"workspaceId"`
 	DeletedAt   string `json:"deletedAt"`
+}
+
+// KnowledgeSourceSelector: What of a page is kept; its main part without it.
+type KnowledgeSourceSelector struct {
+	Css   string `json:"css,omitempty"`
+	Xpath string `json:"xpath,omitempty"`
+	// CSS selectors of what is left out.
+	Remove []string `json:"remove,omitempty"`
 }
 
 // ConflictSideValue is described by the API.

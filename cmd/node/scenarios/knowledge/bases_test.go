@@ -47,7 +47,6 @@ func TestKnowledgeBases(t *testing.T) {
 	t.Run("faults are told with their fields", func(t *testing.T) {
 		p.RequireRefusal(t, 400, "missing_parameter", "POST", all, `{"slug":"x"}`)
 		p.RequireRefusal(t, 400, "invalid_request", "POST", all, `{"name":"x","nope":1}`)
-		p.RequireRefusal(t, 400, "invalid_request", "POST", all, `{"name":"x","sources":{"site":{"urls":["https://example.com/"]}}}`)
 		for field, body := range map[string]string{
 			"chunking.size":    `{"name":"x","chunking":{"size":100}}`,
 			"chunking.overlap": `{"name":"x","chunking":{"size":400,"overlap":201}}`,
@@ -59,6 +58,23 @@ func TestKnowledgeBases(t *testing.T) {
 		} {
 			require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", all, body)), `"`+field+`"`, body)
 		}
+		for field, source := range map[string]string{
+			`sources.site.urls`:                  `{"urls":[]}`,
+			`sources.site.urls[0]`:               `{"urls":["ftp://example.com/"]}`,
+			`sources.site.robots`:                `{"urls":["https://example.com/"],"robots":false}`,
+			`sources.site.schedule`:              `{"urls":["https://example.com/"],"schedule":"* * * * *"}`,
+			`sources.site.selector.xpath`:        `{"urls":["https://example.com/"],"selector":{"xpath":"//a["}}`,
+			`sources.site.selector.css`:          `{"urls":["https://example.com/"],"selector":{"css":"a["}}`,
+			`sources.site.headers.authorization`: `{"urls":["https://example.com/"],"headers":{"authorization":"Bearer x"}}`,
+			`sources.site.include[0]`:            `{"urls":["https://example.com/"],"include":["regex:("]}`,
+			`sources.site.maxPages`:              `{"urls":["https://example.com/"],"maxPages":30001}`,
+			`sources.site.types[0]`:              `{"urls":["https://example.com/"],"types":["png"]}`,
+		} {
+			faults := nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "PATCH", one, `{"sources":{"site":`+source+`}}`))
+			require.Contains(t, faults, `"`+field+`"`, source)
+		}
+		require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "PATCH", one, `{"sources":{"site":{"urls":["https://example.com/"],"schedule":"soon"}}}`)), "5 fields")
+		p.RequireRefusal(t, 400, "missing_parameter", "PATCH", one, `{"sources":{"site":{}}}`)
 		p.RequireRefusal(t, 422, "validation_failed", "POST", all, `{"name":"x","slug":"A b"}`)
 		p.RequireRefusal(t, 409, "resource_already_exists", "POST", all, `{"name":"x","slug":"faq"}`)
 		require.Equal(t, "no_model", p.RequireRefusal(t, 409, "resource_conflict", "POST", all, `{"name":"x","embedding":{"model":"default/embed"}}`)["reason"])
@@ -160,13 +176,14 @@ func TestKnowledgeBasesInArchives(t *testing.T) {
 		"knowledge/faq.yml":   faq,
 		"knowledge/leaky.yml": "slug: leaky\nname: Leaky\nsources:\n  site:\n    urls: [https://example.com/]\n    headers: {Authorization: " + password + "}\n",
 		"knowledge/wrong.yml": "slug: wrong\nname: Wrong\nchunking: {size: 7}\n",
+		"knowledge/robot.yml": "slug: robot\nname: Robot\nsources:\n  site:\n    urls: [https://example.com/]\n    robots: false\n",
 	}), false)
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
 	result := string(got.Body)
 	require.Contains(t, result, "model_missing")
-	require.Contains(t, result, "unsupported_setting")
 	require.Contains(t, result, "knowledge/leaky.yml")
 	require.Contains(t, result, "knowledge/wrong.yml")
+	require.Contains(t, result, "knowledge/robot.yml")
 	require.Equal(t, []any{"faq"}, nodetest.Fields(from.Do(t, 200, "GET", from.Path+"/knowledgeBases", "").List(t), "slug"))
 
 	files := unzip(t, from.Do(t, 200, "GET", from.Path+"/export", "").Body)
@@ -180,8 +197,8 @@ func TestKnowledgeBasesInArchives(t *testing.T) {
 	require.Len(t, ids, 2, "each has an id of its own")
 
 	changed := from.Do(t, 200, "PATCH", from.Path+"/knowledgeBases/faq", `{"name":"Questions"}`).JSON(t)
-	require.NotNil(t, changed["sources"], "what a file brought stays")
-	from.RequireRefusal(t, 400, "invalid_request", "PATCH", from.Path+"/knowledgeBases/faq", `{"sources":{}}`)
+	site := changed["sources"].(map[string]any)["site"].(map[string]any)
+	require.Equal(t, []any{3.0, 1000.0, "auto", []any{"html"}, true}, []any{site["depth"], site["maxPages"], site["sitemap"], site["types"], site["robots"]}, "defaults are shown")
 	from.Do(t, 200, "PATCH", from.Path+"/knowledgeBases/faq", `{"sources":null,"embedding":null}`)
 	require.Equal(t, "slug: faq\nname: Questions\nlanguage: fr\n", unzip(t, from.Do(t, 200, "GET", from.Path+"/export", "").Body)["knowledge/faq.yml"])
 

@@ -4958,8 +4958,7 @@ export interface KnowledgeBase {
   };
   /** Of an imported file; it has no effect yet. */
   answer?: Record<string, unknown>;
-  /** Of an imported file; they have no effect yet. */
-  sources?: Record<string, unknown>;
+  sources?: KnowledgeSources;
   id: string;
   counts?: KnowledgeCounts;
   index?: KnowledgeIndex;
@@ -5122,6 +5121,7 @@ export interface NewKnowledgeBase {
     model: string;
     dimensions?: number;
   };
+  sources?: KnowledgeSources;
 }
 
 export interface KnowledgeBaseChange {
@@ -5141,6 +5141,56 @@ export interface KnowledgeBaseChange {
     model: string;
     dimensions?: number;
   } | null;
+  sources?: KnowledgeSources | null;
+}
+
+/** Sites whose pages are documents of the base, by id. */
+export type KnowledgeSources = Record<string, KnowledgeSource>;
+
+/** A site, and how it is read. */
+export interface KnowledgeSource {
+  /** Where reading begins. */
+  urls: string[];
+  /** Hosts that belong to the site besides those of urls. */
+  hosts?: string[];
+  /** Patterns of addresses that are read: * is any text, a leading / begins at the path, regex: begins a regular expression. All without it. */
+  include?: string[];
+  /** Patterns of addresses that are not. */
+  exclude?: string[];
+  /** Links from a start address; 3 without it. */
+  depth?: number;
+  /** Pages of one run, up to CRAWLER_MAX_PAGES; 1000 without it. */
+  maxPages?: number;
+  /** Whether sitemaps add addresses; only: no links are followed. */
+  sitemap?: 'auto' | 'only' | 'off';
+  /** When it is read: minute hour day month weekday, no closer than CRAWLER_MIN_PERIOD. */
+  schedule?: string;
+  /** What of a page is kept; its main part without it. */
+  selector?: {
+    css?: string;
+    xpath?: string;
+    /** CSS selectors of what is left out. */
+    remove?: string[];
+  };
+  /** What is stored; html without it. */
+  types?: ('html' | 'pdf' | 'docx' | 'xlsx' | 'csv' | 'markdown' | 'text')[];
+  /** Parameters of addresses that do not tell pages apart. */
+  ignoreParams?: string[];
+  /** Sent to the hosts of urls only; credentials as {{secret.NAME}}. */
+  headers?: Record<string, string>;
+  /** Seconds between requests to a host, at least DOWNLOAD_DELAY. */
+  delay?: number;
+  /** Obey robots.txt; false only for hosts of CRAWLER_ROBOTS_EXEMPT_HOSTS. */
+  robots?: boolean;
+  /** Keep documents of pages that are gone. */
+  keepVanished?: boolean;
+  disabled?: boolean;
+  /** Of every page. */
+  tags?: string[];
+  /** Of every page. */
+  metadata?: Record<string, unknown>;
+  /** Of every page; that of its text without it. */
+  language?: string;
 }
 
 /** How texts are divided into passages. */

@@ -5341,8 +5341,7 @@ export interface components {
             };
             /** @description Of an imported file; it has no effect yet. */
             answer?: Record<string, never>;
-            /** @description Of an imported file; they have no effect yet. */
-            sources?: Record<string, never>;
+            sources?: components["schemas"]["KnowledgeSources"];
             id: string;
             counts?: components["schemas"]["KnowledgeCounts"];
             index?: components["schemas"]["KnowledgeIndex"];
@@ -5529,6 +5528,7 @@ export interface components {
                 model: string;
                 dimensions?: number;
             };
+            sources?: components["schemas"]["KnowledgeSources"];
         };
         KnowledgeBaseChange: {
             name?: components["schemas"]["Localized"];
@@ -5550,6 +5550,61 @@ export interface components {
                 model: string;
                 dimensions?: number;
             } | null;
+            sources?: components["schemas"]["KnowledgeSources"] | null;
+        };
+        /** @description Sites whose pages are documents of the base, by id. */
+        KnowledgeSources: {
+            [key: string]: components["schemas"]["KnowledgeSource"];
+        };
+        /** @description A site, and how it is read. */
+        KnowledgeSource: {
+            /** @description Where reading begins. */
+            urls: string[];
+            /** @description Hosts that belong to the site besides those of urls. */
+            hosts?: string[];
+            /** @description Patterns of addresses that are read: * is any text, a leading / begins at the path, regex: begins a regular expression. All without it. */
+            include?: string[];
+            /** @description Patterns of addresses that are not. */
+            exclude?: string[];
+            /** @description Links from a start address; 3 without it. */
+            depth?: number;
+            /** @description Pages of one run, up to CRAWLER_MAX_PAGES; 1000 without it. */
+            maxPages?: number;
+            /**
+             * @description Whether sitemaps add addresses; only: no links are followed.
+             * @enum {string}
+             */
+            sitemap?: "auto" | "only" | "off";
+            /** @description When it is read: minute hour day month weekday, no closer than CRAWLER_MIN_PERIOD. */
+            schedule?: string;
+            /** @description What of a page is kept; its main part without it. */
+            selector?: {
+                css?: string;
+                xpath?: string;
+                /** @description CSS selectors of what is left out. */
+                remove?: string[];
+            };
+            /** @description What is stored; html without it. */
+            types?: ("html" | "pdf" | "docx" | "xlsx" | "csv" | "markdown" | "text")[];
+            /** @description Parameters of addresses that do not tell pages apart. */
+            ignoreParams?: string[];
+            /** @description Sent to the hosts of urls only; credentials as {{secret.NAME}}. */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description Seconds between requests to a host, at least DOWNLOAD_DELAY. */
+            delay?: number;
+            /** @description Obey robots.txt; false only for hosts of CRAWLER_ROBOTS_EXEMPT_HOSTS. */
+            robots?: boolean;
+            /** @description Keep documents of pages that are gone. */
+            keepVanished?: boolean;
+            disabled?: boolean;
+            /** @description Of every page. */
+            tags?: string[];
+            /** @description Of every page. */
+            metadata?: Record<string, never>;
+            /** @description Of every page; that of its text without it. */
+            language?: string;
         };
         /** @description How texts are divided into passages. */
         KnowledgeChunking: {
