@@ -137,7 +137,7 @@ func (n *Node) openServices(ctx context.Context) error {
 	err := n.run(
 		ctx,
 		n.openBox, n.openSessions, n.openSigning, n.openWorkspaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles,
-		n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.openKnowledge, n.initialize,
+		n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.openLanguageModels, n.openKnowledge, n.initialize,
 	)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"svc/commands/files"
 	"svc/commands/gitsync"
 	"svc/commands/knowledge"
+	"svc/commands/models"
 	"svc/commands/operations"
 	"svc/commands/repositories"
 	"svc/commands/secrets"
@@ -33,19 +34,20 @@ import (
 
 // workspaceServices change and read workspaces, their content and their repositories.
 type workspaceServices struct {
-	workspaces   commands.Workspaces
-	content      *content.Content
-	library      *library.Library
-	vault        *vault.Vault
-	secrets      *secrets.Opener // of automations and repositories
-	files        *files.Files
-	documents    *knowledge.Documents // of knowledge bases
-	apps         apps.Apps
-	repositories *repositories.Repositories
-	operations   *operations.Runner
-	versioning   *versioning.Versioning
-	bulk         *bulk.Runs
-	importRights *bulk.LateRights
+	workspaces     commands.Workspaces
+	content        *content.Content
+	library        *library.Library
+	vault          *vault.Vault
+	secrets        *secrets.Opener // of automations and repositories
+	files          *files.Files
+	documents      *knowledge.Documents // of knowledge bases
+	languageModels *models.Models
+	apps           apps.Apps
+	repositories   *repositories.Repositories
+	operations     *operations.Runner
+	versioning     *versioning.Versioning
+	bulk           *bulk.Runs
+	importRights   *bulk.LateRights
 }
 
 func (n *Node) openWorkspaces(ctx context.Context) error {

@@ -150,6 +150,24 @@ func crawlerTable(c *Crawler) []Setting {
 	}
 }
 
+// DemoModels is the value of LLM_BASE_URL that stands for a model inside of the service.
+const DemoModels = "demo"
+
+// modelURL is the address of a provider of models, or DemoModels.
+func modelURL(p *URL) value {
+	v := urlOf(p, web...)
+	parse := v.set
+	v.expect += ", or " + DemoModels
+	v.set = func(text string) error {
+		if text == DemoModels {
+			*p = DemoModels
+			return nil
+		}
+		return parse(text)
+	}
+	return v
+}
+
 func knowledgeTable(c *Knowledge) []Setting {
 	return []Setting{
 		{Name: "KNOWLEDGE_MAX_BASES", Default: "100", Unit: "count", Meaning: "per workspace", flags: live, value: number(&c.MaxBases, 1, 1_000_000)},
@@ -163,7 +181,7 @@ func knowledgeTable(c *Knowledge) []Setting {
 		{Name: "KNOWLEDGE_LOG_QUERIES", Default: "yes", Unit: "bool", Meaning: "query text in `knowledge.queried`", flags: live, value: boolean(&c.LogQueries)},
 		{Name: "KNOWLEDGE_TOKENS_PER_DAY", Default: "0 = off", Unit: "tokens", Meaning: "per workspace", flags: live, derive: noDefault, value: rate(&c.TokensPerDay)},
 		{Name: "MODELS_CONFIG", Default: "-", Unit: "path or JSON", Meaning: "providers of models; `${VAR}` is replaced by the variable", flags: secret | document, value: jsonDocument(&c.Models)},
-		{Name: "LLM_BASE_URL", Default: "-", Unit: "URL", Meaning: "the only provider; a fault together with MODELS_CONFIG", value: urlOf(&c.LLMBaseURL, web...)},
+		{Name: "LLM_BASE_URL", Default: "-", Unit: "URL", Meaning: "the only provider; `demo` is a model inside of the service that repeats the first source. A fault together with MODELS_CONFIG", value: modelURL(&c.LLMBaseURL)},
 		{Name: "LLM_API_KEY", Default: "-", Unit: "text", Meaning: "its key", flags: apiKey, value: secretText(&c.LLMAPIKey)},
 		{Name: "LLM_MODEL", Default: "-", Unit: "text", Meaning: "its chat model", value: text(&c.LLMModel)},
 		{Name: "LLM_EMBEDDING_MODEL", Default: "-", Unit: "text", Meaning: "its embedding model", value: text(&c.LLMEmbedding)},

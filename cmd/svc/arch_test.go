@@ -57,6 +57,7 @@ var doors = map[string]string{
 	"commands/egress":  "net/http", // the one way out for HTTP
 	"commands/fetch":   "net/http", // automations send requests, through egress
 	"commands/gitsync": "net/http", // Git speaks HTTP, through egress
+	"commands/models":  "net/http", // providers of language models speak HTTP, through egress
 }
 
 // domainLibraries are the small pure libraries that domain may use. A new one

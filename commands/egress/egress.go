@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -142,6 +143,20 @@ func (e *Egress) Close() { e.transports.Load().close() }
 // the first request, and never from https to http.
 func (e *Egress) Client(timeout time.Duration) *http.Client {
 	return &http.Client{Transport: transport{e, false}, Timeout: timeout, CheckRedirect: checkRedirect}
+}
+
+// OperatorClient returns a client for addresses that the operator chose in the settings: the rules do not count for
+// them, proxies and certificates do. Its requests end with their context.
+func (e *Egress) OperatorClient() *http.Client {
+	return &http.Client{Transport: operatorTransport{e}, CheckRedirect: checkRedirect}
+}
+
+type operatorTransport struct{ *Egress }
+
+// RoundTrip implements http.RoundTripper. Connections of this transport are never those of a guarded request: these take
+// it only when they go through a proxy.
+func (t operatorTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.transports.Load().proxied.RoundTrip(r)
 }
 
 // ErrRedirects is why a request that was redirected too often failed.
@@ -401,6 +416,16 @@ func (e *Egress) Check(ctx context.Context, u *url.URL) error {
 		return refused
 	}
 	return nil
+}
+
+// RetryAfter reads how long a Retry-After header asks us to wait: seconds, or a date.
+func RetryAfter(text string, now time.Time) (time.Duration, bool) {
+	text = strings.TrimSpace(text)
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	at, err := http.ParseTime(text)
+	return max(0, at.Sub(now)), err == nil
 }
 
 // usualPort is the port of an address that names none, by its scheme.

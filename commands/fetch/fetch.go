@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -220,20 +219,10 @@ func (x *exchange) retryPause(a *answer, unanswered bool, tries int) (time.Durat
 	case !slices.Contains(x.RetryStatus, a.StatusCode):
 		return 0, false
 	}
-	if asked, ok := retryAfter(a.Header.Get("Retry-After"), x.Now()); ok {
+	if asked, ok := egress.RetryAfter(a.Header.Get("Retry-After"), x.Now()); ok {
 		return asked, asked <= maxPause
 	}
 	return pause, true
-}
-
-// retryAfter reads how long an answer asks us to wait: seconds, or a date.
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	at, err := http.ParseTime(text)
-	return max(0, at.Sub(now)), err == nil
 }
 
 // attempt sends the request once. Unanswered says that the connection broke before any byte of

@@ -378,3 +378,17 @@ func (d *divider) windows() {
 		from = to - d.Overlap
 	}
 }
+
+// EstimateTokens returns about how many tokens a text of any language takes: one for each Chinese, Japanese or Korean
+// character, and one for four others.
+func EstimateTokens(text string) int {
+	wide, others := 0, 0
+	for _, r := range text {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			wide++
+		} else {
+			others++
+		}
+	}
+	return wide + (others+3)/4
+}

@@ -8,6 +8,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ type Parser struct {
 type event struct {
 	name, id, comment any
 	retry             any
-	data              []any
+	data              []string
 	any               bool // some line said something
 }
 
@@ -48,13 +49,60 @@ type event struct {
 func New(limit int) *Parser { return &Parser{limit: limit, event: newEvent()} }
 
 func newEvent() event {
-	return event{name: value.Undefined, id: value.Undefined, comment: value.Undefined, retry: value.Undefined, data: []any{}}
+	return event{name: value.Undefined, id: value.Undefined, comment: value.Undefined, retry: value.Undefined}
 }
 
 // Feed takes the next packet and returns the items that it completes, oldest
 // first: {index, chunk: {event?, data, id?, retry?, comment?}}. After an error
 // the Parser returns nothing but that error.
 func (p *Parser) Feed(packet []byte) (items []*value.Object, err error) {
+	events, err := p.feed(packet)
+	for _, e := range events {
+		items = append(items, p.item(e))
+	}
+	return items, err
+}
+
+// Event is one event as texts.
+type Event struct {
+	Name string // "": it has none
+	Data string // its lines joined by \n
+}
+
+// packet is how much Read takes at once.
+const packet = 16 << 10
+
+// Read calls each for every event with data, in order, until the stream ends or each fails. An event has at most limit
+// bytes.
+func Read(r io.Reader, limit int, each func(Event) error) error {
+	p, buffer := New(limit), make([]byte, packet)
+	for {
+		n, err := r.Read(buffer)
+		events, parseErr := p.feed(buffer[:n])
+		if errors.Is(err, io.EOF) {
+			events = append(events, p.last()...)
+		}
+		for _, e := range events {
+			name, _ := e.name.(string)
+			if len(e.data) == 0 {
+				continue
+			}
+			if err := each(Event{name, strings.Join(e.data, "\n")}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case parseErr != nil:
+			return parseErr
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func (p *Parser) feed(packet []byte) (events []event, err error) {
 	for len(packet) > 0 && p.err == nil {
 		if p.after == '\r' && packet[0] == '\n' {
 			packet, p.after = packet[1:], 0
@@ -68,23 +116,31 @@ func (p *Parser) Feed(packet []byte) (items []*value.Object, err error) {
 		}
 		p.appendLine(packet[:end])
 		p.after, packet = packet[end], packet[end+1:]
-		if item := p.endLine(); item != nil {
-			items = append(items, item)
+		if e, ok := p.endLine(); ok {
+			events = append(events, e)
 		}
 	}
-	return items, p.err
+	return events, p.err
 }
 
 // End returns the last item when the stream ends without its blank line.
-func (p *Parser) End() []*value.Object {
+func (p *Parser) End() (items []*value.Object) {
+	for _, e := range p.last() {
+		items = append(items, p.item(e))
+	}
+	return items
+}
+
+// last returns the event that the end of the stream completes.
+func (p *Parser) last() []event {
 	if p.err != nil {
 		return nil
 	}
 	if len(p.line) > 0 {
 		p.endLine()
 	}
-	if item := p.dispatch(); item != nil {
-		return []*value.Object{item}
+	if e, ok := p.dispatch(); ok {
+		return []event{e}
 	}
 	return nil
 }
@@ -100,7 +156,7 @@ func (p *Parser) appendLine(part []byte) {
 }
 
 // endLine reads the line that ended. A blank one completes the event.
-func (p *Parser) endLine() *value.Object {
+func (p *Parser) endLine() (event, bool) {
 	line := strings.ToValidUTF8(string(p.line), "\uFFFD")
 	p.line = p.line[:0]
 	p.size++ // so that endless empty fields have an end too
@@ -111,21 +167,27 @@ func (p *Parser) endLine() *value.Object {
 		return p.dispatch()
 	}
 	p.event.read(line)
-	return nil
+	return event{}, false
 }
 
-// dispatch returns the event as an item and begins the next one. An event in
-// which nothing was said is none.
-func (p *Parser) dispatch() *value.Object {
+// dispatch returns the event and begins the next one. An event in which nothing
+// was said is none.
+func (p *Parser) dispatch() (event, bool) {
 	e := p.event
 	p.event, p.size = newEvent(), 0
 	if cap(p.line) > largeLine {
 		p.line = nil // one large event does not hold its memory for ever
 	}
-	if !e.any {
-		return nil
+	return e, e.any
+}
+
+// item is an event as automations see it.
+func (p *Parser) item(e event) *value.Object {
+	data := make([]any, len(e.data))
+	for i, text := range e.data {
+		data[i] = Datum(text)
 	}
-	chunk := value.NewObject("event", e.name, "data", e.data, "id", e.id, "retry", e.retry, "comment", e.comment)
+	chunk := value.NewObject("event", e.name, "data", data, "id", e.id, "retry", e.retry, "comment", e.comment)
 	item := value.NewObject("index", float64(p.count), "chunk", chunk)
 	p.count++
 	return item
@@ -144,7 +206,7 @@ func (e *event) read(line string) {
 	case "event":
 		e.name = text
 	case "data":
-		e.data = append(e.data, Datum(text))
+		e.data = append(e.data, text)
 	case "id":
 		if strings.ContainsRune(text, 0) {
 			return // the standard ignores such an id

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"svc/cmd/settings"
+	"svc/commands/models"
+	"svc/commands/models/fakemodel"
+)
+
+// openLanguageModels opens the language models of the settings and of workspaces.
+func (n *Node) openLanguageModels(ctx context.Context) error {
+	k := n.config().Knowledge
+	platform, err := n.platformModels(ctx)
+	if err != nil {
+		return err
+	}
+	n.workspaces.languageModels, err = models.New(models.Options{
+		Platform: platform, PlatformClient: n.egress.OperatorClient(), WorkspaceClient: n.egress.Client(0),
+		Timeout: k.ModelTimeout, Concurrency: k.ModelConcurrency, Log: n.log,
+	})
+	return err
+}
+
+// platformModels returns the providers of the settings.
+func (n *Node) platformModels(ctx context.Context) (models.Config, error) {
+	k := n.config().Knowledge
+	switch {
+	case k.Models != "":
+		c, err := models.ParseConfig(k.Models.Reveal())
+		if err != nil {
+			return c, fmt.Errorf("MODELS_CONFIG: %w", err)
+		}
+		return c, nil
+	case k.LLMBaseURL == settings.DemoModels:
+		address, err := n.serveDemoModels(ctx)
+		return models.SingleProvider(address, fakemodel.Key, cmp.Or(k.LLMModel, fakemodel.ChatModel), cmp.Or(k.LLMEmbedding, fakemodel.EmbeddingModel)), err
+	case k.LLMBaseURL != "":
+		return models.SingleProvider(k.LLMBaseURL.Reveal(), k.LLMAPIKey.Reveal(), k.LLMModel, k.LLMEmbedding), nil
+	}
+	return models.Config{}, nil
+}
+
+// serveDemoModels starts a model server that needs no model, for this machine only.
+func (n *Node) serveDemoModels(ctx context.Context) (address string, err error) {
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("serve the models of LLM_BASE_URL=%s: %w", settings.DemoModels, err)
+	}
+	server := &http.Server{Handler: fakemodel.NewDemo(), ReadHeaderTimeout: time.Minute}
+	n.log.Warn("language models are a demonstration: answers repeat the first source", "setting", "LLM_BASE_URL")
+	stop, wait := n.start("models of the demonstration", func(context.Context) error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	n.closeWith("models of the demonstration", func(context.Context) error {
+		stop()
+		err := server.Close()
+		wait()
+		return err
+	})
+	return "http://" + l.Addr().String() + "/v1", nil
+}
