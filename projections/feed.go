@@ -2,6 +2,7 @@ package projections
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -422,21 +423,32 @@ func (e *FeedEntry) isAmong(among FeedSelection) bool {
 	return among == FeedSelection{} || slices.Contains(lists[:], among)
 }
 
-// Get returns an event of a group.
-func (f Feed) Get(r Reader, workspaceID string, seq, group uint64) (e FeedEntry, ok bool, err error) {
+// Group returns the events of a group, in the order of their sequences.
+func (f Feed) Group(r Reader, workspaceID string, group uint64) ([]FeedEntry, error) {
 	value, ok, err := r.Get(f, scopedKey('e', workspaceID, seqKey(group)))
 	if err != nil || !ok {
-		return e, false, err
+		return nil, err
 	}
-	entries, err := decodeEntries(group, value)
+	return decodeEntries(group, value)
+}
+
+// Get returns an event of a group.
+func (f Feed) Get(r Reader, workspaceID string, seq, group uint64) (e FeedEntry, ok bool, err error) {
+	entries, err := f.Group(r, workspaceID, group)
 	if err != nil {
 		return e, false, err
 	}
-	at := slices.IndexFunc(entries, func(e FeedEntry) bool { return e.Seq == seq })
-	if at < 0 {
-		return e, false, nil
+	e, ok = EntryAt(entries, seq)
+	return e, ok, nil
+}
+
+// EntryAt returns the event with a sequence of those of a group.
+func EntryAt(group []FeedEntry, seq uint64) (e FeedEntry, ok bool) {
+	at, ok := slices.BinarySearchFunc(group, seq, func(e FeedEntry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	if !ok {
+		return e, false
 	}
-	return entries[at], true, nil
+	return group[at], true
 }
 
 // ByID returns sequence and group of an event; found is false when this log does not have it.

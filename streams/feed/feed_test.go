@@ -118,6 +118,41 @@ func TestTheFeedIsBothLogsInOrder(t *testing.T) {
 	require.Equal(t, all, allDown)
 }
 
+// Events that share a message have the same positions in a walk over all workspaces as in that of their own.
+func TestAWalkOverAllWorkspacesFindsTheEventsOfAMessage(t *testing.T) {
+	h := open(t)
+	for round := range 6 {
+		for _, workspaceID := range []string{"w1", "w2"} {
+			var facts []eventstore.Fact
+			for i := range 1 + round*3 {
+				facts = append(facts, eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: fmt.Sprintf("t%d", i%2), Body: []byte("{}")}})
+			}
+			_, err := h.store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}, Facts: facts})
+			require.NoError(t, err)
+			h.fact(workspaceID)
+		}
+	}
+	livetest.Fresh(t, h.models)
+	for _, filter := range []*feed.Filter{nil, {Types: []string{"t1"}}} {
+		want := map[string]domain.Position{}
+		for _, workspaceID := range []string{"w1", "w2"} {
+			_, events := h.walk(feed.Range{WorkspaceID: workspaceID, Filter: filter})
+			for _, e := range events {
+				want[e.ID] = e.Seq
+			}
+		}
+		for _, down := range []bool{false, true} {
+			_, events := h.walk(feed.Range{Filter: filter, Descending: down})
+			found := map[string]domain.Position{}
+			for _, e := range events {
+				found[e.ID] = e.Seq
+			}
+			require.Len(t, events, len(want))
+			require.Equal(t, want, found)
+		}
+	}
+}
+
 func TestFiltersUseTheIndex(t *testing.T) {
 	h := open(t)
 	for i := range 40 {

@@ -537,8 +537,9 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 	r.size = readSize(len(events), bytes)
 	rd := w.feed.models.Reader()
 	defer rd.Close()
+	l := locator{rd: rd, log: r.log}
 	for i := range events {
-		p, ok, err := w.locate(rd, r.log, &events[i])
+		p, ok, err := l.locate(&events[i], w.mayMatch)
 		if err != nil {
 			return err
 		}
@@ -549,13 +550,39 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 	return nil
 }
 
+// locator finds events of one log in the feeds of their workspaces. It reads the index once for the events of a
+// group, which follow each other and have the same time.
+type locator struct {
+	rd  projections.Reader
+	log domain.Log
+
+	workspaceID string
+	group       uint64
+	entries     []projections.FeedEntry // of the group
+	beside      *domain.Position        // what the other log has before them; nil: not looked for yet
+}
+
 // locate returns where an event that was read is in the feed of its workspace; ok is
 // false when it is not there, or cannot match.
-func (w *walker) locate(rd projections.Reader, log domain.Log, ev *domain.Recorded) (p location, ok bool, err error) {
-	p = location{workspaceID: ev.Stream.Scope, log: log, event: ev}
-	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq, ev.Group); err != nil || !ok || !w.mayMatch(p.FeedEntry) {
-		return p, false, err
+func (l *locator) locate(ev *domain.Recorded, mayMatch func(projections.FeedEntry) bool) (p location, ok bool, err error) {
+	if l.workspaceID != ev.Stream.Scope || l.group != ev.Group {
+		l.workspaceID, l.group, l.beside = ev.Stream.Scope, ev.Group, nil
+		if l.entries, err = projections.FeedOf(l.log).Group(l.rd, l.workspaceID, l.group); err != nil {
+			return p, false, err
+		}
 	}
-	p.at, err = positionOf(rd, p.workspaceID, log, p.FeedEntry)
-	return p, err == nil, err
+	e, ok := projections.EntryAt(l.entries, ev.Seq)
+	if !ok || !mayMatch(e) {
+		return p, false, nil
+	}
+	if l.beside == nil {
+		at, err := positionOf(l.rd, l.workspaceID, l.log, e)
+		if err != nil {
+			return p, false, err
+		}
+		other := otherOf(l.log)
+		beside := domain.At(other, at.Of(other))
+		l.beside = &beside
+	}
+	return location{FeedEntry: e, workspaceID: l.workspaceID, log: l.log, event: ev, at: domain.At(l.log, e.Seq).Max(*l.beside)}, true, nil
 }
