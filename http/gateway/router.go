@@ -23,12 +23,15 @@ type router struct {
 	conditional *table
 	versioned   *table
 	plain       *table
-	rows        map[*mux.Route]row
 }
 
+// row is a route in a table.
 type row struct {
-	route *Route
-	label string
+	route    *Route
+	segments []segment
+	slashy   bool // a variable takes several segments
+	label    string
+	path     *mux.Route // matches the whole path and finds its variables
 }
 
 // unmatched is the template of requests that have no route.
@@ -36,18 +39,23 @@ const unmatched = "unmatched"
 
 func newRouter(routes []Route) (*router, error) {
 	rt := &router{
-		versions: Versions(), conditional: newTable(routes), versioned: newTable(routes), plain: newTable(routes), rows: map[*mux.Route]row{},
+		versions: Versions(), conditional: newTable(routes), versioned: newTable(routes), plain: newTable(routes),
 	}
 	sorted := slices.Clone(routes)
 	slices.SortStableFunc(sorted, func(a, b Route) int {
 		return bySpecificity(parseTemplate(a.Path), parseTemplate(b.Path))
 	})
 	var errs []error
+	paths := mux.NewRouter().UseEncodedPath()
 	for i := range sorted {
-		for _, t := range rt.tablesOf(&sorted[i]) {
-			for _, part := range t.partsFor(parseTemplate(sorted[i].Path)) {
-				errs = append(errs, rt.add(part, &sorted[i]))
-			}
+		route := &sorted[i]
+		segments := parseTemplate(route.Path)
+		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), path: paths.NewRoute().Path(route.Path)}
+		if err := rw.path.GetError(); err != nil {
+			errs = append(errs, fmt.Errorf("route %s %s: %w", route.Method, route.Path, err))
+		}
+		for _, t := range rt.tablesOf(route) {
+			t.add(rw)
 		}
 	}
 	return rt, errors.Join(errs...)
@@ -65,30 +73,10 @@ func (rt *router) tablesOf(route *Route) []*table {
 	return []*table{rt.plain}
 }
 
-// add adds a row to a part of a table: the cheap conditions first, then the regular expression.
-func (rt *router) add(part *mux.Router, route *Route) error {
-	segments := parseTemplate(route.Path)
-	mr := part.NewRoute().Handler(route.Handler)
-	mr.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
-		return fits(segments, r.URL.RawPath) && (route.When == nil || route.When(r))
-	})
-	mr.Path(route.Path)
-	switch route.Method {
-	case AnyMethod:
-	case http.MethodGet:
-		methods := []string{http.MethodGet}
-		if !route.writes(http.MethodGet) { // HEAD changes nothing
-			methods = append(methods, http.MethodHead)
-		}
-		mr.Methods(methods...)
-	default:
-		mr.Methods(route.Method)
-	}
-	rt.rows[mr] = row{route, label(segments)}
-	if err := mr.GetError(); err != nil {
-		return fmt.Errorf("route %s %s: %w", route.Method, route.Path, err)
-	}
-	return nil
+// answers reports whether the route is for a method. What answers GET and changes nothing answers HEAD too.
+func (rt *Route) answers(method string) bool {
+	return rt.Method == AnyMethod || rt.Method == method ||
+		rt.Method == http.MethodGet && method == http.MethodHead && !rt.writes(http.MethodGet)
 }
 
 // keysPath matches the paths of API keys. The contract ignores the case of that segment.
@@ -106,15 +94,15 @@ func foldKeys(path string) string {
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
 	at := probeRequest(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
 	ex.template = unmatched
-	if m, ok := match(rt.conditional, at); ok {
+	if found, vars := rt.conditional.match(at); found != nil {
 		ex.version = stable(rt.versions)
-		rt.setRoute(ex, m, "")
+		ex.setRoute(found, vars, "")
 		return
 	}
 	version, t, prefix := rt.tableFor(at)
 	ex.version = version
-	if m, ok := match(t, at); ok {
-		rt.setRoute(ex, m, prefix)
+	if found, vars := t.match(at); found != nil {
+		ex.setRoute(found, vars, prefix)
 		return
 	}
 	ex.lost = routeError(t, at)
@@ -138,11 +126,10 @@ func (rt *router) methods(r *http.Request) []string {
 }
 
 // setRoute sets the route that matched and decodes its variables.
-func (rt *router) setRoute(ex *exchange, m mux.RouteMatch, prefix string) {
-	found := rt.rows[m.Route]
+func (ex *exchange) setRoute(found *row, vars map[string]string, prefix string) {
 	ex.route, ex.template = found.route, prefix+found.label
-	ex.vars = m.Vars
-	for name, escaped := range m.Vars {
+	ex.vars = vars
+	for name, escaped := range vars {
 		value, err := url.PathUnescape(escaped)
 		if err != nil || !printable(value) {
 			ex.lost = domain.Refuse(domain.CodeInvalidParameter, "%s in the path is not acceptable text", name).
@@ -157,12 +144,6 @@ func (rt *router) setRoute(ex *exchange, m mux.RouteMatch, prefix string) {
 // printable reports whether s is UTF-8 without control characters.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
-}
-
-func match(t *table, r *http.Request) (mux.RouteMatch, bool) {
-	var m mux.RouteMatch
-	ok := t.partFor(r.URL.RawPath).Match(r, &m) && m.MatchErr == nil
-	return m, ok
 }
 
 // probeRequest is r as the tables see it: another method, a path without prefix. Its
@@ -196,7 +177,7 @@ func allowedMethods(t *table, at *http.Request) []string {
 	var methods []string
 	for _, method := range corsMethods {
 		at.Method = method
-		if _, ok := match(t, at); ok {
+		if found, _ := t.match(at); found != nil {
 			methods = append(methods, method)
 		}
 	}
@@ -217,7 +198,7 @@ func trimSlash(path string) string {
 // table has the rows in parts, by the number of segments of their paths, so that few rows must be
 // compared with a request.
 type table struct {
-	parts []*mux.Router // the first for one segment; the last for all longer paths as well
+	parts [][]*row // the first for one segment; the last for all longer paths as well
 }
 
 // newTable returns a table without rows that can hold all routes.
@@ -226,26 +207,36 @@ func newTable(routes []Route) *table {
 	for i := range routes {
 		longest = max(longest, len(parseTemplate(routes[i].Path)))
 	}
-	t := &table{}
-	for range longest + 1 { // a path that is longer than all templates can match only variables with slashes
-		t.parts = append(t.parts, mux.NewRouter().UseEncodedPath())
-	}
-	return t
+	return &table{parts: make([][]*row, longest+1)} // a path that is longer than all templates can match only variables with slashes
 }
 
-// partsFor returns the parts whose paths a template may match: those of its own length, and all
-// longer ones if it has a variable for several segments.
-func (t *table) partsFor(segments []segment) []*mux.Router {
-	slashy := slices.IndexFunc(segments, func(s segment) bool { return s.rank == rankSlashy })
-	if slashy < 0 {
-		return t.parts[len(segments)-1 : len(segments)]
+// add adds a row after the others, to the parts whose paths its template may match: those of its own length, and
+// all longer ones if it has a variable for several segments.
+func (t *table) add(rw *row) {
+	first, last := len(rw.segments)-1, len(rw.segments)-1
+	if rw.slashy {
+		slashy := slices.IndexFunc(rw.segments, func(s segment) bool { return s.rank == rankSlashy })
+		first, last = max(0, slashy-1), len(t.parts)-1 // the variable may match no segment
 	}
-	return t.parts[max(0, slashy-1):] // the variable may match no segment
+	for i := first; i <= last; i++ {
+		t.parts[i] = append(t.parts[i], rw)
+	}
 }
 
-// partFor returns the part for an escaped path.
-func (t *table) partFor(path string) *mux.Router {
-	return t.parts[min(max(1, strings.Count(path, "/")), len(t.parts))-1]
+// match returns the first row that matches a request, and the variables of its path, which are escaped; nil for none.
+// The cheap conditions are checked first, then the regular expression.
+func (t *table) match(r *http.Request) (*row, map[string]string) {
+	words := strings.Split(strings.TrimPrefix(r.URL.RawPath, "/"), "/")
+	for _, rw := range t.parts[min(len(words), len(t.parts))-1] {
+		if !rw.route.answers(r.Method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(r) {
+			continue
+		}
+		var m mux.RouteMatch
+		if rw.path.Match(r, &m) {
+			return rw, m.Vars
+		}
+	}
+	return nil, nil
 }
 
 // segment is one part of a path template between two slashes.
@@ -349,23 +340,22 @@ func bySpecificity(a, b []segment) int {
 	return len(b) - len(a)
 }
 
-// fits compares the words of a template with an escaped path, before the more expensive regular
-// expression.
-func fits(segments []segment, path string) bool {
-	rest := strings.TrimPrefix(path, "/")
-	for i, s := range segments {
+// fits compares the words of the template with those of an escaped path.
+func (rw *row) fits(words []string) bool {
+	if !rw.slashy && len(words) != len(rw.segments) {
+		return false
+	}
+	for i, s := range rw.segments {
 		if s.rank == rankSlashy {
 			return true
 		}
-		word, tail, more := strings.Cut(rest, "/")
-		if s.rank == rankWord && s.text != word || more != (i < len(segments)-1) && !slashyAhead(segments[i+1:]) {
+		if s.rank == rankWord && (i >= len(words) || words[i] != s.text) {
 			return false
 		}
-		rest = tail
 	}
 	return true
 }
 
-func slashyAhead(segments []segment) bool {
+func isSlashy(segments []segment) bool {
 	return slices.ContainsFunc(segments, func(s segment) bool { return s.rank == rankSlashy })
 }
