@@ -1,6 +1,13 @@
 package projections
 
-import "github.com/dgraph-io/badger/v4"
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+)
 
 // Badger returns the store itself, for tests that damage it.
 func (d *DB) Badger() *badger.DB { return d.badger }
@@ -36,3 +43,39 @@ const (
 
 // Gather adds to a batch what has come since.
 var Gather = joinBatches
+
+// Interrupt writes a part of the next batch of a base, as a crash would leave it.
+func (x *SearchIndex) Interrupt(ctx context.Context, workspaceID, baseID string, share float64) error {
+	return x.write(ctx, knownBase{workspaceID: workspaceID, baseID: baseID}, func(w *indexWriter) error {
+		w.persist = true
+		s, err := w.load(ctx)
+		if err != nil {
+			return err
+		}
+		r := x.o.Models.Reader()
+		defer r.Close()
+		changes, err := KBDocuments{}.Changes(r, workspaceID, baseID)
+		if err != nil {
+			return err
+		}
+		b, err := w.nextBatch(r, s, s.Source, changes)
+		if err != nil {
+			return err
+		}
+		txn := w.db.NewTransaction(false)
+		defer txn.Discard()
+		buffer := &indexBuffer{keys: indexKeys{txn}, changed: map[string][]byte{}}
+		if err := errors.Join(w.fill(ctx, buffer, b, false), w.announce(b)); err != nil {
+			return err
+		}
+		keys := slices.Sorted(maps.Keys(buffer.changed))
+		return w.db.Update(func(txn *badger.Txn) error {
+			for _, key := range keys[:int(share*float64(len(keys)))] {
+				if err := buffer.store(txn, key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

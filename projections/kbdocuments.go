@@ -23,7 +23,13 @@ import (
 //	c{workspace}\0{base}              KBCounts, JSON
 //	q{bulk}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
+//	r{workspace}\0{base}              how many changes of what is searched the base had
+//	n{workspace}\0{base}\0{change}    id of the document that changed, of the last keptChanges
+//	a                                 how many changes all bases had
 type KBDocuments struct{}
+
+// keptChanges is how many of its last changes are known of a base.
+const keptChanges = 10_000
 
 // KBDocument is a document as it is read.
 type KBDocument struct {
@@ -50,7 +56,7 @@ type KBCounts struct {
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.1" }
+func (KBDocuments) Name() string { return "kbdocuments.2" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -67,6 +73,13 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	queued := have.Generation
 	have.State = kbdocument.Decider.Evolve(have.State, ev.Data)
+	switch ev.Data.(type) {
+	case kbdocument.Begun, kbdocument.Postponed, kbdocument.Requeued: // nothing that is searched
+	default:
+		if err := p.addChange(tx, ref.WorkspaceID, have.BaseID, ref.ID); err != nil {
+			return err
+		}
+	}
 	if have.Deleted || have.ID == "" {
 		return nil
 	}
@@ -81,6 +94,82 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 		have.QueuedAt = ev.At.UTC()
 	}
 	return p.put(tx, ref, have)
+}
+
+// addChange adds a change of what is searched of a document.
+func (KBDocuments) addChange(tx Tx, workspaceID, baseID, id string) error {
+	if baseID == "" {
+		return nil
+	}
+	if _, err := increment(tx, []byte{'a'}); err != nil {
+		return err
+	}
+	number, err := increment(tx, scopedKey('r', workspaceID, []byte(baseID)))
+	if err != nil {
+		return err
+	}
+	if number > keptChanges {
+		if err := tx.Delete(kbChangeKey(workspaceID, baseID, number-keptChanges)); err != nil {
+			return err
+		}
+	}
+	return tx.Set(kbChangeKey(workspaceID, baseID, number), []byte(id))
+}
+
+func increment(tx Tx, key []byte) (uint64, error) {
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	number := uint64(1)
+	if ok {
+		number += binary.BigEndian.Uint64(value)
+	}
+	return number, tx.Set(key, binary.BigEndian.AppendUint64(nil, number))
+}
+
+func (p KBDocuments) number(r Reader, key []byte) (uint64, error) {
+	value, ok, err := r.Get(p, key)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// AllChanges returns how many changes of what is searched there were in all bases.
+func (p KBDocuments) AllChanges(r Reader) (uint64, error) { return p.number(r, []byte{'a'}) }
+
+// Changes returns how many changes of what is searched there were in a base.
+func (p KBDocuments) Changes(r Reader, workspaceID, baseID string) (uint64, error) {
+	return p.number(r, scopedKey('r', workspaceID, []byte(baseID)))
+}
+
+// Changed returns the documents of the changes from a number on, in order, and at most limit of them. A change that is
+// too long ago is not known any more: ok is false.
+func (p KBDocuments) Changed(r Reader, workspaceID, baseID string, from uint64, limit int) (ids []string, ok bool, err error) {
+	next := from
+	span := Span{Prefix: scopedKey('n', workspaceID, []byte(baseID+"\x00")), From: kbChangeKey(workspaceID, baseID, from)}
+	err = r.Iterate(p, span, func(key, value []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[len(key)-8:]) != next {
+			return false, nil
+		}
+		ids = append(ids, string(value))
+		next++
+		return len(ids) < limit, nil
+	})
+	return ids, len(ids) > 0, err
+}
+
+// ChangedBases visits all bases that ever had documents.
+func (p KBDocuments) ChangedBases(r Reader, visit func(workspaceID, baseID string, changes uint64) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: []byte{'r'}}, func(key, value []byte) (bool, error) {
+		workspaceID, baseID, _ := strings.Cut(string(key[1:]), "\x00")
+		return visit(workspaceID, baseID, binary.BigEndian.Uint64(value)), nil
+	})
+}
+
+func kbChangeKey(workspaceID, baseID string, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(scopedKey('n', workspaceID, []byte(baseID+"\x00")), number)
 }
 
 // put stores a document, and the entries that follow from it.
@@ -204,12 +293,18 @@ func (p KBDocuments) ByIdentity(r Reader, workspaceID, baseID, identity string) 
 // List visits the documents of a base that have not expired at now, in the order of their ids, until visit returns
 // false.
 func (p KBDocuments) List(r Reader, workspaceID, baseID string, now time.Time, visit func(KBDocument) (more bool)) error {
-	return r.Iterate(p, Span{Prefix: kbDocumentKey(workspaceID, baseID, "")}, func(_, value []byte) (bool, error) {
+	return p.listFrom(r, workspaceID, baseID, "", func(d KBDocument) bool { return d.GoneAt(now) || visit(d) })
+}
+
+// listFrom visits the documents of a base from an id on, also those that have expired.
+func (p KBDocuments) listFrom(r Reader, workspaceID, baseID, from string, visit func(KBDocument) (more bool)) error {
+	span := Span{Prefix: kbDocumentKey(workspaceID, baseID, ""), From: kbDocumentKey(workspaceID, baseID, from)}
+	return r.Iterate(p, span, func(_, value []byte) (bool, error) {
 		var d KBDocument
 		if err := json.Unmarshal(value, &d); err != nil {
 			return false, err
 		}
-		return d.GoneAt(now) || visit(d), nil
+		return visit(d), nil
 	})
 }
 

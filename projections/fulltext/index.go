@@ -11,9 +11,11 @@
 package fulltext
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -21,17 +23,22 @@ import (
 	"svc/domain/knowledge"
 )
 
+// Getter reads single keys of the index.
+type Getter interface {
+	Get(key []byte) (value []byte, ok bool, err error)
+}
+
 // Reader reads keys of the index.
 type Reader interface {
-	Get(key []byte) (value []byte, ok bool, err error)
+	Getter
 	// Iterate visits keys that begin with prefix in order, from the key from on (nil: the first), until visit returns
 	// false. Key and value are valid until visit returns.
 	Iterate(prefix, from []byte, keysOnly bool, visit func(key, value []byte) (more bool, err error)) error
 }
 
-// Writer also changes keys. It sees its own changes.
+// Writer changes keys. It sees its own changes.
 type Writer interface {
-	Reader
+	Getter
 	Set(key, value []byte) error
 	Delete(key []byte) error
 }
@@ -39,6 +46,7 @@ type Writer interface {
 // Document is what is searched of a document.
 type Document struct {
 	ID     string
+	Key    string // what the chunks are known by: a document with another key or title has to be put again
 	Title  string
 	Chunks []knowledge.Chunk
 }
@@ -108,9 +116,10 @@ type record struct {
 	First  uint32 `json:"first"` // number of its first chunk; the others follow
 	Chunks int    `json:"chunks"`
 	Title  string `json:"title"`
+	Key    string `json:"key,omitempty"`
 }
 
-func readJSON(r Reader, key []byte, into any) (ok bool, err error) {
+func readJSON(r Getter, key []byte, into any) (ok bool, err error) {
 	value, ok, err := r.Get(key)
 	if err != nil || !ok {
 		return false, err
@@ -129,7 +138,7 @@ func writeJSON(w Writer, key []byte, v any) error {
 	return w.Set(key, value)
 }
 
-func readSums(r Reader, base string) (s sums, err error) {
+func readSums(r Getter, base string) (s sums, err error) {
 	_, err = readJSON(r, sectionKey(base, sectionSums), &s)
 	if s.Fields == nil {
 		s.Fields = map[string]fieldSum{}
@@ -247,7 +256,7 @@ func (e *edit) replace(w Writer, d Document, used numbersUsed, known bool, old r
 	if err := w.Set(numberedKey(e.base, sectionNumbers, used.Document), []byte(d.ID)); err != nil {
 		return err
 	}
-	return writeJSON(w, recordKey(e.base, d.ID), record{Number: used.Document, First: used.First, Chunks: len(d.Chunks), Title: d.Title})
+	return writeJSON(w, recordKey(e.base, d.ID), record{Number: used.Document, First: used.First, Chunks: len(d.Chunks), Title: d.Title, Key: d.Key})
 }
 
 // edit collects what a change does to postings.
@@ -273,7 +282,7 @@ type posting struct {
 }
 
 // removeOld removes the postings of a document as it is stored. Chunks that are gone were removed with theirs.
-func (e *edit) removeOld(r Reader, a *analyser, old record) error {
+func (e *edit) removeOld(r Getter, a *analyser, old record) error {
 	for i := range old.Chunks {
 		number := old.First + uint32(i)
 		var c knowledge.Chunk
@@ -339,7 +348,7 @@ func (e *edit) field(number uint32, field string, sign int, terms func(visit fun
 }
 
 // findFresh finds the blocks that no other document is in: there is nothing to read of them.
-func (e *edit) findFresh(r Reader, first uint32, chunks int) error {
+func (e *edit) findFresh(r Getter, first uint32, chunks int) error {
 	for block := first / blockSize; chunks > 0 && block <= (first+uint32(chunks)-1)/blockSize; block++ {
 		_, taken, err := r.Get(numberedKey(e.base, sectionDirectory, block))
 		if err != nil {
@@ -483,7 +492,7 @@ func decodeRuns(to []run, value []byte) ([]run, error) {
 }
 
 // Chunks returns chunks of a document from a place on, and how many it has; none when it is not in the index.
-func Chunks(r Reader, base, id string, from, limit int) (chunks []knowledge.Chunk, total int, err error) {
+func Chunks(r Getter, base, id string, from, limit int) (chunks []knowledge.Chunk, total int, err error) {
 	var d record
 	if ok, err := readJSON(r, recordKey(base, id), &d); err != nil || !ok {
 		return nil, 0, err
@@ -498,12 +507,27 @@ func Chunks(r Reader, base, id string, from, limit int) (chunks []knowledge.Chun
 	return chunks, d.Chunks, nil
 }
 
-func readChunk(r Reader, base string, number uint32) (c knowledge.Chunk, err error) {
+func readChunk(r Getter, base string, number uint32) (c knowledge.Chunk, err error) {
 	ok, err := readJSON(r, numberedKey(base, sectionChunks, number), &c)
 	if err == nil && !ok {
 		err = fmt.Errorf("fulltext: chunk %d is missing", number)
 	}
 	return c, err
+}
+
+// Keys returns the key and the title of a document; ok is false when it is not in the index.
+func Keys(r Getter, base, id string) (key, title string, ok bool, err error) {
+	var d record
+	ok, err = readJSON(r, recordKey(base, id), &d)
+	return d.Key, d.Title, ok, err
+}
+
+// Documents visits the ids of the documents of a base in order, from an id on.
+func Documents(r Reader, base, from string, visit func(id string) (more bool)) error {
+	prefix := recordKey(base, "")
+	return r.Iterate(prefix, recordKey(base, from), true, func(key, _ []byte) (bool, error) {
+		return visit(string(key[len(prefix):])), nil
+	})
 }
 
 // languages returns the languages that fields of a base are in, in order.
@@ -519,4 +543,111 @@ func (s sums) languages() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// Digest is a sum over postings: of the same documents it is the same, in whatever order they were written.
+type Digest struct {
+	Chunks   int
+	Postings int
+	Sum      uint64
+}
+
+func (d *Digest) add(field, term, id string, n, count, length int) {
+	h := fnv.New64a()
+	for _, part := range []string{field, term, id} {
+		_, _ = h.Write(append([]byte(part), 0)) // never fails
+	}
+	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(count)<<32|uint64(length)))
+	d.Postings++
+	d.Sum += h.Sum64()
+}
+
+// Plus returns the digest of the documents of both.
+func (d Digest) Plus(other Digest) Digest {
+	return Digest{d.Chunks + other.Chunks, d.Postings + other.Postings, d.Sum + other.Sum}
+}
+
+// DigestOf returns the digest of a document.
+func DigestOf(doc Document) Digest {
+	a := analysers.Get().(*analyser)
+	defer analysers.Put(a)
+	digest := Digest{Chunks: len(doc.Chunks)}
+	e := &edit{blocks: map[string]*blockEdit{}, sums: map[string]fieldSum{}}
+	prefix := len(sectionKey("", sectionPostings))
+	for i, c := range doc.Chunks {
+		e.chunk(a, uint32(i), doc.Title, c, 1)
+	}
+	for key, b := range e.blocks {
+		field, term, _ := strings.Cut(key[prefix:len(key)-5], "\x00")
+		for _, p := range b.added {
+			digest.add(field, term, doc.ID, int(p.number), p.count, p.length)
+		}
+	}
+	return digest
+}
+
+// DigestIndex returns the digest of a base as it is stored. It fails when the sums are not those of its postings.
+func DigestIndex(r Reader, base string) (digest Digest, err error) {
+	s, err := readSums(r, base)
+	if err != nil {
+		return digest, err
+	}
+	type place struct {
+		id string
+		n  int
+	}
+	places := map[uint32]place{}
+	prefix := sectionKey(base, sectionDirectory)
+	err = r.Iterate(prefix, nil, false, func(key, value []byte) (bool, error) {
+		first := binary.BigEndian.Uint32(key[len(prefix):]) * blockSize
+		runs, err := decodeRuns(nil, value)
+		for _, one := range runs {
+			id, ok, err := r.Get(numberedKey(base, sectionNumbers, one.document))
+			if err != nil || !ok {
+				return false, cmp.Or(err, errDamaged)
+			}
+			for i := range one.chunks {
+				places[first+uint32(one.first+i)] = place{string(id), one.n + i}
+			}
+		}
+		return true, err
+	})
+	if err != nil {
+		return digest, err
+	}
+	digest.Chunks = len(places)
+	chunks := map[string]map[uint32]int{} // the length of each field of each chunk
+	prefix = sectionKey(base, sectionPostings)
+	err = r.Iterate(prefix, nil, false, func(key, value []byte) (bool, error) {
+		postings, err := appendPostings(nil, binary.BigEndian.Uint32(key[len(key)-4:]), value)
+		field, term, _ := strings.Cut(string(key[len(prefix):len(key)-5]), "\x00")
+		if chunks[field] == nil {
+			chunks[field] = map[uint32]int{}
+		}
+		for _, p := range postings {
+			at, ok := places[p.number]
+			if !ok {
+				return false, errDamaged
+			}
+			digest.add(field, term, at.id, at.n, p.count, p.length)
+			chunks[field][p.number] = p.length
+		}
+		return true, err
+	})
+	if err != nil {
+		return digest, err
+	}
+	have := map[string]fieldSum{}
+	for field, lengths := range chunks {
+		sum := fieldSum{Chunks: len(lengths)}
+		for _, length := range lengths {
+			sum.Length += length
+		}
+		have[field] = sum
+	}
+	if s.Chunks != digest.Chunks || !maps.Equal(s.Fields, have) {
+		return digest, fmt.Errorf("fulltext: the sums of %s are not those of its postings", base)
+	}
+	return digest, nil
 }

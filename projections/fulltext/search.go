@@ -78,9 +78,6 @@ func Search(r Reader, base string, q Query) (Result, error) {
 	q.TitleBoost, q.HeadingsBoost = cmp.Or(q.TitleBoost, 2), cmp.Or(q.HeadingsBoost, 1.5)
 	x := &search{Query: q, r: r, base: base, sums: s, languages: s.languages(), analyser: analysers.Get().(*analyser), marks: newMarks()}
 	defer analysers.Put(x.analyser)
-	if q.All {
-		return x.newest()
-	}
 	found, err := x.score()
 	if err != nil {
 		return Result{}, err
@@ -599,50 +596,4 @@ func (x *search) hit(id string, c candidate) (Hit, error) {
 		h.Passages = append(h.Passages, p)
 	}
 	return h, nil
-}
-
-// newest returns all documents, the last written first.
-func (x *search) newest() (Result, error) {
-	var result Result
-	var candidates []candidate
-	last := uint32(math.MaxUint32)
-	err := x.r.Iterate(sectionKey(x.base, sectionDirectory), nil, false, func(key, value []byte) (bool, error) {
-		runs, err := decodeRuns(nil, value)
-		for _, r := range runs {
-			if r.document == last {
-				continue
-			}
-			last = r.document
-			number := binary.BigEndian.Uint32(key[len(key)-4:])*blockSize + uint32(r.first)
-			candidates = append(candidates, candidate{document: r.document, chunks: []scoredChunk{{number: number, n: r.n}}})
-		}
-		return true, err
-	})
-	if err != nil {
-		return result, err
-	}
-	slices.Reverse(candidates)
-	for _, c := range candidates {
-		isMatch, err := x.isCounted(c.document)
-		if err != nil {
-			return result, err
-		}
-		if !isMatch {
-			continue
-		}
-		result.Total++
-		if result.Total <= x.From || result.Total > x.From+x.Limit {
-			continue
-		}
-		id, err := x.id(c.document)
-		if err != nil {
-			return result, err
-		}
-		h, err := x.hit(id, c)
-		if err != nil {
-			return result, err
-		}
-		result.Hits = append(result.Hits, h)
-	}
-	return result, nil
 }
