@@ -244,6 +244,19 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 	return r, nil
 }
 
+// AddSearch adds the comparison of the search index.
+func (r *VerifyReport) AddSearch(ctx context.Context, x interface {
+	Verify(context.Context) (ProjectionReport, error)
+}) error {
+	report, err := x.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	r.Projections = append(r.Projections, report)
+	r.OK = r.isOK()
+	return nil
+}
+
 func (r *VerifyReport) isOK() bool {
 	for _, p := range r.Projections {
 		if !p.Equal {

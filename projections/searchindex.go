@@ -805,16 +805,19 @@ type SearchReport struct {
 	Duration  Duration `json:"duration"`
 }
 
-// Rebuild builds the index of all bases again, or of those that wanted names, beside the live one, and replaces it. It
-// reads stored passages only: nothing is loaded, extracted or embedded.
-func (x *SearchIndex) Rebuild(ctx context.Context, wanted func(workspaceID, baseID string) bool) (report SearchReport, err error) {
+// Rebuild builds the index of all bases again, or of those with an id or a slug, beside the live one, and replaces it.
+// It reads stored passages only: nothing is loaded, extracted or embedded.
+func (x *SearchIndex) Rebuild(ctx context.Context, idOrSlug string) (report SearchReport, err error) {
 	started := x.o.Models.opts.Now()
 	all, err := x.bases()
 	if err != nil {
 		return report, err
 	}
 	for _, b := range all {
-		if wanted != nil && !wanted(b.workspaceID, b.baseID) {
+		if wanted, err := x.isCalled(b, idOrSlug); err != nil || !wanted {
+			if err != nil {
+				return report, err
+			}
 			continue
 		}
 		digest, documents, err := x.rebuildBase(ctx, b)
@@ -827,6 +830,17 @@ func (x *SearchIndex) Rebuild(ctx context.Context, wanted func(workspaceID, base
 	}
 	report.Duration = Duration(x.o.Models.opts.Now().Sub(started))
 	return report, nil
+}
+
+// isCalled reports whether a base has an id or a slug; "" is all of them.
+func (x *SearchIndex) isCalled(b knownBase, idOrSlug string) (bool, error) {
+	if idOrSlug == "" || idOrSlug == b.baseID {
+		return true, nil
+	}
+	r := x.o.Models.Reader()
+	defer r.Close()
+	item, ok, err := Content{}.Get(r, b.workspaceID, "knowledge/"+idOrSlug)
+	return ok && item.ID == b.baseID, err
 }
 
 // rebuildBase builds the index of a base again. Others may write between two batches.
@@ -868,6 +882,7 @@ func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (digest full
 // Verify compares the index of all bases with their documents.
 func (x *SearchIndex) Verify(ctx context.Context) (report ProjectionReport, err error) {
 	report = ProjectionReport{Name: "search", Equal: true}
+	var live, rebuilt fulltext.Digest
 	all, err := x.bases()
 	if err != nil {
 		return report, err
@@ -877,11 +892,13 @@ func (x *SearchIndex) Verify(ctx context.Context) (report ProjectionReport, err 
 		if err != nil {
 			return report, err
 		}
+		live, rebuilt = live.Plus(have), rebuilt.Plus(want)
 		report.Keys += uint64(have.Postings)
 		if have != want && report.Equal {
 			report.Equal, report.FirstDiff = false, fmt.Sprintf("%q: %d chunks and %d postings, not %d and %d", indexName(b.workspaceID, b.baseID), have.Chunks, have.Postings, want.Chunks, want.Postings)
 		}
 	}
+	report.LiveHash, report.RebuiltHash = fmt.Sprintf("%016x", live.Sum), fmt.Sprintf("%016x", rebuilt.Sum)
 	return report, nil
 }
 

@@ -175,7 +175,7 @@ func TestTheSearchIndexFollowsDocuments(t *testing.T) {
 	require.Equal(t, before, f.find("payment"))
 
 	t.Log("a rebuild of the index, and one of the read models, change no answer")
-	report, err := f.SearchIndex.Rebuild(bounded(t), nil)
+	report, err := f.SearchIndex.Rebuild(bounded(t), "")
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 1}, []int{report.Bases, report.Documents})
 	require.Equal(t, before, f.findNow("payment"))

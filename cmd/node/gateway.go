@@ -166,7 +166,7 @@ func (n *Node) systemHandlers() *system.Handlers {
 		Metrics:  promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
 		Checks: n.probes.Table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() }, Transport: n.self,
-		ReadModels: n.models, Cleanup: n.events.cleanup, CleanupTerms: n.cleanupTerms, ParseDuration: settings.ParseDuration, SigningKeys: n.identity.keys,
+		ReadModels: n.models, SearchIndex: n.search, Cleanup: n.events.cleanup, CleanupTerms: n.cleanupTerms, ParseDuration: settings.ParseDuration, SigningKeys: n.identity.keys,
 		NATSUsers:     commands.NATSUsers{Engine: n.engine, Voucher: monitor.Signer{Seed: n.identity.box.Derive("nats users")}, Now: time.Now},
 		NATSListening: c.Broker.Listen != "", Claim: n.claim, Now: time.Now, Log: n.log,
 	}
@@ -217,7 +217,7 @@ func toGateway(c settings.Config) gateway.Settings {
 		gateway.RateRequests: h.RateRequests, gateway.RateSearchEvents: h.RateSearchEvents, gateway.RateUploadFile: h.RateUploadFile,
 		gateway.RateCreateWorkspace: h.RateCreateWorkspace, gateway.RateImportWorkspace: h.RateImportWorkspace, gateway.RateWebhooks: h.RateWebhooks,
 		gateway.RateSignup: a.RateSignup, gateway.RateAnonymousLogin: a.RateAnonymousLogin, gateway.RateLogin: a.RateLogin,
-		gateway.RatePasswordReset: a.RatePasswordReset, gateway.RateTokenExchange: a.RateTokenExchange,
+		gateway.RatePasswordReset: a.RatePasswordReset, gateway.RateTokenExchange: a.RateTokenExchange, gateway.RateSearchKnowledge: c.Knowledge.RateSearch,
 	}
 	rates := make(map[gateway.RateClass]int64, len(limits))
 	for class, limit := range limits {

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands/content"
 	"svc/commands/extract"
 	"svc/commands/knowledge"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
 	knowledgehandlers "svc/http/api/knowledge"
+	"svc/projections"
 	pipeline "svc/streams/knowledge"
 )
 
@@ -27,6 +29,10 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 			return knowledge.Settings{MaxDocuments: k.MaxDocuments, Kept: k.RevisionLimit}
 		},
 	})
+	if err != nil {
+		return err
+	}
+	s.searcher, err = knowledge.NewSearcher(knowledge.SearchOptions{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now})
 	if err != nil || !slices.Contains(c.Core.Roles, "knowledge") {
 		return err
 	}
@@ -93,6 +99,15 @@ func (n *Node) findBase(ctx context.Context, workspaceID, baseID string) (pipeli
 	return base, true, nil
 }
 
+// baseSettings returns the settings of a base, with defaults.
+func (n *Node) baseSettings(ctx context.Context, workspaceID string, item projections.Item) (*document.Map, error) {
+	doc, err := n.workspaces.library.Document(ctx, workspaceID, content.Ref{Hash: item.Hash, Apart: item.Apart})
+	if err != nil {
+		return nil, err
+	}
+	return document.Knowledge.Complete(doc), nil
+}
+
 // toChunking reads how a base divides texts.
 func toChunking(settings any) (c chunks.Chunking) {
 	m, ok := settings.(*document.Map)
@@ -110,7 +125,7 @@ func toChunking(settings any) (c chunks.Chunking) {
 // knowledgeHandlers returns the handlers of documents of knowledge bases.
 func (n *Node) knowledgeHandlers() *knowledgehandlers.Handlers {
 	return &knowledgehandlers.Handlers{
-		ReadModel: n.models, Documents: n.workspaces.documents, Files: n.workspaces.files, Contents: n.store.Blobs,
+		ReadModel: n.models, Documents: n.workspaces.documents, Search: n.workspaces.searcher.Search, Files: n.workspaces.files, Contents: n.store.Blobs,
 		Dir: filepath.Join(n.config().Core.DataDir, "uploads"), Now: time.Now,
 	}
 }

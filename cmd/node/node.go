@@ -78,6 +78,7 @@ type Node struct {
 	store  *jetstream.Store
 	db     *projections.DB
 	models *projections.Models
+	search *projections.SearchIndex
 	engine *commands.Engine
 	egress *egress.Egress
 
@@ -120,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	err := n.run(
 		ctx,
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
+		n.openLog, n.openReadModels, n.openSearchIndex, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
 		n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
 	)
 	if err != nil {

@@ -15,12 +15,21 @@ import (
 	"svc/projections"
 )
 
+// Upkeep is what can be looked after of a node that is not running.
+type Upkeep struct {
+	Models *projections.Models
+	Search *projections.SearchIndex
+}
+
 // Offline opens the log and the read models of a node that is not running,
 // follows the log to its end, calls do, and closes everything. It fails with
 // process.ErrDirInUse when a node holds the data directory.
-func Offline(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, do func(context.Context, *projections.Models) (any, error)) (out any, err error) {
+func Offline(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, do func(context.Context, Upkeep) (any, error)) (out any, err error) {
 	err = offline(ctx, loaded, log, func(n *Node) error {
-		out, err = do(ctx, n.models)
+		if err := n.openSearchIndex(ctx); err != nil {
+			return err
+		}
+		out, err = do(ctx, Upkeep{n.models, n.search})
 		return err
 	})
 	return out, err

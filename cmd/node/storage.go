@@ -104,6 +104,26 @@ func (n *Node) openReadModels(context.Context) error {
 	return nil
 }
 
+// openSearchIndex opens the search index, whose store is opened when a knowledge base has documents.
+func (n *Node) openSearchIndex(context.Context) (err error) {
+	n.search, err = projections.NewSearchIndex(projections.SearchIndexOptions{
+		Models: n.models, Open: func() (*projections.DB, error) { return n.openDB("search") }, Log: n.log,
+		Passages: func(ctx context.Context, hash string) ([]byte, error) {
+			body, err := n.store.Blobs.Get(ctx, hash)
+			if errors.Is(err, jetstream.ErrNoBlob) {
+				err = errors.Join(projections.ErrNoPassages, err)
+			}
+			return body, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.closeWith("search index", func(context.Context) error { return n.search.Close() })
+	n.work("search index", n.search.Run)
+	return nil
+}
+
 // openDB opens a Badger store in a folder of the data directory.
 func (n *Node) openDB(folder string) (*projections.DB, error) {
 	c := n.config().Core

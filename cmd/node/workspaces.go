@@ -41,6 +41,7 @@ type workspaceServices struct {
 	secrets        *secrets.Opener // of automations and repositories
 	files          *files.Files
 	documents      *knowledge.Documents // of knowledge bases
+	searcher       *knowledge.Searcher  // in knowledge bases
 	languageModels *models.Models
 	apps           apps.Apps
 	repositories   *repositories.Repositories

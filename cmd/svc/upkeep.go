@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,14 +22,18 @@ import (
 )
 
 func rebuildCommand(w environment) *cobra.Command {
-	var asJSON bool
+	var asJSON, searchOnly bool
+	var base string
 	c := &cobra.Command{
-		Use: "rebuild", Short: "Rebuild the read models from the log",
-		Long: "Rebuild the read models from the log. A running service is asked to do it and goes on serving;\nelse the data directory is opened here.",
+		Use: "rebuild", Short: "Rebuild the read models from the log, or the search index from documents",
+		Long: "Rebuild the read models from the log. A running service is asked to do it and goes on serving;\nelse the data directory is opened here. With --search, only the search index of knowledge bases\nis rebuilt, from stored texts: nothing is loaded or extracted again.",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if searchOnly || base != "" {
+				return rebuildSearch(c.Context(), w, base, asJSON)
+			}
 			var report projections.Report
-			err := runMaintenance(c.Context(), w, "rebuild", &report, func(ctx context.Context, m *projections.Models) (any, error) {
-				return m.Rebuild(ctx, progress(w, "rebuilding"))
+			err := runMaintenance(c.Context(), w, "/sys/readmodels/rebuild", &report, func(ctx context.Context, u node.Upkeep) (any, error) {
+				return u.Models.Rebuild(ctx, progress(w, "rebuilding"))
 			})
 			if err != nil || asJSON {
 				return errors.Join(err, printIf(err == nil, w, report))
@@ -39,7 +44,21 @@ func rebuildCommand(w environment) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&searchOnly, "search", false, "rebuild only the search index")
+	c.Flags().StringVar(&base, "base", "", "rebuild only the search index of knowledge bases with this slug or id")
 	return c
+}
+
+// rebuildSearch rebuilds the search index of all bases, or of those with a slug or an id.
+func rebuildSearch(ctx context.Context, w environment, base string, asJSON bool) error {
+	var report projections.SearchReport
+	path := "/sys/search/rebuild?base=" + url.QueryEscape(base)
+	err := runMaintenance(ctx, w, path, &report, func(ctx context.Context, u node.Upkeep) (any, error) { return u.Search.Rebuild(ctx, base) })
+	if err != nil || asJSON {
+		return errors.Join(err, printIf(err == nil, w, report))
+	}
+	_, err = fmt.Fprintf(w.out, "rebuilt in %s: %d bases, %d documents, %d passages\n", report.Duration, report.Bases, report.Documents, report.Chunks)
+	return err
 }
 
 func printIf(ok bool, w environment, v any) error {
@@ -56,8 +75,12 @@ func verifyCommand(w environment) *cobra.Command {
 		Long: "Rebuild the read models beside the live ones, compare both, and check that the state log is complete.\nExit status 1 when something is wrong.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var report projections.VerifyReport
-			err := runMaintenance(c.Context(), w, "verify", &report, func(ctx context.Context, m *projections.Models) (any, error) {
-				return m.Verify(ctx, progress(w, "verifying"))
+			err := runMaintenance(c.Context(), w, "/sys/readmodels/verify", &report, func(ctx context.Context, u node.Upkeep) (any, error) {
+				got, err := u.Models.Verify(ctx, progress(w, "verifying"))
+				if err == nil {
+					err = got.AddSearch(ctx, u.Search)
+				}
+				return got, err
 			})
 			if err != nil {
 				return err
@@ -113,7 +136,7 @@ func progress(w environment, what string) projections.Progress {
 }
 
 // runMaintenance runs do on the data directory, or asks the service that holds it.
-func runMaintenance(ctx context.Context, w environment, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
+func runMaintenance(ctx context.Context, w environment, path string, into any, do func(context.Context, node.Upkeep) (any, error)) error {
 	loaded, err := settings.Load(w.source)
 	if err != nil {
 		return err
@@ -121,7 +144,7 @@ func runMaintenance(ctx context.Context, w environment, name string, into any, d
 	log := process.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
 	out, err := node.Offline(ctx, loaded, log, do)
 	if errors.Is(err, process.ErrDirInUse) {
-		return askService(ctx, loaded, "/sys/readmodels/"+name, http.NoBody, into)
+		return askService(ctx, loaded, path, http.NoBody, into)
 	}
 	if err != nil {
 		return err

@@ -19,6 +19,12 @@ type Filter struct {
 // filterFields are what a filter may name, besides parts of the metadata.
 var filterFields = strings.Fields("id key name title url source sourceId tags language mimetype size createdAt updatedAt knowledgeBase")
 
+// IsFilterField reports whether a filter may name a field.
+func IsFilterField(name string) bool {
+	path, isMetadata := strings.CutPrefix(name, "metadata.")
+	return slices.Contains(filterFields, name) || isMetadata && path != ""
+}
+
 // Bounds of a filter.
 const (
 	maxLeaves    = 100
@@ -75,11 +81,10 @@ func checkFilter(at string, o *value.Object, depth int, leaves *int) error {
 			}
 			continue
 		}
-		first, _, _ := strings.Cut(key, ".")
 		switch {
 		case strings.HasPrefix(key, "$"):
 			return invalidFilter(path, "is no operator here")
-		case !slices.Contains(filterFields, key) && (first != "metadata" || first == key):
+		case !IsFilterField(key):
 			return invalidFilter(path, "is no field of a document")
 		}
 		if err := checkOperand(path, key, operand); err != nil {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -62,6 +63,17 @@ func open(t *testing.T, changes ...func(*api.Handlers)) *testService {
 	return openWithGateway(t, func(*gateway.Options) {}, changes...)
 }
 
+// noIndex is a search index of no documents.
+func noIndex(t *testing.T, models *projections.Models) *projections.SearchIndex {
+	t.Helper()
+	index, err := projections.NewSearchIndex(projections.SearchIndexOptions{
+		Models: models, Open: func() (*projections.DB, error) { return nil, errors.New("there is nothing to search") },
+		Passages: func(context.Context, string) ([]byte, error) { return nil, projections.ErrNoPassages },
+	})
+	require.NoError(t, err)
+	return index
+}
+
 // noPages are pages that no request reaches.
 func noPages() *pages.Pages {
 	return pages.New(pages.Options{PagesHost: func() string { return "" }})
@@ -86,7 +98,7 @@ func openWithGateway(t *testing.T, other func(*gateway.Options), changes ...func
 			SetLevel:    func(l slog.Level) { h.level = l },
 			Metrics:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 			InternalURL: strings.Replace(h.url, "http://", "http://me:hunter2@", 1) + "/v2", InternalKey: func() string { return internalKey },
-			Transport: transport, ReadModels: h.models, Now: now, Log: quiet,
+			Transport: transport, ReadModels: h.models, SearchIndex: noIndex(t, h.models), Now: now, Log: quiet,
 		},
 		Accounts:  &accounts.Handlers{ReadModel: h.models, Now: now},
 		Documents: docs,

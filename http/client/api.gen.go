@@ -113,6 +113,29 @@ func (c *Client) RebuildReadModels(ctx context.Context, options ...RequestOption
 	return answer, err
 }
 
+// RebuildSearchIndexQuery is an option of RebuildSearchIndex. What is zero is not sent.
+type RebuildSearchIndexQuery struct {
+	// Only that of bases with this slug or id.
+	Base string
+}
+
+func (q RebuildSearchIndexQuery) change(r *request) {
+	if q.Base != "" {
+		r.query.Set("base", q.Base)
+	}
+}
+
+// RebuildSearchIndex: Rebuild the search index of knowledge bases.
+//
+// From stored texts, beside the index that serves; nothing is loaded or extracted again. There is no request
+// timeout. One rebuild or verification runs at a time on a node.
+//
+// POST /sys/search/rebuild
+func (c *Client) RebuildSearchIndex(ctx context.Context, options ...RequestOption) (answer SearchRebuildReport, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/sys/search/rebuild"), nil, false, options), &answer)
+	return answer, err
+}
+
 // VerifyReadModels: Verify the read models.
 //
 // Builds a second copy from the logs and compares it with the one that serves, byte by byte; and reads the state
@@ -2006,6 +2029,63 @@ func (c *Client) UpdateKnowledgeBase(ctx context.Context, workspaceID string, sl
 // DELETE /v2/workspaces/{workspaceId}/knowledgeBases/{slug}
 func (c *Client) DeleteKnowledgeBase(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer DeleteKnowledgeBaseAnswer, err error) {
 	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}", workspaceID, slug), nil, true, options), &answer)
+	return answer, err
+}
+
+// SearchKnowledgeBases: Search knowledge bases.
+//
+// Several bases, or all that the caller may read documents of. Each is ranked by itself.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/search
+func (c *Client) SearchKnowledgeBases(ctx context.Context, workspaceID string, body KnowledgeSearches, options ...RequestOption) (answer KnowledgeSearchAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/search", workspaceID), body, false, options), &answer)
+	return answer, err
+}
+
+// FindInKnowledgeBaseQuery is an option of FindInKnowledgeBase. What is zero is not sent.
+type FindInKnowledgeBaseQuery struct {
+	// How it is searched for.
+	Mode string
+	// Tags of which a document has one, separated by commas.
+	Tags string
+	// The page, from 0.
+	Page *int64
+	// Results on a page.
+	Limit *int64
+}
+
+func (q FindInKnowledgeBaseQuery) change(r *request) {
+	if q.Mode != "" {
+		r.query.Set("mode", q.Mode)
+	}
+	if q.Tags != "" {
+		r.query.Set("tags", q.Tags)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// FindInKnowledgeBase: Search a knowledge base by an address.
+//
+// The same search as by POST, with fewer settings.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search
+func (c *Client) FindInKnowledgeBase(ctx context.Context, workspaceID string, slug string, q string, options ...RequestOption) (answer KnowledgeSearchAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search", workspaceID, slug), nil, false, append(options, Query("q", q))), &answer)
+	return answer, err
+}
+
+// SearchKnowledgeBase: Search a knowledge base.
+//
+// Finds passages of documents that are ready: also of one that became ready just before the call.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search
+func (c *Client) SearchKnowledgeBase(ctx context.Context, workspaceID string, slug string, body KnowledgeSearch, options ...RequestOption) (answer KnowledgeSearchAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search", workspaceID, slug), body, false, options), &answer)
 	return answer, err
 }
 
@@ -4085,6 +4165,29 @@ func (v *RebuildReport) UnmarshalJSON(text []byte) error {
 	return splitJSON(text, (*plainRebuildReport)(v), &v.Rest, "generation", "position", "duration")
 }
 
+// SearchRebuildReport is described by the API.
+type SearchRebuildReport struct {
+	Bases     int64 `json:"bases"`
+	Documents int64 `json:"documents"`
+	Chunks    int64 `json:"chunks"`
+	// In milliseconds.
+	Duration int64 `json:"duration"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainSearchRebuildReport SearchRebuildReport
+
+// MarshalJSON implements json.Marshaler.
+func (v SearchRebuildReport) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainSearchRebuildReport(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *SearchRebuildReport) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainSearchRebuildReport)(v), &v.Rest, "bases", "documents", "chunks", "duration")
+}
+
 // VerifyReport is described by the API.
 type VerifyReport struct {
 	// Whether nothing was found.
@@ -5649,6 +5752,109 @@ func (v *KnowledgeBaseChange) UnmarshalJSON(text []byte) error {
 // DeleteKnowledgeBaseAnswer is described by the API.
 type DeleteKnowledgeBaseAnswer struct {
 	Slug string `json:"slug"`
+}
+
+// KnowledgeSearches is described by the API.
+type KnowledgeSearches struct {
+	// Slugs; without it, all bases that the caller may read documents of.
+	KnowledgeBases []string `json:"knowledgeBases,omitempty"`
+	// Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents.
+	Query string `json:"query"`
+	// One of auto, text, vector, hybrid.
+	Mode string `json:"mode,omitempty"`
+	// Conditions of automations on fields of documents.
+	Filters map[string]any                          `json:"filters,omitempty"`
+	Facets  map[string]KnowledgeSearchesFacetsValue `json:"facets,omitempty"`
+	// One of document, chunk.
+	Group string `json:"group,omitempty"`
+	// Of one document.
+	Passages      *int64                    `json:"passages,omitempty"`
+	Limit         *int64                    `json:"limit,omitempty"`
+	Page          *int64                    `json:"page,omitempty"`
+	MinSimilarity *float64                  `json:"minSimilarity,omitempty"`
+	Weights       *KnowledgeSearchesWeights `json:"weights,omitempty"`
+	Highlight     *bool                     `json:"highlight,omitempty"`
+	// Also words that are spelt a little differently. Without it, when nothing else was found.
+	Fuzzy *bool `json:"fuzzy,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeSearches KnowledgeSearches
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeSearches) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeSearches(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeSearches) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeSearches)(v), &v.Rest, "knowledgeBases", "query", "mode", "filters", "facets", "group", "passages", "limit", "page", "minSimilarity", "weights", "highlight", "fuzzy")
+}
+
+// KnowledgeSearchAnswer is described by the API.
+type KnowledgeSearchAnswer struct {
+	// Documents that match and that the caller may read.
+	Total int64 `json:"total"`
+	// One of text, vector, hybrid.
+	Mode  string `json:"mode"`
+	Fuzzy *bool  `json:"fuzzy,omitempty"`
+	// In milliseconds.
+	Took        int64                                       `json:"took"`
+	Approximate *bool                                       `json:"approximate,omitempty"`
+	Warnings    []string                                    `json:"warnings,omitempty"`
+	Results     []KnowledgeSearchResult                     `json:"results"`
+	Facets      map[string]KnowledgeSearchAnswerFacetsValue `json:"facets,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeSearchAnswer KnowledgeSearchAnswer
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeSearchAnswer) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeSearchAnswer(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeSearchAnswer) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeSearchAnswer)(v), &v.Rest, "total", "mode", "fuzzy", "took", "approximate", "warnings", "results", "facets")
+}
+
+// KnowledgeSearch is described by the API.
+type KnowledgeSearch struct {
+	// Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents.
+	Query string `json:"query"`
+	// One of auto, text, vector, hybrid.
+	Mode string `json:"mode,omitempty"`
+	// Conditions of automations on fields of documents.
+	Filters map[string]any                        `json:"filters,omitempty"`
+	Facets  map[string]KnowledgeSearchFacetsValue `json:"facets,omitempty"`
+	// One of document, chunk.
+	Group string `json:"group,omitempty"`
+	// Of one document.
+	Passages      *int64                  `json:"passages,omitempty"`
+	Limit         *int64                  `json:"limit,omitempty"`
+	Page          *int64                  `json:"page,omitempty"`
+	MinSimilarity *float64                `json:"minSimilarity,omitempty"`
+	Weights       *KnowledgeSearchWeights `json:"weights,omitempty"`
+	Highlight     *bool                   `json:"highlight,omitempty"`
+	// Also words that are spelt a little differently. Without it, when nothing else was found.
+	Fuzzy *bool `json:"fuzzy,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeSearch KnowledgeSearch
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeSearch) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeSearch(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeSearch) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeSearch)(v), &v.Rest, "query", "mode", "filters", "facets", "group", "passages", "limit", "page", "minSimilarity", "weights", "highlight", "fuzzy")
 }
 
 // KnowledgeDocument is described by the API.
@@ -7255,6 +7461,63 @@ type KnowledgeBaseChangeEmbedding struct {
 	Dimensions *int64 `json:"dimensions,omitempty"`
 }
 
+// KnowledgeSearchesFacetsValue is described by the API.
+type KnowledgeSearchesFacetsValue struct {
+	Field  string                                   `json:"field"`
+	Size   *int64                                   `json:"size,omitempty"`
+	Ranges []KnowledgeSearchesFacetsValueRangesItem `json:"ranges,omitempty"`
+}
+
+// KnowledgeSearchesWeights is described by the API.
+type KnowledgeSearchesWeights struct {
+	Text   *float64 `json:"text,omitempty"`
+	Vector *float64 `json:"vector,omitempty"`
+}
+
+// KnowledgeSearchResult is described by the API.
+type KnowledgeSearchResult struct {
+	Document KnowledgeSearchResultDocument `json:"document"`
+	Score    float64                       `json:"score"`
+	Scores   KnowledgeSearchResultScores   `json:"scores"`
+	// Escaped; only matches are within `<mark>`.
+	TitleHTML string                              `json:"titleHtml,omitempty"`
+	Passages  []KnowledgeSearchResultPassagesItem `json:"passages"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeSearchResult KnowledgeSearchResult
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeSearchResult) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeSearchResult(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeSearchResult) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeSearchResult)(v), &v.Rest, "document", "score", "scores", "titleHtml", "passages")
+}
+
+// KnowledgeSearchAnswerFacetsValue is described by the API.
+type KnowledgeSearchAnswerFacetsValue struct {
+	Buckets []KnowledgeSearchAnswerFacetsValueBucketsItem `json:"buckets"`
+	Other   int64                                         `json:"other"`
+	Missing int64                                         `json:"missing"`
+}
+
+// KnowledgeSearchFacetsValue is described by the API.
+type KnowledgeSearchFacetsValue struct {
+	Field  string                                 `json:"field"`
+	Size   *int64                                 `json:"size,omitempty"`
+	Ranges []KnowledgeSearchFacetsValueRangesItem `json:"ranges,omitempty"`
+}
+
+// KnowledgeSearchWeights is described by the API.
+type KnowledgeSearchWeights struct {
+	Text   *float64 `json:"text,omitempty"`
+	Vector *float64 `json:"vector,omitempty"`
+}
+
 // KnowledgeDocumentError is described by the API.
 type KnowledgeDocumentError struct {
 	Reason  string `json:"reason"`
@@ -7859,6 +8122,68 @@ type KnowledgeSource struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 	// Of every page; that of its text without it.
 	Language string `json:"language,omitempty"`
+}
+
+// KnowledgeSearchesFacetsValueRangesItem is described by the API.
+type KnowledgeSearchesFacetsValueRangesItem struct {
+	Name string `json:"name,omitempty"`
+	// The first value that is in it.
+	From any `json:"from,omitempty"`
+	// The first value that is not in it.
+	To any `json:"to,omitempty"`
+}
+
+// KnowledgeSearchResultDocument is described by the API.
+type KnowledgeSearchResultDocument struct {
+	ID    string `json:"id"`
+	Key   string `json:"key,omitempty"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	URL   string `json:"url,omitempty"`
+	// The slug of its base.
+	KnowledgeBase string `json:"knowledgeBase"`
+	// One of file, text, url, crawl.
+	Source    string         `json:"source"`
+	Tags      []string       `json:"tags"`
+	Metadata  map[string]any `json:"metadata"`
+	Language  string         `json:"language"`
+	Mimetype  string         `json:"mimetype"`
+	UpdatedAt string         `json:"updatedAt"`
+}
+
+// KnowledgeSearchResultScores is described by the API.
+type KnowledgeSearchResultScores struct {
+	Text   *float64 `json:"text,omitempty"`
+	Vector *float64 `json:"vector,omitempty"`
+}
+
+// KnowledgeSearchResultPassagesItem is described by the API.
+type KnowledgeSearchResultPassagesItem struct {
+	// The number of the passage in its document.
+	Chunk    int64    `json:"chunk"`
+	Text     string   `json:"text"`
+	Headings []string `json:"headings"`
+	Page     *int64   `json:"page,omitempty"`
+	From     int64    `json:"from"`
+	To       int64    `json:"to"`
+	Score    float64  `json:"score"`
+	// Escaped; only matches are within `<mark>`.
+	HTML string `json:"html,omitempty"`
+}
+
+// KnowledgeSearchAnswerFacetsValueBucketsItem is described by the API.
+type KnowledgeSearchAnswerFacetsValueBucketsItem struct {
+	Key   any   `json:"key"`
+	Count int64 `json:"count"`
+}
+
+// KnowledgeSearchFacetsValueRangesItem is described by the API.
+type KnowledgeSearchFacetsValueRangesItem struct {
+	Name string `json:"name,omitempty"`
+	// The first value that is in it.
+	From any `json:"from,omitempty"`
+	// The first value that is not in it.
+	To any `json:"to,omitempty"`
 }
 
 // TestCaseReport is described by the API.

@@ -30,6 +30,7 @@ const (
 	RateImportWorkspace RateClass = "importWorkspace"
 	RateUploadFile      RateClass = "uploadFile"
 	RateSearchEvents    RateClass = "searchEvents"
+	RateSearchKnowledge RateClass = "searchKnowledge"
 	RateWebhooks        RateClass = "webhooks"
 	RateRequests        RateClass = "requests" // every call of the API
 )
@@ -66,6 +67,7 @@ var rateLimits = []RateLimit{
 	{RateImportWorkspace, "RATE_LIMIT_IMPORT_WORKSPACE", PerCaller, 60, false},
 	{RateUploadFile, "RATE_LIMIT_UPLOAD_FILE", PerCaller, 300, false},
 	{RateSearchEvents, "RATE_LIMIT_SEARCH_EVENTS", PerCaller, 600, false},
+	{RateSearchKnowledge, "RATE_LIMIT_SEARCH_KNOWLEDGE", PerCaller, 600, false},
 	{RateWebhooks, "RATE_LIMIT_WEBHOOKS", PerCaller, 6000, false},
 	{RateRequests, "RATE_LIMIT_REQUESTS", PerCaller, 6000, false},
 }

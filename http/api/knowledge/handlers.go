@@ -4,7 +4,6 @@ package knowledge
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 type Handlers struct {
 	ReadModel ReadModel
 	Documents Documents
+	Search    func(context.Context, knowledge.SearchRequest) (knowledge.SearchAnswer, error)
 	Files     Files
 	Contents  filehandlers.Contents // contents, texts and passages of documents
 	Dir       string                // where contents wait while they come and go; default that of the system
@@ -76,53 +76,14 @@ func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
 		return in, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
 	}
 	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
-	return in, in.checkBase(action)
+	return in, knowledge.CheckBase(in.rights, action, slug)
 }
 
-const subject = "documents"
-
-// checkBase refuses a caller whose rules all name other bases: they are not to meet an empty list.
-func (r request) checkBase(action string) error {
-	alternatives, bounded := r.rights.Needs(action, subject)
-	if !bounded {
-		return nil
-	}
-	fits := func(needs []access.Need) bool {
-		return !slices.ContainsFunc(needs, func(n access.Need) bool { return n.Path == "knowledgeBase" && !slices.Contains(n.Any, r.base.Slug) })
-	}
-	if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, fits) {
-		return r.rights.Refusal(action, subject)
-	}
-	return nil
-}
+const subject = knowledge.Subject
 
 // object is a document as rules see it.
 func (r request) object(s kbdocument.State) access.Object {
-	fields := access.Fields{"workspaceId": r.workspaceID}
-	for name, v := range documentFields(r.base.Slug, projections.KBDocument{State: s}) {
-		fields[name] = v
-	}
-	fields["createdBy"] = s.CreatedBy
-	return fields
-}
-
-// documentFields are the fields of a document that rules and filters may name.
-func documentFields(base string, d projections.KBDocument) map[string]any {
-	tags := []any{}
-	for _, tag := range d.ShownTags() {
-		tags = append(tags, tag)
-	}
-	fields := map[string]any{
-		"id": d.ID, "knowledgeBase": base, "name": d.State.Name, "title": d.ShownTitle(), "source": string(d.Source), "tags": tags,
-		"language": d.ShownLanguage(), "mimetype": d.ShownMimetype(), "size": d.Content().Size, "metadata": d.Metadata,
-		"createdAt": d.CreatedAt, "updatedAt": d.UpdatedAt,
-	}
-	for name, text := range map[string]string{"key": d.Key, "url": d.URL} {
-		if text != "" {
-			fields[name] = text
-		}
-	}
-	return fields
+	return knowledge.Object(r.workspaceID, r.base.Slug, s)
 }
 
 // may decides with the rights of the caller. fields are those that an update changes.

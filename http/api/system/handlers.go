@@ -33,6 +33,7 @@ type Handlers struct {
 	Transport        http.RoundTripper // asks the services
 
 	ReadModels   ReadModelMaintainer // of the read models
+	SearchIndex  SearchMaintainer    // of the search index
 	Cleanup      CleanupJobs
 	CleanupTerms func() cleanup.Terms // those of the settings
 	// ParseDuration reads a time as settings are written: 36h, 14d.

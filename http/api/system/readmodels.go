@@ -24,9 +24,18 @@ type ReadModelMaintainer interface {
 	Verify(ctx context.Context, progress projections.Progress) (projections.VerifyReport, error)
 }
 
+// SearchMaintainer looks after the search index. It is a *projections.SearchIndex.
+type SearchMaintainer interface {
+	// Rebuild builds the index of all bases anew, or of those with an id or a slug, beside the one that serves.
+	Rebuild(ctx context.Context, idOrSlug string) (projections.SearchReport, error)
+	// Verify compares the index with the documents.
+	Verify(ctx context.Context) (projections.ProjectionReport, error)
+}
+
 // Maintenance runs one long task on the read models at a time.
 type Maintenance struct {
 	models ReadModelMaintainer
+	search SearchMaintainer
 	now    func() time.Time
 	log    *slog.Logger
 
@@ -43,7 +52,7 @@ type maintenanceTask struct {
 
 // NewMaintenance returns the handlers of the tasks on the read models.
 func (h *Handlers) NewMaintenance() *Maintenance {
-	return &Maintenance{models: h.ReadModels, now: h.Now, log: h.Log}
+	return &Maintenance{models: h.ReadModels, search: h.SearchIndex, now: h.Now, log: h.Log}
 }
 
 // Rebuild handles POST /sys/readmodels/rebuild.
@@ -53,10 +62,25 @@ func (u *Maintenance) Rebuild() http.Handler {
 	})
 }
 
+// RebuildSearch handles POST /sys/search/rebuild.
+func (u *Maintenance) RebuildSearch() http.Handler {
+	return u.runExclusively("rebuild", func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		base := q.Text("base")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		return u.search.Rebuild(r.Context(), base)
+	})
+}
+
 // Verify handles POST /sys/readmodels/verify.
 func (u *Maintenance) Verify() http.Handler {
 	return u.runExclusively("verify", func(r *http.Request) (any, error) {
 		got, err := u.models.Verify(r.Context(), nil)
+		if err == nil {
+			err = got.AddSearch(r.Context(), u.search)
+		}
 		got.Projections, got.Logs = handler.NonNil(got.Projections), handler.NonNil(got.Logs)
 		return got, err
 	})

@@ -109,6 +109,21 @@ export class Client extends Base {
   }
 
   /**
+   * Rebuild the search index of knowledge bases.
+   *
+   * From stored texts, beside the index that serves; nothing is loaded or extracted again. There is no request
+   * timeout. One rebuild or verification runs at a time on a node.
+   *
+   * `POST /sys/search/rebuild`
+   */
+  rebuildSearchIndex(query: {
+    /** Only that of bases with this slug or id. */
+    base?: string;
+  } = {}, options: RequestOptions = {}): Promise<SearchRebuildReport> {
+    return this.call({ method: 'POST', path: ['/sys/search/rebuild'], query }, options);
+  }
+
+  /**
    * Verify the read models.
    *
    * Builds a second copy from the logs and compares it with the one that serves, byte by byte; and reads the state
@@ -1609,6 +1624,50 @@ export class Client extends Base {
     slug: string;
   }> {
     return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}', workspaceId, slug], takesKey: true }, options);
+  }
+
+  /**
+   * Search knowledge bases.
+   *
+   * Several bases, or all that the caller may read documents of. Each is ranked by itself.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/search`
+   */
+  searchKnowledgeBases(workspaceId: string, body: KnowledgeSearches, options: RequestOptions = {}): Promise<KnowledgeSearchAnswer> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/search', workspaceId], body }, options);
+  }
+
+  /**
+   * Search a knowledge base by an address.
+   *
+   * The same search as by POST, with fewer settings.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search`
+   */
+  findInKnowledgeBase(workspaceId: string, slug: string, query: {
+    /** What is searched for. */
+    q: string;
+    /** How it is searched for. */
+    mode?: 'auto' | 'text' | 'vector' | 'hybrid';
+    /** Tags of which a document has one, separated by commas. */
+    tags?: string;
+    /** The page, from 0. */
+    page?: number;
+    /** Results on a page. */
+    limit?: number;
+  }, options: RequestOptions = {}): Promise<KnowledgeSearchAnswer> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Search a knowledge base.
+   *
+   * Finds passages of documents that are ready: also of one that became ready just before the call.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search`
+   */
+  searchKnowledgeBase(workspaceId: string, slug: string, body: KnowledgeSearch, options: RequestOptions = {}): Promise<KnowledgeSearchAnswer> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search', workspaceId, slug], body }, options);
   }
 
   /**
@@ -3506,6 +3565,14 @@ export interface RebuildReport {
   duration: number;
 }
 
+export interface SearchRebuildReport {
+  bases: number;
+  documents: number;
+  chunks: number;
+  /** In milliseconds. */
+  duration: number;
+}
+
 export interface VerifyReport {
   /** Whether nothing was found. */
   ok: boolean;
@@ -5013,6 +5080,129 @@ export interface KnowledgeDocument {
   updatedBy?: string;
   /** The document had this content already. */
   unchanged?: boolean;
+}
+
+export interface KnowledgeSearch {
+  /** Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents. */
+  query: string;
+  mode?: 'auto' | 'text' | 'vector' | 'hybrid';
+  /** Conditions of automations on fields of documents. */
+  filters?: Record<string, unknown>;
+  facets?: Record<string, {
+    field: string;
+    size?: number;
+    ranges?: ({
+      name?: string;
+      /** The first value that is in it. */
+      from?: number | string | null;
+      /** The first value that is not in it. */
+      to?: number | string | null;
+    })[];
+  }>;
+  group?: 'document' | 'chunk';
+  /** Of one document. */
+  passages?: number;
+  limit?: number;
+  page?: number;
+  minSimilarity?: number;
+  weights?: {
+    text?: number;
+    vector?: number;
+  };
+  highlight?: boolean;
+  /** Also words that are spelt a little differently. Without it, when nothing else was found. */
+  fuzzy?: boolean;
+}
+
+export interface KnowledgeSearches {
+  /** Slugs; without it, all bases that the caller may read documents of. */
+  knowledgeBases?: string[];
+  /** Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents. */
+  query: string;
+  mode?: 'auto' | 'text' | 'vector' | 'hybrid';
+  /** Conditions of automations on fields of documents. */
+  filters?: Record<string, unknown>;
+  facets?: Record<string, {
+    field: string;
+    size?: number;
+    ranges?: ({
+      name?: string;
+      /** The first value that is in it. */
+      from?: number | string | null;
+      /** The first value that is not in it. */
+      to?: number | string | null;
+    })[];
+  }>;
+  group?: 'document' | 'chunk';
+  /** Of one document. */
+  passages?: number;
+  limit?: number;
+  page?: number;
+  minSimilarity?: number;
+  weights?: {
+    text?: number;
+    vector?: number;
+  };
+  highlight?: boolean;
+  /** Also words that are spelt a little differently. Without it, when nothing else was found. */
+  fuzzy?: boolean;
+}
+
+export interface KnowledgeSearchAnswer {
+  /** Documents that match and that the caller may read. */
+  total: number;
+  mode: 'text' | 'vector' | 'hybrid';
+  fuzzy?: boolean;
+  /** In milliseconds. */
+  took: number;
+  approximate?: boolean;
+  warnings?: string[];
+  results: KnowledgeSearchResult[];
+  facets?: Record<string, {
+    buckets: {
+      key: unknown;
+      count: number;
+    }[];
+    other: number;
+    missing: number;
+  }>;
+}
+
+export interface KnowledgeSearchResult {
+  document: {
+    id: string;
+    key?: string;
+    name: string;
+    title: string;
+    url?: string;
+    /** The slug of its base. */
+    knowledgeBase: string;
+    source: 'file' | 'text' | 'url' | 'crawl';
+    tags: string[];
+    metadata: Record<string, unknown>;
+    language: string;
+    mimetype: string;
+    updatedAt: string;
+  };
+  score: number;
+  scores: {
+    text?: number;
+    vector?: number;
+  };
+  /** Escaped; only matches are within `<mark>`. */
+  titleHtml?: string;
+  passages: {
+    /** The number of the passage in its document. */
+    chunk: number;
+    text: string;
+    headings: string[];
+    page?: number;
+    from: number;
+    to: number;
+    score: number;
+    /** Escaped; only matches are within `<mark>`. */
+    html?: string;
+  }[];
 }
 
 /** Exactly one of text, url and fileId. */

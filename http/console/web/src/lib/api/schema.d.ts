@@ -186,6 +186,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sys/search/rebuild": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rebuild the search index of knowledge bases
+         * @description From stored texts, beside the index that serves; nothing is loaded or extracted again. There is no request
+         *     timeout. One rebuild or verification runs at a time on a node.
+         */
+        post: operations["rebuildSearchIndex"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sys/readmodels/verify": {
         parameters: {
             query?: never;
@@ -1630,6 +1651,50 @@ export interface paths {
          *     Another slug renames it. `embedding` is refused as when a base is created.
          */
         patch: operations["updateKnowledgeBase"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search knowledge bases
+         * @description Several bases, or all that the caller may read documents of. Each is ranked by itself.
+         */
+        post: operations["searchKnowledgeBases"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search a knowledge base by an address
+         * @description The same search as by POST, with fewer settings.
+         */
+        get: operations["findInKnowledgeBase"];
+        put?: never;
+        /**
+         * Search a knowledge base
+         * @description Finds passages of documents that are ready: also of one that became ready just before the call.
+         */
+        post: operations["searchKnowledgeBase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents": {
@@ -3773,6 +3838,13 @@ export interface components {
             /** @description In milliseconds. */
             duration: number;
         };
+        SearchRebuildReport: {
+            bases: number;
+            documents: number;
+            chunks: number;
+            /** @description In milliseconds. */
+            duration: number;
+        };
         VerifyReport: {
             /** @description Whether nothing was found. */
             ok: boolean;
@@ -5407,6 +5479,154 @@ export interface components {
             updatedBy?: string;
             /** @description The document had this content already. */
             unchanged?: boolean;
+        };
+        KnowledgeSearch: {
+            /** @description Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents. */
+            query: string;
+            /** @enum {string} */
+            mode?: "auto" | "text" | "vector" | "hybrid";
+            /** @description Conditions of automations on fields of documents. */
+            filters?: Record<string, never>;
+            facets?: {
+                [key: string]: {
+                    field: string;
+                    /** @default 10 */
+                    size?: number;
+                    ranges?: {
+                        name?: string;
+                        /** @description The first value that is in it. */
+                        from?: number | string | null;
+                        /** @description The first value that is not in it. */
+                        to?: number | string | null;
+                    }[];
+                };
+            };
+            /**
+             * @default document
+             * @enum {string}
+             */
+            group?: "document" | "chunk";
+            /**
+             * @description Of one document.
+             * @default 3
+             */
+            passages?: number;
+            limit?: number;
+            page?: number;
+            minSimilarity?: number;
+            weights?: {
+                text?: number;
+                vector?: number;
+            };
+            /** @default true */
+            highlight?: boolean;
+            /** @description Also words that are spelt a little differently. Without it, when nothing else was found. */
+            fuzzy?: boolean;
+        };
+        KnowledgeSearches: {
+            /** @description Slugs; without it, all bases that the caller may read documents of. */
+            knowledgeBases?: string[];
+            /** @description Words of which any may match, "a phrase", +must, -not, pre*. * alone: all documents. */
+            query: string;
+            /** @enum {string} */
+            mode?: "auto" | "text" | "vector" | "hybrid";
+            /** @description Conditions of automations on fields of documents. */
+            filters?: Record<string, never>;
+            facets?: {
+                [key: string]: {
+                    field: string;
+                    /** @default 10 */
+                    size?: number;
+                    ranges?: {
+                        name?: string;
+                        /** @description The first value that is in it. */
+                        from?: number | string | null;
+                        /** @description The first value that is not in it. */
+                        to?: number | string | null;
+                    }[];
+                };
+            };
+            /**
+             * @default document
+             * @enum {string}
+             */
+            group?: "document" | "chunk";
+            /**
+             * @description Of one document.
+             * @default 3
+             */
+            passages?: number;
+            limit?: number;
+            page?: number;
+            minSimilarity?: number;
+            weights?: {
+                text?: number;
+                vector?: number;
+            };
+            /** @default true */
+            highlight?: boolean;
+            /** @description Also words that are spelt a little differently. Without it, when nothing else was found. */
+            fuzzy?: boolean;
+        };
+        KnowledgeSearchAnswer: {
+            /** @description Documents that match and that the caller may read. */
+            total: number;
+            /** @enum {string} */
+            mode: "text" | "vector" | "hybrid";
+            fuzzy?: boolean;
+            /** @description In milliseconds. */
+            took: number;
+            approximate?: boolean;
+            warnings?: string[];
+            results: components["schemas"]["KnowledgeSearchResult"][];
+            facets?: {
+                [key: string]: {
+                    buckets: {
+                        key: unknown;
+                        count: number;
+                    }[];
+                    other: number;
+                    missing: number;
+                };
+            };
+        };
+        KnowledgeSearchResult: {
+            document: {
+                id: string;
+                key?: string;
+                name: string;
+                title: string;
+                url?: string;
+                /** @description The slug of its base. */
+                knowledgeBase: string;
+                /** @enum {string} */
+                source: "file" | "text" | "url" | "crawl";
+                tags: string[];
+                metadata: Record<string, never>;
+                language: string;
+                mimetype: string;
+                /** Format: date-time */
+                updatedAt: string;
+            };
+            score: number;
+            scores: {
+                text?: number;
+                vector?: number;
+            };
+            /** @description Escaped; only matches are within `<mark>`. */
+            titleHtml?: string;
+            passages: {
+                /** @description The number of the passage in its document. */
+                chunk: number;
+                text: string;
+                headings: string[];
+                page?: number;
+                from: number;
+                to: number;
+                score: number;
+                /** @description Escaped; only matches are within `<mark>`. */
+                html?: string;
+            }[];
         };
         /** @description Exactly one of text, url and fileId. */
         NewKnowledgeDocument: {
@@ -7326,6 +7546,37 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RebuildReport"];
+                };
+            };
+        };
+    };
+    rebuildSearchIndex: {
+        parameters: {
+            query?: {
+                /** @description Only that of bases with this slug or id. */
+                base?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The index was replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bases": 2,
+                     *       "documents": 41,
+                     *       "chunks": 312,
+                     *       "duration": 41
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SearchRebuildReport"];
                 };
             };
         };
@@ -12410,6 +12661,140 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["KnowledgeBase"] | components["schemas"]["DocumentVerdict"];
                     "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    searchKnowledgeBases: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeSearches"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeSearchAnswer"];
+                };
+            };
+        };
+    };
+    findInKnowledgeBase: {
+        parameters: {
+            query: {
+                /** @description What is searched for. */
+                q: string;
+                /** @description How it is searched for. */
+                mode?: "auto" | "text" | "vector" | "hybrid";
+                /** @description Tags of which a document has one, separated by commas. */
+                tags?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Results on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeSearchAnswer"];
+                };
+            };
+        };
+    };
+    searchKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeSearch"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeSearchAnswer"];
                 };
             };
         };

@@ -1,0 +1,80 @@
+package knowledge
+
+import (
+	"net/http"
+
+	"svc/commands/knowledge"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+)
+
+// searchBody is the body of a search.
+type searchBody struct {
+	Query *string `json:"query"` // of SearchQuery, which cannot tell whether it was given
+	knowledge.SearchQuery
+}
+
+// search answers a search of a workspace.
+func (h *Handlers) search(r *http.Request, bases []string, q knowledge.SearchQuery) (any, error) {
+	answer, err := h.Search(r.Context(), knowledge.SearchRequest{
+		WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, SearchQuery: q,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// SearchBase handles POST …/knowledgeBases/{slug}/search.
+func (h *Handlers) SearchBase(r *http.Request) (any, error) {
+	var body searchBody
+	if err := gateway.Decode(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Query == nil {
+		return nil, handler.MissingField("query")
+	}
+	body.SearchQuery.Query = *body.Query
+	return h.search(r, []string{gateway.Var(r, "slug")}, body.SearchQuery)
+}
+
+// FindInBase handles GET …/knowledgeBases/{slug}/search.
+func (h *Handlers) FindInBase(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	query := knowledge.SearchQuery{Query: q.Required("q"), Mode: q.Text("mode")}
+	if tags := q.List("tags"); len(tags) > 0 {
+		list := make([]any, len(tags))
+		for i, tag := range tags {
+			list[i] = tag
+		}
+		query.Filters = map[string]any{"tags": map[string]any{"$in": list}}
+	}
+	limit, page := q.Int("limit", 0, 1, 100), q.Int("page", 0, 0, 10_000)
+	if query.Page = &page; limit > 0 {
+		query.Limit = &limit
+	}
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	return h.search(r, []string{gateway.Var(r, "slug")}, query)
+}
+
+// SearchBases handles POST …/knowledgeBases/search.
+func (h *Handlers) SearchBases(r *http.Request) (any, error) {
+	var body struct {
+		Bases *[]string `json:"knowledgeBases"`
+		searchBody
+	}
+	if err := gateway.Decode(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Query == nil {
+		return nil, handler.MissingField("query")
+	}
+	body.SearchQuery.Query = *body.Query
+	var bases []string
+	if body.Bases != nil {
+		bases = append([]string{}, *body.Bases...)
+	}
+	return h.search(r, bases, body.SearchQuery)
+}
