@@ -17,6 +17,7 @@ import (
 	knowledgehandlers "svc/http/api/knowledge"
 	"svc/projections"
 	pipeline "svc/streams/knowledge"
+	"svc/streams/search"
 )
 
 // openKnowledge opens the documents of knowledge bases, and processes them on a node with the role.
@@ -32,7 +33,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.searcher, err = knowledge.NewSearcher(knowledge.SearchOptions{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now})
+	s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now})
 	if err != nil || !slices.Contains(c.Core.Roles, "knowledge") {
 		return err
 	}

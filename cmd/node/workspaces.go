@@ -30,6 +30,7 @@ import (
 	"svc/eventstore/jetstream"
 	"svc/streams"
 	"svc/streams/library"
+	"svc/streams/search"
 )
 
 // workspaceServices change and read workspaces, their content and their repositories.
@@ -41,7 +42,7 @@ type workspaceServices struct {
 	secrets        *secrets.Opener // of automations and repositories
 	files          *files.Files
 	documents      *knowledge.Documents // of knowledge bases
-	searcher       *knowledge.Searcher  // in knowledge bases
+	searcher       *search.Searcher     // in knowledge bases
 	languageModels *models.Models
 	apps           apps.Apps
 	repositories   *repositories.Repositories
@@ -87,7 +88,7 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 			c := n.config().Crawler
 			return content.SourceRules{MaxPages: c.MaxPages, MinPeriod: c.MinPeriod, RobotsExempt: c.RobotsExempt}
 		},
-		Publish:  s.apps.PublishImported, SecretDefaults: n.secretDefaults,
+		Publish: s.apps.PublishImported, SecretDefaults: n.secretDefaults,
 	}
 	s.secrets = secrets.NewOpener(n.models, s.vault, func() map[string]map[string]string { return reveal(n.config().Runtime.WorkspaceSecrets) })
 	platform, err := platformRepositories(n.config().Bulk.Repositories)

@@ -17,6 +17,7 @@ import (
 	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/streams/search"
 )
 
 // Handlers answer requests about documents of knowledge bases.
@@ -76,14 +77,14 @@ func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
 		return in, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
 	}
 	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
-	return in, knowledge.CheckBase(in.rights, action, slug)
+	return in, search.CheckBase(in.rights, action, slug)
 }
 
-const subject = knowledge.Subject
+const subject = search.Subject
 
 // object is a document as rules see it.
 func (r request) object(s kbdocument.State) access.Object {
-	return knowledge.Object(r.workspaceID, r.base.Slug, s)
+	return search.Object(r.workspaceID, r.base.Slug, s)
 }
 
 // may decides with the rights of the caller. fields are those that an update changes.

@@ -22,6 +22,7 @@ import (
 	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/streams/search"
 )
 
 // fieldsRequest is what the owner of a document says about it.
@@ -606,7 +607,7 @@ func (h *Handlers) matching(in request, filters map[string]any) (ids []string, e
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err = projections.KBDocuments{}.List(rd, in.workspaceID, in.base.ID, h.Now(), func(d projections.KBDocument) bool {
-		if allowed(in.object(d.State)) && filter.Matches(knowledge.Fields(in.base.Slug, d)) {
+		if allowed(in.object(d.State)) && filter.Matches(search.Fields(in.base.Slug, d)) {
 			ids = append(ids, d.ID)
 		}
 		return true

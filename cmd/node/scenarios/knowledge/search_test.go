@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -212,6 +213,9 @@ func TestSearch(t *testing.T) {
 		s.Stop(t)
 		lose()
 		s.Start(t)
+		require.Eventually(t, func() bool { // 503 while the index is made
+			return p.Send(t, "POST", path, `{"query":"payment"}`).StatusCode == 200
+		}, time.Minute, 50*time.Millisecond)
 		require.Equal(t, fmt.Sprint(before.Results), fmt.Sprint(find(`{"query":"payment refund card","limit":100}`).Results))
 	}
 }

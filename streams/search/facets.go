@@ -1,4 +1,4 @@
-package knowledge
+package search
 
 import (
 	"cmp"
@@ -7,35 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"svc/commands/knowledge"
 	"svc/domain/kbdocument"
 )
-
-// Facet counts the values of a field in the documents that were found, or how many are in ranges.
-type Facet struct {
-	Field  string   `json:"field"`
-	Size   *int     `json:"size"`
-	Ranges *[]Range `json:"ranges"`
-}
-
-// Range is numbers or texts from one on, and before another.
-type Range struct {
-	Name string `json:"name"`
-	From any    `json:"from"`
-	To   any    `json:"to"`
-}
-
-// FacetAnswer is what a facet counted. All numbers are documents.
-type FacetAnswer struct {
-	Buckets []Bucket `json:"buckets"`
-	Other   int      `json:"other"`   // values that are in no bucket
-	Missing int      `json:"missing"` // documents without a value
-}
-
-// Bucket is a value or a range with the documents that have it.
-type Bucket struct {
-	Key   any `json:"key"`
-	Count int `json:"count"`
-}
 
 const (
 	maxFacets    = 10
@@ -47,13 +21,13 @@ const (
 type facetCount struct {
 	path    []string
 	size    int
-	ranges  []Range
+	ranges  []knowledge.Range
 	counts  map[any]int // by value, or by place in ranges
 	other   int
 	missing int
 }
 
-func newFacetCounts(facets map[string]Facet) (map[string]*facetCount, error) {
+func newFacetCounts(facets map[string]knowledge.Facet) (map[string]*facetCount, error) {
 	if len(facets) > maxFacets {
 		return nil, invalid("facets", fmt.Sprintf("must be at most %d", maxFacets))
 	}
@@ -115,7 +89,7 @@ func (c *facetCount) add(fields map[string]any) {
 	inAny := false
 	for i, r := range c.ranges {
 		for v := range values {
-			if r.has(v) {
+			if inRange(r, v) {
 				c.counts[i]++
 				inAny = true
 				break
@@ -149,7 +123,7 @@ func collectLeaves(v any, path []string, into map[any]bool) {
 	}
 }
 
-func (r Range) has(v any) bool {
+func inRange(r knowledge.Range, v any) bool {
 	least, most := compareBounds(v, r.From), compareBounds(v, r.To)
 	return (r.From == nil || least == 0 || least == 1) && (r.To == nil || most == -1)
 }
@@ -169,8 +143,8 @@ func compareBounds(a, b any) int {
 	return 2
 }
 
-// key names a range.
-func (r Range) key() string {
+// rangeKey names a range.
+func rangeKey(r knowledge.Range) string {
 	if r.Name != "" {
 		return r.Name
 	}
@@ -187,18 +161,18 @@ func (r Range) key() string {
 	return text(r.From) + "-" + text(r.To)
 }
 
-func (c *facetCount) answer() FacetAnswer {
-	answer := FacetAnswer{Buckets: []Bucket{}, Other: c.other, Missing: c.missing}
+func (c *facetCount) answer() knowledge.FacetAnswer {
+	answer := knowledge.FacetAnswer{Buckets: []knowledge.Bucket{}, Other: c.other, Missing: c.missing}
 	if c.ranges != nil {
 		for i, r := range c.ranges {
-			answer.Buckets = append(answer.Buckets, Bucket{r.key(), c.counts[i]})
+			answer.Buckets = append(answer.Buckets, knowledge.Bucket{Key: rangeKey(r), Count: c.counts[i]})
 		}
 		return answer
 	}
 	for v, n := range c.counts {
-		answer.Buckets = append(answer.Buckets, Bucket{v, n})
+		answer.Buckets = append(answer.Buckets, knowledge.Bucket{Key: v, Count: n})
 	}
-	slices.SortFunc(answer.Buckets, func(a, b Bucket) int {
+	slices.SortFunc(answer.Buckets, func(a, b knowledge.Bucket) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(fmt.Sprint(a.Key), fmt.Sprint(b.Key)))
 	})
 	if len(answer.Buckets) > c.size {

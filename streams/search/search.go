@@ -1,0 +1,547 @@
+// Package search searches the documents of knowledge bases, for all who do: requests, automations, answers, agents.
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/commands/knowledge"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/kbdocument"
+	chunks "svc/domain/knowledge"
+	"svc/projections"
+	"svc/projections/fulltext"
+)
+
+// Options configure a Searcher. All fields are required.
+type Options struct {
+	Models projections.Viewer
+	Index  Index
+	// Settings returns the settings of a base, with defaults.
+	Settings func(ctx context.Context, workspaceID string, item projections.Item) (*document.Map, error)
+	Now      func() time.Time
+}
+
+// Index is the index of full text. It is a *projections.SearchIndex.
+type Index interface {
+	// Sync waits until the index of a base has everything that the read models have now.
+	Sync(ctx context.Context, workspaceID, baseID string) error
+	Search(workspaceID, baseID string, q fulltext.Query) (fulltext.Result, error)
+	Chunks(workspaceID, baseID, id string, from, limit int) ([]chunks.Chunk, int, error)
+}
+
+// Searcher searches. All methods are safe for concurrent use.
+type Searcher struct{ o Options }
+
+// New returns a Searcher.
+func New(o Options) (*Searcher, error) {
+	if o.Models == nil || o.Index == nil || o.Settings == nil || o.Now == nil {
+		return nil, errors.New("search: Options lack a required field")
+	}
+	return &Searcher{o: o}, nil
+}
+
+// Bounds of a search.
+const (
+	maxQuery        = 2000 // characters
+	maxSearched     = 20   // bases
+	maxLimit        = 100
+	maxPassages     = 10
+	maxDepth        = 10_000 // results up to the end of a page
+	searchTimeout   = 10 * time.Second
+	defaultPassages = 3
+)
+
+// Search searches bases. A document that was ready before the call, as far as the read models of this node know, is
+// found.
+func (s *Searcher) Search(ctx context.Context, in knowledge.SearchRequest) (knowledge.SearchAnswer, error) {
+	started := s.o.Now()
+	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
+	defer cancel()
+	answer, err := s.search(ctx, in)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return knowledge.SearchAnswer{}, domain.Refuse(domain.CodeGatewayTimeout, "the search took longer than %d seconds", int(searchTimeout.Seconds()))
+	}
+	answer.Took = s.o.Now().Sub(started).Milliseconds()
+	return answer, err
+}
+
+func (s *Searcher) search(ctx context.Context, in knowledge.SearchRequest) (answer knowledge.SearchAnswer, err error) {
+	bases, err := s.findBases(ctx, in)
+	if err != nil {
+		return answer, err
+	}
+	x, err := newQuery(in, bases)
+	if err != nil {
+		return answer, err
+	}
+	x.Searcher, x.now = s, s.o.Now()
+	for _, b := range bases {
+		if err := s.o.Index.Sync(ctx, in.WorkspaceID, b.id); err != nil {
+			return answer, err
+		}
+	}
+	if err := x.run(ctx); err != nil {
+		return answer, err
+	}
+	if x.total == 0 && in.Fuzzy == nil && !x.parsed.All {
+		x.reset()
+		x.fuzzy = true
+		if err := x.run(ctx); err != nil {
+			return answer, err
+		}
+		x.fuzzy = x.total > 0
+	}
+	return x.answer(), nil
+}
+
+// searchedBase is a base with what searches take from its settings.
+type searchedBase struct {
+	id, slug      string
+	limit         int
+	title         float64 // boost
+	headings      float64
+	synonyms      [][]string
+	hasEmbedding  bool
+	defaultMode   string
+	minSimilarity float64
+}
+
+// findBases returns the bases that are searched.
+func (s *Searcher) findBases(ctx context.Context, in knowledge.SearchRequest) (bases []searchedBase, err error) {
+	if len(in.Bases) > maxSearched {
+		return nil, invalid("knowledgeBases", fmt.Sprintf("must be at most %d", maxSearched))
+	}
+	if in.Rights != nil && !in.Rights.Could("read", Subject) {
+		return nil, in.Rights.Refusal("read", Subject)
+	}
+	items, err := s.items(in)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > maxSearched {
+		return nil, invalid("knowledgeBases", fmt.Sprintf("must name at most %d bases: there are %d", maxSearched, len(items)))
+	}
+	for _, item := range items {
+		settings, err := s.o.Settings(ctx, in.WorkspaceID, item)
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, toSearchedBase(item, settings))
+	}
+	return bases, nil
+}
+
+// items returns the bases that the request names, or all whose documents the caller could read.
+func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, err error) {
+	rd := s.o.Models.Reader()
+	defer rd.Close()
+	if in.Bases == nil {
+		err = projections.Content{}.List(rd, in.WorkspaceID, "knowledge/", func(item projections.Item) (bool, error) {
+			if in.Rights == nil || CheckBase(in.Rights, "read", item.Slug()) == nil {
+				items = append(items, item)
+			}
+			return true, nil
+		})
+		return items, err
+	}
+	seen := map[string]bool{}
+	for _, slug := range in.Bases {
+		if seen[slug] {
+			continue
+		}
+		seen[slug] = true
+		item, ok, err := projections.Content{}.Get(rd, in.WorkspaceID, "knowledge/"+slug)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", shorten(slug))
+		}
+		if in.Rights != nil {
+			if err := CheckBase(in.Rights, "read", slug); err != nil {
+				return nil, err
+			}
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// shorten returns so much of a text as an error shows.
+func shorten(text string) string {
+	if runes := []rune(text); len(runes) > 100 {
+		return string(runes[:100]) + "…"
+	}
+	return text
+}
+
+func toSearchedBase(item projections.Item, settings *document.Map) searchedBase {
+	b := searchedBase{id: item.ID, slug: item.Slug(), limit: 10, defaultMode: knowledge.ModeAuto}
+	number := func(m *document.Map, name string, missing float64) float64 {
+		v, _ := m.Get(name)
+		if f, ok := v.(float64); ok {
+			return f
+		}
+		return missing
+	}
+	if search := inner(settings, "search"); search != nil {
+		b.limit, b.defaultMode = int(number(search, "limit", 10)), cmp.Or(search.Text("mode"), knowledge.ModeAuto)
+		b.minSimilarity = number(search, "minSimilarity", 0)
+		if boosts := inner(search, "boosts"); boosts != nil {
+			b.title, b.headings = number(boosts, "title", 2), number(boosts, "headings", 1.5)
+		}
+	}
+	_, b.hasEmbedding = settings.Get("embedding")
+	groups, _ := settings.Get("synonyms")
+	list, _ := groups.([]any)
+	for _, group := range list {
+		words, _ := group.([]any)
+		var texts []string
+		for _, word := range words {
+			if text, ok := word.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+		b.synonyms = append(b.synonyms, texts)
+	}
+	return b
+}
+
+func inner(m *document.Map, name string) *document.Map {
+	v, _ := m.Get(name)
+	found, _ := v.(*document.Map)
+	return found
+}
+
+func invalid(field, message string) error {
+	return domain.Invalid(domain.FieldError{Field: field, Message: message})
+}
+
+// query is one search.
+type query struct {
+	*Searcher
+	in                    knowledge.SearchRequest
+	bases                 []searchedBase
+	parsed                fulltext.Parsed
+	filters               []*kbdocument.Filter
+	facets                map[string]*facetCount
+	mode                  string
+	byChunk, highlight    bool
+	passages, limit, page int
+	fuzzy                 bool
+	now                   time.Time
+
+	total   int
+	results []knowledge.SearchResult
+}
+
+// newQuery checks a request.
+func newQuery(in knowledge.SearchRequest, bases []searchedBase) (*query, error) {
+	x := &query{in: in, bases: bases, highlight: in.Highlight == nil || *in.Highlight, fuzzy: in.Fuzzy != nil && *in.Fuzzy}
+	if err := x.checkQuery(); err != nil {
+		return nil, err
+	}
+	if err := x.checkMode(); err != nil {
+		return nil, err
+	}
+	for at, filters := range map[string]map[string]any{"filters": in.Filters, "within": in.Within} {
+		if len(filters) == 0 {
+			continue
+		}
+		f, err := kbdocument.ParseFilter(at, filters)
+		if err != nil {
+			return nil, err
+		}
+		x.filters = append(x.filters, f)
+	}
+	var err error
+	if x.facets, err = newFacetCounts(in.Facets); err != nil {
+		return nil, err
+	}
+	return x, x.checkPage()
+}
+
+func (x *query) checkQuery() error {
+	if n := utf8.RuneCountInString(x.in.Query); n < 1 || n > maxQuery || strings.TrimSpace(x.in.Query) == "" {
+		return invalid("query", fmt.Sprintf("must be 1 to %d characters", maxQuery))
+	}
+	if x.parsed = fulltext.Parse(x.in.Query); x.parsed.OnlyExcludes() {
+		return invalid("query", "must have a word that is looked for, not only words that must not be there")
+	}
+	return nil
+}
+
+func (x *query) checkMode() error {
+	mode := cmp.Or(x.in.Mode, knowledge.ModeAuto)
+	if !slices.Contains([]string{knowledge.ModeAuto, knowledge.ModeText, knowledge.ModeVector, knowledge.ModeHybrid}, mode) {
+		return invalid("mode", "must be auto, text, vector or hybrid")
+	}
+	if mode == knowledge.ModeVector || mode == knowledge.ModeHybrid {
+		return domain.Refuse(domain.CodeValidation, "the knowledge base has no embedding model").Reason("no_embedding")
+	}
+	x.mode = knowledge.ModeText
+	switch cmp.Or(x.in.Group, "document") {
+	case "document":
+	case "chunk":
+		x.byChunk = true
+	default:
+		return invalid("group", "must be document or chunk")
+	}
+	return nil
+}
+
+func (x *query) checkPage() error {
+	x.limit, x.passages = 10, defaultPassages
+	if len(x.bases) == 1 {
+		x.limit = x.bases[0].limit
+	}
+	for _, one := range []struct {
+		name        string
+		given       *int
+		into        *int
+		least, most int
+	}{
+		{"limit", x.in.Limit, &x.limit, 1, maxLimit}, {"page", x.in.Page, &x.page, 0, maxDepth}, {"passages", x.in.Passages, &x.passages, 1, maxPassages},
+	} {
+		if one.given == nil {
+			continue
+		}
+		if *one.into = *one.given; *one.given < one.least || *one.given > one.most {
+			return invalid(one.name, fmt.Sprintf("must be %d to %d", one.least, one.most))
+		}
+	}
+	if (x.page+1)*x.limit > maxDepth {
+		return domain.Refuse(domain.CodeInvalidRequest, "the first %d results can be read", maxDepth).With("errors", []domain.FieldError{{Field: "page", Message: "is too far"}})
+	}
+	if m := x.in.MinSimilarity; m != nil && (*m < -1 || *m > 1) {
+		return invalid("minSimilarity", "must be -1 to 1")
+	}
+	return nil
+}
+
+// reset forgets what was found.
+func (x *query) reset() {
+	x.total, x.results = 0, nil
+	for _, f := range x.facets {
+		f.reset()
+	}
+}
+
+// found is a result before it is read.
+type found struct {
+	base searchedBase
+	fulltext.Hit
+	seq uint64 // of the first event of the document: for an order by age
+}
+
+// run searches all bases. Each is ranked by itself, and the lists are merged by score.
+func (x *query) run(ctx context.Context) error {
+	from, until := x.page*x.limit, (x.page+1)*x.limit
+	if len(x.bases) == 1 && !x.parsed.All { // the index returns the page alone
+		from, until = 0, x.limit
+	}
+	var all []found
+	for _, b := range x.bases {
+		hits, err := x.searchBase(ctx, b)
+		if err != nil {
+			return err
+		}
+		all = append(all, hits...)
+	}
+	if len(x.bases) > 1 || x.parsed.All {
+		slices.SortFunc(all, compareFound)
+	}
+	rd := x.o.Models.Reader()
+	defer rd.Close()
+	for _, f := range all[min(from, len(all)):min(until, len(all))] {
+		d, ok, err := projections.KBDocuments{}.Get(rd, x.in.WorkspaceID, f.base.id, f.ID, x.now)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue // it was deleted meanwhile
+		}
+		result, err := x.toResult(f, d)
+		if err != nil {
+			return err
+		}
+		x.results = append(x.results, result)
+	}
+	return nil
+}
+
+// compareFound orders what was found in several bases; all documents of a base by age, the newest first.
+func compareFound(a, b found) int {
+	first := func(f found) int {
+		if len(f.Passages) == 0 {
+			return 0
+		}
+		return f.Passages[0].N
+	}
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.seq, a.seq), cmp.Compare(a.ID, b.ID), cmp.Compare(first(a), first(b)))
+}
+
+// searchBase searches one base, and counts what it finds.
+func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, err error) {
+	rd := x.o.Models.Reader()
+	defer rd.Close()
+	m := &matcher{query: x, ctx: ctx, base: b, rd: rd}
+	if x.in.Rights != nil && !x.in.Rights.Always("read", Subject) {
+		m.readable = x.in.Rights.Filter("read", Subject)
+	}
+	if x.parsed.All {
+		return m.all()
+	}
+	q := fulltext.Query{
+		Parsed: x.parsed, Limit: (x.page + 1) * x.limit, ByChunk: x.byChunk, Passages: x.passages, TitleBoost: b.title, HeadingsBoost: b.headings,
+		Synonyms: b.synonyms, Fuzzy: x.fuzzy, Highlight: x.highlight,
+	}
+	if takesAll, err := m.takesAll(); err != nil {
+		return nil, err
+	} else if !takesAll {
+		q.Match = m.match
+	}
+	if len(x.bases) == 1 {
+		q.From, q.Limit = x.page*x.limit, x.limit
+	}
+	result, err := x.o.Index.Search(x.in.WorkspaceID, b.id, q)
+	if err != nil {
+		return nil, err
+	}
+	x.total += result.Total
+	for _, h := range result.Hits {
+		all = append(all, found{base: b, Hit: h})
+	}
+	return all, nil
+}
+
+// matcher says which documents of a base count.
+type matcher struct {
+	*query
+	ctx      context.Context
+	base     searchedBase
+	rd       projections.Reader
+	readable func(access.Object) bool // nil: all
+	gone     map[string]bool          // documents that have expired and are not deleted yet
+}
+
+// match reports whether a document may be read and passes the filters, and counts it in the facets.
+func (m *matcher) match(id string) (bool, error) {
+	if err := m.ctx.Err(); err != nil {
+		return false, err
+	}
+	if m.gone[id] {
+		return false, nil
+	}
+	if m.isUnbounded() {
+		return true, nil
+	}
+	d, ok, err := projections.KBDocuments{}.Get(m.rd, m.in.WorkspaceID, m.base.id, id, m.now)
+	if err != nil || !ok {
+		return false, err
+	}
+	return m.counts(d), nil
+}
+
+// isUnbounded reports whether nothing has to be known of a document.
+func (m *matcher) isUnbounded() bool {
+	return m.readable == nil && len(m.filters) == 0 && len(m.facets) == 0
+}
+
+// takesAll reports whether all documents of the base count. Those that have expired do not: they are few, because they
+// are deleted within a minute.
+func (m *matcher) takesAll() (bool, error) {
+	due, err := projections.KBDocuments{}.Due(m.rd, m.now, maxDepth)
+	m.gone = map[string]bool{}
+	for _, ref := range due {
+		m.gone[ref.ID] = true
+	}
+	return m.isUnbounded() && len(due) == 0, err
+}
+
+// counts reports whether a document counts, and counts it in the facets.
+func (m *matcher) counts(d projections.KBDocument) bool {
+	if m.readable != nil && !m.readable(Object(m.in.WorkspaceID, m.base.slug, d.State)) {
+		return false
+	}
+	if len(m.filters) == 0 && len(m.facets) == 0 {
+		return true
+	}
+	fields := Fields(m.base.slug, d)
+	for _, f := range m.filters {
+		if !f.Matches(fields) {
+			return false
+		}
+	}
+	for _, f := range m.facets {
+		f.add(fields)
+	}
+	return true
+}
+
+// all returns all documents of the base that can be searched.
+func (m *matcher) all() (all []found, err error) {
+	err = projections.KBDocuments{}.List(m.rd, m.in.WorkspaceID, m.base.id, m.now, func(d projections.KBDocument) bool {
+		if d.Extract != nil && m.counts(d) {
+			all = append(all, found{base: m.base, Hit: fulltext.Hit{ID: d.ID}, seq: d.Seq})
+		}
+		return m.ctx.Err() == nil
+	})
+	m.total += len(all)
+	return all, cmp.Or(err, m.ctx.Err())
+}
+
+// toResult returns what the answer shows of what was found.
+func (x *query) toResult(f found, d projections.KBDocument) (knowledge.SearchResult, error) {
+	result := knowledge.SearchResult{
+		Score: f.Score, TitleHTML: f.TitleHTML, Passages: []knowledge.SearchPassage{},
+		Document: knowledge.SearchDocument{
+			ID: d.ID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(), URL: d.URL, KnowledgeBase: f.base.slug, Source: d.Source,
+			Tags: append([]string{}, d.ShownTags()...), Metadata: d.Metadata, Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), UpdatedAt: d.UpdatedAt,
+		},
+	}
+	if result.Document.Metadata == nil {
+		result.Document.Metadata = map[string]any{}
+	}
+	passages := f.Hit.Passages
+	if x.parsed.All {
+		list, _, err := x.o.Index.Chunks(x.in.WorkspaceID, f.base.id, d.ID, 0, 1)
+		if err != nil {
+			return result, err
+		}
+		for _, c := range list {
+			passages = append(passages, fulltext.Passage{Chunk: c})
+		}
+	} else {
+		result.Scores.Text = &result.Score
+	}
+	for _, p := range passages {
+		result.Passages = append(result.Passages, knowledge.SearchPassage{
+			Chunk: p.N, Text: p.Text, Headings: append([]string{}, p.Headings...), Page: p.Page, From: p.From, To: p.To, Score: p.Score, HTML: p.HTML,
+		})
+	}
+	return result, nil
+}
+
+func (x *query) answer() knowledge.SearchAnswer {
+	answer := knowledge.SearchAnswer{Total: x.total, Mode: x.mode, Fuzzy: x.fuzzy, Results: append([]knowledge.SearchResult{}, x.results...)}
+	if x.parsed.Cut {
+		answer.Warnings = append(answer.Warnings, "query_cut")
+	}
+	for name, f := range x.facets {
+		if answer.Facets == nil {
+			answer.Facets = map[string]knowledge.FacetAnswer{}
+		}
+		answer.Facets[name] = f.answer()
+	}
+	return answer
+}
