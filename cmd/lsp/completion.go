@@ -227,7 +227,7 @@ func classAt(kind *document.Kind, path []step) nameClass {
 		}
 	case document.Test:
 		switch {
-		case last == "automation" && len(path) == 1:
+		case last == "automation" && (len(path) == 1 || before == "automations"):
 			return automationNamed
 		case last == "type" && (before == "event" || before == "events"):
 			return eventNamed

@@ -277,13 +277,13 @@ func (n *Node) openCollections() error {
 	return nil
 }
 
-// runChecks runs the tests of a workspace and returns the names of the cases that fail.
-func (n *Node) runChecks(ctx context.Context, workspaceID string) ([]string, error) {
-	docs, err := suites.Load(ctx, n.workspaces.library, workspaceID)
+// runChecks runs the tests of a workspace, all with its content at a sequence, and returns the names of the cases that fail.
+func (n *Node) runChecks(ctx context.Context, workspaceID string, seq uint64) ([]string, error) {
+	docs, err := suites.Load(ctx, n.workspaces.library, workspaceID, seq)
 	if err != nil || len(docs) == 0 {
 		return nil, err
 	}
-	set, err := n.automations.programs.ProgramSet(ctx, workspaceID)
+	set, err := n.automations.programs.ProgramSetBefore(ctx, workspaceID, seq+1)
 	if err != nil || set == nil {
 		return nil, err
 	}

@@ -28,6 +28,13 @@ func (n *Node) SetRecordsClock(now func() time.Time) {
 	}
 }
 
+// ChecksOfNow returns what runs the tests of a workspace with the content that it has now, whatever is saved before it is
+// called.
+func (n *Node) ChecksOfNow(workspaceID string) func(context.Context) (failed []string, err error) {
+	seq := n.store.Log.Known().State
+	return func(ctx context.Context) ([]string, error) { return n.runChecks(ctx, workspaceID, seq) }
+}
+
 // SetCleanupClock lets the cleanup take another time for now.
 func (n *Node) SetCleanupClock(now func() time.Time) { n.events.cleanup.Now = now }
 

@@ -56,6 +56,20 @@ func TestPlatformRepositories(t *testing.T) {
 		does(200, "GET", path, "")
 	}
 
+	t.Log("tests run with the content that is pushed, not with what is saved meanwhile")
+	does(201, "POST", "/automations", `{"slug":"charge","name":"Charge","do":[{"emit":{"event":"charged"}}]}`)
+	does(201, "POST", "/tests", `{"slug":"charge","automation":"charge","cases":[{"name":"it is said","expect":{"events":[{"type":"charged"}]}}]}`)
+	good := s.Node.ChecksOfNow(p.ID)
+	does(200, "PATCH", "/automations/charge", `{"do":[]}`)
+	broken := s.Node.ChecksOfNow(p.ID)
+	does(200, "PATCH", "/tests/charge", `{"cases":[]}`)
+	failed, err := good(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, failed)
+	failed, err = broken(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"charge: it is said"}, failed)
+
 	editor := p.As(s.NewUser(t, "editor"))
 	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
 	editor.RequireRefusal(t, 403, "permission_denied", "POST", p.Path+"/repositories/main/test", "")

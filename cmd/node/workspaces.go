@@ -227,7 +227,7 @@ func platformRepositories(all map[string]settings.PlatformRepository) (list []re
 }
 
 func platformRepository(s settings.PlatformRepository) (repositories.Repository, error) {
-	one := repositories.Repository{ID: s.ID, Name: s.Name, Type: s.Type, Mode: s.Mode, Platform: true}
+	one := repositories.Repository{ID: s.ID, Name: s.Name, Type: s.Type, Mode: s.Mode, Platform: true, Checks: s.Checks == "required"}
 	if s.Type == repositories.Filesystem {
 		one.Dir = filepath.Clean(s.Dirpath)
 		one.Address = "file://" + one.Dir

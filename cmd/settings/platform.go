@@ -23,6 +23,7 @@ type PlatformRepository struct {
 	CAFile         string
 	KnownHostsFile string
 	RedirectHosts  []string
+	Checks         string // required, or empty
 }
 
 // PlatformAuth is the credentials of a platform repository, empty when it is
@@ -46,6 +47,7 @@ func platformTable(r *PlatformRepository) []Setting {
 		{Name: "NAME", Default: "`{repoId}`", Meaning: "shown to users; 1-60 characters", derive: noDefault, value: matching(&r.Name, `[^\x00-\x1f]{1,60}`, "1-60 characters")},
 		{Name: "BRANCH", Default: "main", Meaning: "git branch", value: branch(&r.Branch)},
 		{Name: "MODE", Default: "read-write", Meaning: "`read-write`, `read-only` or `write-only`", value: oneOf(&r.Mode, "read-write", "read-only", "write-only")},
+		{Name: "CHECKS", Default: "-", Meaning: "`required`: the tests of a workspace must pass before it is pushed there", value: matching(&r.Checks, `required`, "required, or no value")},
 		{Name: "DIRPATH", Default: "-", Meaning: "git: base directory; filesystem: required, absolute, existing", value: path(&r.Dirpath)},
 		{Name: "AUTH_USER", Default: "-", Meaning: "user; without one, `git` is sent", flags: secret, value: secretText(&r.Auth.User)},
 		{Name: "AUTH_PASSWORD", Default: "-", Meaning: "password or access token; needs an http(s) URL", flags: secret, value: secretText(&r.Auth.Password)},

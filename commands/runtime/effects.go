@@ -147,8 +147,23 @@ func (t *performer) deliver(a answer) {
 	t.recording.answerMachine(a.id, a.Answer)
 }
 
+// answerStubbed answers a call of an automation that a test has a stub for.
+func (t *performer) answerStubbed(r machine.Request) bool {
+	if t.rt.Simulation == nil {
+		return false
+	}
+	result, ok, err := t.rt.Simulation.Call(r.Slug, r.Params)
+	if ok {
+		t.answerNow(r, machine.Answer{Value: result, Err: err, Returned: true})
+	}
+	return ok
+}
+
 // callProgram starts another automation in the tree.
 func (t *performer) callProgram(r machine.Request) {
+	if t.answerStubbed(r) {
+		return
+	}
 	p, err := t.executions.program(r.Execution).Scope.ResolveCall(r.Slug)
 	if err == nil {
 		err = t.checkCall(p, r.Params)
@@ -173,6 +188,9 @@ func (t *performer) callProgram(r machine.Request) {
 // spawnRun starts another automation in a tree of its own, and continues once its start is on
 // disk. It waits for the throttle of the new tree, and while too many of its trees run.
 func (t *performer) spawnRun(r machine.Request) {
+	if t.answerStubbed(r) {
+		return
+	}
 	p, err := t.executions.program(r.Execution).Scope.ResolveCall(r.Slug)
 	if err != nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})

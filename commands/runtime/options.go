@@ -98,13 +98,16 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Simulation is the clock and the random bytes of runs that only a test observes. With the same ones,
+// Simulation is the clock, the random bytes and the called automations of runs that only a test observes. All fields are required. With the same ones,
 // and the same answers of Effects, a run is the same every time: its effects are performed one after
 // the other, in the order of their requests, and nothing waits for real time.
 type Simulation struct {
 	Now    func() time.Time      // the time that automations see
 	Sleep  func(d time.Duration) // lets that time pass
 	Random func(n int) []byte
+	// Call returns what a stub says that an automation returns, by the name that it is called with. ok is false when there
+	// is none: it runs.
+	Call func(name string, arguments *value.Object) (result any, ok bool, err error)
 }
 
 // Effects is what effects of runs are performed with.

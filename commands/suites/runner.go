@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -358,9 +357,9 @@ type Library interface {
 	Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
 }
 
-// Load returns the saved suites of a workspace by their slugs.
-func Load(ctx context.Context, library Library, workspaceID string) (map[string]*document.Map, error) {
-	refs, err := library.At(ctx, workspaceID, math.MaxUint64)
+// Load returns the suites of a workspace at a sequence, by their slugs.
+func Load(ctx context.Context, library Library, workspaceID string, seq uint64) (map[string]*document.Map, error) {
+	refs, err := library.At(ctx, workspaceID, seq)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ type simulation struct {
 	rows      map[namespace]*collection.Memory
 	counters  map[string]int64
 	uses      map[int]int  // of stubs of fetch, by index,
-	calls     map[int]int  // and of modules
+	calls     map[int]int  // and of calls
 	delivered map[int]bool // stubs of events
 }
 
@@ -77,7 +77,7 @@ func (s *simulation) options(settings runtime.Settings, host domain.Host) (runti
 	}
 	o := runtime.Options{
 		Store: s, Contexts: contextStubs{s}, Parked: nothingParked{}, Secrets: secretStubs{s}, Throttles: noThrottle{}, Settings: func() runtime.Settings { return settings }, Registry: s,
-		Simulation: &runtime.Simulation{Now: s.clock, Sleep: s.sleep, Random: s.drawRandom},
+		Simulation: &runtime.Simulation{Now: s.clock, Sleep: s.sleep, Random: s.drawRandom, Call: s.callAutomation},
 		Host:       host, Process: "test", Now: time.Now, NewID: s.newID,
 	}
 	o.Effects = runtime.Effects{
@@ -316,9 +316,14 @@ func stubbedResponse(stub suite.FetchStub) (fetch.StubbedResponse, error) {
 	return response, nil
 }
 
-// stubbedCall returns the result of the first stub that fits a call of a module; ok is false when none does.
+// callAutomation returns what the first stub that fits says that an automation returns.
+func (s *simulation) callAutomation(name string, arguments *value.Object) (result any, ok bool, err error) {
+	return s.stubbedCall(suite.Automations, name, arguments)
+}
+
+// stubbedCall returns the result of the first stub that fits a call; ok is false when none does.
 func (s *simulation) stubbedCall(module, function string, params *value.Object) (result any, ok bool, err error) {
-	for i, stub := range s.stubs.Modules {
+	for i, stub := range s.stubs.Calls {
 		if stub.Module != module || stub.Function != function || stub.Times > 0 && s.calls[i] >= stub.Times {
 			continue
 		}

@@ -112,11 +112,11 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 			joinBatch = v.batches.expect(LocationOf(repo))
 			defer joinBatch()
 		}
-		if err := v.runChecks(ctx, workspaceID, repo); err != nil {
-			return nil, err
-		}
 		ps, err := v.newPushState(ctx, run, repo, in, user)
 		if err != nil {
+			return nil, err
+		}
+		if err := ps.runChecks(ctx, repo); err != nil {
 			return nil, err
 		}
 		if repo.Type == repositories.Filesystem {
@@ -134,12 +134,13 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 // maxNamedCases is how many failed cases a refused push names.
 const maxNamedCases = 20
 
-// runChecks refuses to push to a repository that requires tests unless all of them pass.
-func (v *Versioning) runChecks(ctx context.Context, workspaceID string, repo repositories.Repository) error {
-	if !repo.Checks || v.Checks == nil {
+// runChecks refuses to push to a repository that requires tests unless all of them pass, with the content that is pushed:
+// what is saved meanwhile is neither tested nor pushed.
+func (s *pushState) runChecks(ctx context.Context, repo repositories.Repository) error {
+	if !repo.Checks || s.v.Checks == nil {
 		return nil
 	}
-	failed, err := v.Checks(ctx, workspaceID)
+	failed, err := s.v.Checks(ctx, s.state.ID, s.seq)
 	if err != nil || len(failed) == 0 {
 		return err
 	}

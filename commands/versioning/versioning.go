@@ -32,8 +32,9 @@ type Versioning struct {
 	Git          func() gitsync.Options      // of the node, as they are now
 	Committer    func() (name, email string) // GIT_COMMITTER_*
 	Host         func() string               // of the API, for the addresses of people who have none
-	// Checks runs the tests of a workspace and returns the names of the cases that fail. nil: there are none.
-	Checks func(ctx context.Context, workspaceID string) (failed []string, err error)
+	// Checks runs the tests of a workspace, all with its content at a sequence, and returns the names of the cases that fail.
+	// nil: there are none.
+	Checks func(ctx context.Context, workspaceID string, seq uint64) (failed []string, err error)
 
 	branchTurns  commands.Turns[workspace.Location]
 	batches      pushBatches

@@ -186,6 +186,14 @@ func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
 	case document.Test:
 		run, _ := doc.Get("automation")
 		f.call(run, (*fieldPath)(nil).at("automation"))
+		f.stubs(doc, nil)
+		cases, _ := doc.Get("cases")
+		items, _ := cases.([]any)
+		for i, item := range items {
+			if c, ok := item.(*document.Map); ok {
+				f.stubs(c, (*fieldPath)(nil).at("cases").at(i))
+			}
+		}
 	case document.Index:
 		for name, v := range doc.Object("blocks").All() {
 			if block, ok := v.(*document.Map); ok {
@@ -198,6 +206,17 @@ func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
 
 // useFinder finds names in the blocks of a document.
 type useFinder struct{ uses []automation.Use }
+
+// stubs finds the automations that stubs of a test suite or a case stand for. Those of apps may be missing on purpose.
+func (f *useFinder) stubs(m *document.Map, at *fieldPath) {
+	list, _ := m.Object("stubs").Get("automations")
+	items, _ := list.([]any)
+	for i, item := range items {
+		if stub, ok := item.(*document.Map); ok && !strings.Contains(stub.Text("automation"), ".") {
+			f.call(stub.Text("automation"), at.at("stubs").at("automations").at(i).at("automation"))
+		}
+	}
+}
 
 // definition finds the names in what has blocks.
 func (f *useFinder) definition(m *document.Map, at *fieldPath) {

@@ -218,5 +218,7 @@ func TestUsesOfPagesAndBlocksHavePlaces(t *testing.T) {
 		{Kind: automation.Call, Name: "stock", Field: "blocks.Product.blocks[0].automation"},
 	}, shape.Uses(document.Index, mapping(t, `{"blocks":{"Empty":null,"Product":{"automation":"price","blocks":[{"slug":"KPI","automation":"stock"}]}}}`)))
 	require.Equal(t, []automation.Use{{Kind: automation.Call, Name: "charge", Field: "automation"}}, shape.Uses(document.Test, mapping(t, `{"automation":"charge","cases":[{"name":"x"}]}`)))
+	require.Equal(t, automation.Use{Kind: automation.Call, Name: "refund", Field: "cases[0].stubs.automations[1].automation"},
+		shape.Uses(document.Test, mapping(t, `{"automation":"charge","cases":[{"name":"x","stubs":{"automations":[{"automation":"Mail.send"},{"automation":"refund"}]}}]}`))[1])
 	require.Empty(t, shape.Uses(document.Security, mapping(t, `{"automation":"x"}`)))
 }

@@ -486,6 +486,13 @@ var stubFields = []field{
 		{name: "result", is: anything},
 		{name: "error", is: object, of: []field{{name: "error", is: text, must: true}, {name: "message", is: text}, {name: "details", is: object}}},
 	}}},
+	{name: "automations", is: list, rule: atMost(500, "stubs"), doc: "Results of automations that are called; the first that fits answers. Those without one run.", each: &field{is: object, of: []field{
+		{name: "automation", is: text, must: true, limit: 300, doc: "As it is called: its slug, or that of an app instance before it: Mail.send."},
+		{name: "arguments", is: object, doc: "That the call has, among others; absent: any."},
+		{name: "times", is: number, least: 1, most: 1e6, whole: true, doc: "How often it answers; absent: always."},
+		{name: "output", is: anything, doc: "What it returns."},
+		{name: "error", is: object, doc: "What it fails with, instead of an output.", of: []field{{name: "error", is: text, must: true}, {name: "message", is: text}, {name: "details", is: object}}},
+	}}},
 	{name: "events", is: list, rule: atMost(100, "events"), doc: "Events that waits get; each once, in this order.", each: &field{is: object, of: []field{
 		{name: "type", is: text, must: true, match: eventType}, {name: "payload", is: object},
 	}}},

@@ -38,7 +38,7 @@ type Stubs struct {
 	Now         time.Time
 	Random      int64 // the seed
 	Fetch       []FetchStub
-	Modules     []ModuleStub
+	Calls       []CallStub  // of modules and automations
 	Events      []EventStub // that waits get, in this order
 	Secrets     map[string]string
 	Config      *value.Object // settings that replace those of the workspace
@@ -55,8 +55,11 @@ type FetchStub struct {
 	Error  string        // the reason of a FetchError; "": there is an answer
 }
 
-// ModuleStub answers calls of functions of modules.
-type ModuleStub struct {
+// Automations is the module of stubs that answer calls of automations: the function is the name that is called.
+const Automations = "automations"
+
+// CallStub answers calls of functions of modules, and of automations.
+type CallStub struct {
 	Module, Function string
 	Parameters       *value.Object // that the call must have, among others
 	Times            int           // how often it answers; 0: always
@@ -144,13 +147,16 @@ func readStubs(own, shared *value.Object) Stubs {
 		}
 		for _, item := range list(from.At("modules")) {
 			m := object(item)
-			result, ok := m.Get("result")
-			if !ok {
-				result = value.Undefined
-			}
-			s.Modules = append(s.Modules, ModuleStub{
+			s.Calls = append(s.Calls, CallStub{
 				Module: m.Text("module"), Function: m.Text("function"), Parameters: object(m.At("parameters")), Times: count(m.At("times")),
-				Result: result, Error: object(m.At("error")),
+				Result: m.At("result"), Error: object(m.At("error")),
+			})
+		}
+		for _, item := range list(from.At("automations")) {
+			a := object(item)
+			s.Calls = append(s.Calls, CallStub{
+				Module: Automations, Function: a.Text("automation"), Parameters: object(a.At("arguments")), Times: count(a.At("times")),
+				Result: a.At("output"), Error: object(a.At("error")),
 			})
 		}
 		for _, item := range list(from.At("events")) {

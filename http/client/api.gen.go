@@ -6170,8 +6170,8 @@ type RunTestsBody struct {
 	Automations []string `json:"automations,omitempty"`
 	// Only cases whose `suite: name` has this text, in any case.
 	Cases string `json:"cases,omitempty"`
-	// Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted.
-	Documents map[string]map[string]any `json:"documents,omitempty"`
+	// Drafts by `automations/{slug}` and `tests/{slug}`, as objects or as the text of their files; null: it is deleted.
+	Documents map[string]any `json:"documents,omitempty"`
 }
 
 // TestReport is described by the API.
@@ -6199,8 +6199,8 @@ func (v *TestReport) UnmarshalJSON(text []byte) error {
 type CheckDraftBody struct {
 	// Its slug.
 	Automation string `json:"automation"`
-	// The draft.
-	Document map[string]any `json:"document"`
+	// The draft, as an object or as the text of its file.
+	Document any `json:"document"`
 	// How many of the last recorded runs.
 	Runs *int64 `json:"runs,omitempty"`
 }
@@ -7230,6 +7230,9 @@ type WorkspacePlatformRepositoriesValue struct {
 	Config WorkspacePlatformRepositoriesValueConfig `json:"config"`
 	// All that there are.
 	Groups []string `json:"groups"`
+	// The tests of a workspace must pass before it is pushed there.
+	// One of required.
+	Checks string `json:"checks,omitempty"`
 }
 
 // SecurityAuthorizations is described by the API.

@@ -398,7 +398,7 @@ func (m *Machine) deliverAnswer(d delivery) {
 	w := b.waiting
 	b.waiting, b.in, b.ordinal = nil, w.in, w.Ordinal+1
 	m.current = b
-	if d.Err == nil && w.Kind != Call && w.Kind != Next && w.Kind != Throttle && w.Kind != Sleep {
+	if d.Err == nil && (w.Kind != Call || d.Returned) && w.Kind != Next && w.Kind != Throttle && w.Kind != Sleep {
 		m.traceEnd(b, d.Value, nil)
 	}
 	if out := m.handleAnswer(b, w, d.Answer); out != nil {
@@ -413,6 +413,9 @@ func (m *Machine) handleAnswer(b *branch, w *waiting, a Answer) *outcome {
 	}
 	switch w.Kind {
 	case Call:
+		if a.Returned {
+			return m.storeResult(b, w.to, a.Value)
+		}
 		return m.beginExecution(b, w, a)
 	case Throttle:
 		m.credit += w.N

@@ -44,7 +44,7 @@ type Kind string
 
 // The kinds of requests. Their names are recorded.
 const (
-	Call      Kind = "call"      // start Slug with Params in this tree: answer Program and ExecutionID
+	Call      Kind = "call"      // start Slug with Params in this tree: answer Program and ExecutionID, or what it Returned
 	Spawn     Kind = "spawn"     // start Slug with Params in a tree of its own
 	Emit      Kind = "emit"      // the event as recorded
 	Wait      Kind = "wait"      // the event, or Undefined after Duration
@@ -106,6 +106,7 @@ type Answer struct {
 	Err         error    // raised in the instruction
 	Program     *Program // of a Call
 	ExecutionID string   // of a Call
+	Returned    bool     // of a Call: nothing is executed, Value is what it returned
 }
 
 // Notice is an error that does not end the execution: an error event records it.

@@ -43,7 +43,7 @@ func ReadDocument(r *http.Request) (RequestDocument, error) {
 	case "application/json":
 		return readJSON(body)
 	case "application/yaml", "application/x-yaml", "text/yaml":
-		return readYAML(body)
+		return ReadYAML("the body", body)
 	}
 	return RequestDocument{}, gateway.RefuseStatus(http.StatusUnsupportedMediaType, "the body must be application/json or application/yaml in UTF-8")
 }
@@ -57,7 +57,7 @@ func readJSON(body []byte) (RequestDocument, error) {
 	}
 	v, err := document.ReadJSON(body, BodyLimits)
 	if err != nil {
-		return RequestDocument{}, refuseUnreadable(err, "JSON")
+		return RequestDocument{}, refuseUnreadable(err, "the body", "JSON")
 	}
 	doc, ok := v.(*document.Map)
 	if !ok {
@@ -66,21 +66,22 @@ func readJSON(body []byte) (RequestDocument, error) {
 	return RequestDocument{Doc: doc, Text: body}, nil
 }
 
-func readYAML(body []byte) (RequestDocument, error) {
-	doc, err := yamltext.ReadMap(body, BodyLimits)
+// ReadYAML reads a document from its text, as its file has it. A refusal calls the text by its name.
+func ReadYAML(name string, text []byte) (RequestDocument, error) {
+	doc, err := yamltext.ReadMap(text, BodyLimits)
 	if err != nil {
-		return RequestDocument{}, refuseUnreadable(err, "YAML")
+		return RequestDocument{}, refuseUnreadable(err, name, "YAML")
 	}
-	source, err := yamltext.Locate(body, BodyLimits)
+	source, err := yamltext.Locate(text, BodyLimits)
 	if err != nil {
-		return RequestDocument{}, refuseUnreadable(err, "YAML")
+		return RequestDocument{}, refuseUnreadable(err, name, "YAML")
 	}
-	return RequestDocument{Doc: doc, Text: body, Source: source}, nil
+	return RequestDocument{Doc: doc, Text: text, Source: source}, nil
 }
 
 // refuseUnreadable is the refusal of a text that is no document, with where.
-func refuseUnreadable(err error, language string) error {
-	refusal := domain.Refuse(domain.CodeInvalidRequest, "the body cannot be read as %s: %v", language, err)
+func refuseUnreadable(err error, name, language string) error {
+	refusal := domain.Refuse(domain.CodeInvalidRequest, "%s cannot be read as %s: %v", name, language, err)
 	if fault, ok := errors.AsType[*document.Fault](err); ok && fault.Line > 0 {
 		refusal.With("errors", []LocatedFault{{Field: "", Message: fault.Message, Line: fault.Line, Column: fault.Column}}).With("line", fault.Line)
 		if fault.Column > 0 {

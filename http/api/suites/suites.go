@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (h *Handlers) Run(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := suites.Load(r.Context(), h.Library, set.Workspace.ID)
+	docs, err := suites.Load(r.Context(), h.Library, set.Workspace.ID, math.MaxUint64)
 	if err != nil {
 		return nil, err
 	}
@@ -127,33 +128,50 @@ func readDrafts(given map[string]json.RawMessage, docs map[string]*document.Map)
 		if folder != document.Automation.Folder && folder != document.Test.Folder || slug == "" {
 			return nil, domain.Invalid(domain.FieldError{Field: field, Message: "must be automations/{slug} or tests/{slug}"})
 		}
-		v, err := value.ParseJSON(string(body)) // its keys keep their order
-		doc, isObject := v.(*document.Map)
-		if err != nil || !isObject && v != nil {
-			return nil, domain.Invalid(domain.FieldError{Field: field, Message: "must be an object, or null"})
+		read, err := readDraft(field, body)
+		if err != nil {
+			return nil, err
 		}
 		switch {
 		case folder == document.Automation.Folder:
-			draft[slug] = doc
-		case doc == nil:
+			draft[slug] = read.Doc
+		case read.Doc == nil:
 			delete(docs, slug)
 		default:
-			if err := checkSuite(field, doc); err != nil {
+			if docs[slug], err = checkSuite(field, read); err != nil {
 				return nil, err
 			}
-			docs[slug] = doc
 		}
 	}
 	return draft, nil
 }
 
-// checkSuite refuses a test suite that could not be saved.
-func checkSuite(field string, doc *document.Map) error {
-	faults := shape.Check(document.Test, document.Test.Canonical(doc))
+// readDraft reads a document of a request: an object, the text of its file, or null for none.
+func readDraft(field string, body json.RawMessage) (handler.RequestDocument, error) {
+	if v, err := value.ParseJSON(string(body)); err == nil { // its keys keep their order
+		switch v := v.(type) {
+		case *document.Map:
+			return handler.RequestDocument{Doc: v}, nil
+		case string:
+			return handler.ReadYAML(field, []byte(v))
+		case nil:
+			return handler.RequestDocument{}, nil
+		}
+	}
+	return handler.RequestDocument{}, domain.Invalid(domain.FieldError{Field: field, Message: "must be an object, the text of its file, or null"})
+}
+
+// checkSuite returns a test suite as it would be saved, or why it could not be.
+func checkSuite(field string, read handler.RequestDocument) (*document.Map, error) {
+	doc := document.Test.Canonical(read.Doc)
+	faults := shape.Check(document.Test, doc)
+	if read.Source != nil {
+		return doc, read.WithLines(shape.Refusal(faults))
+	}
 	for i := range faults {
 		faults[i].Field = field + "." + faults[i].Field
 	}
-	return shape.Refusal(faults)
+	return doc, shape.Refusal(faults)
 }
 
 // The limits of how many recorded runs are looked at.
@@ -238,14 +256,16 @@ func (h *Handlers) Check(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := value.ParseJSON(string(in.Document))
-	doc, ok := v.(*document.Map)
-	if err != nil || !ok {
-		return nil, domain.Invalid(domain.FieldError{Field: "document", Message: "must be the draft of the automation, an object"})
+	draft, err := readDraft("document", in.Document)
+	if err != nil {
+		return nil, err
+	}
+	if draft.Doc == nil {
+		return nil, domain.Invalid(domain.FieldError{Field: "document", Message: "must be the draft of the automation"})
 	}
 	out := checkResponse{Automation: in.Automation, Runs: []suites.RunReport{}}
 	for _, run := range runs {
-		report, err := h.Recorded.Check(r.Context(), set, in.Automation, run.CorrelationID, suites.Draft{in.Automation: doc})
+		report, err := h.Recorded.Check(r.Context(), set, in.Automation, run.CorrelationID, suites.Draft{in.Automation: draft.Doc})
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,7 @@ type platformRepositoryResponse struct {
 	Mode   string             `json:"mode"`
 	Config repositoryLocation `json:"config"`
 	Groups []string           `json:"groups"` // that runs over many workspaces can be about
+	Checks string             `json:"checks,omitempty"`
 }
 
 type repositoryLocation struct {
@@ -69,9 +70,13 @@ func (h *Handlers) addPlatformRepositories(doc []byte) ([]byte, error) {
 	responses := map[string]platformRepositoryResponse{}
 	for _, one := range all {
 		if _, hidden := own.Repositories[one.ID]; !hidden {
-			responses[one.ID] = platformRepositoryResponse{
-				one.Name, one.Type, one.Mode, repositoryLocation{one.Remote.URL, one.Branch, cmp.Or(one.Dir, one.Root)}, h.Repositories.GroupNames(),
+			response := platformRepositoryResponse{
+				Name: one.Name, Type: one.Type, Mode: one.Mode, Config: repositoryLocation{one.Remote.URL, one.Branch, cmp.Or(one.Dir, one.Root)}, Groups: h.Repositories.GroupNames(),
 			}
+			if one.Checks {
+				response.Checks = "required"
+			}
+			responses[one.ID] = response
 		}
 	}
 	more, err := json.Marshal(map[string]any{"platformRepositories": responses})

@@ -156,6 +156,7 @@ func TestSimulatedSurroundings(t *testing.T) {
 		"waits":   `"do":[{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","filters":{"payload.n":2}}],"timeout":60,"output":"w"}},{"wait":{"timeout":5}},{"set":{"name":"d","value":"{{run.date}}"}}],"output":{"n":"{{w.payload.n}}","d":"{{d}}"}`,
 		"random":  `"do":[{"run":{"module":"crypto","function":"randomUUID","output":"u"}},{"set":{"name":"r","value":"{% rand(0, 1000000) %}"}}],"output":{"u":"{{u}}","r":"{{r}}"}`,
 		"calls":   `"do":[{"child":{"n":4,"output":"c"}},{"runWorkflow":{"workflow":"child","parameters":{"n":1},"wait":false}},{"all":[{"emit":{"event":"a"}},{"emit":{"event":"b"}}]}],"output":"{{c}}"`,
+		"mails":   `"do":[{"Mail.send":{"to":"ada","output":"r"}}],"output":"{{r}}"`,
 		"events":  `"when":{"events":["go"]},"do":[],"output":{"type":"{{type}}","p":"{{payload.x}}","u":"{{user.id}}"}`,
 		"endless": `"do":[{"repeat":{"until":"{% false %}","do":[{"set":{"name":"x","value":1}}]}}]`,
 		"limited": `"do":[{"repeat":{"until":3,"do":[{"rateLimit":{"name":"l","limit":2,"window":60,"output":"r"}},{"set":{"name":"ok[]","value":"{{r.ok}}"}}]}}],"output":"{{ok}}"`,
@@ -170,6 +171,10 @@ func TestSimulatedSurroundings(t *testing.T) {
 		"a wait gets the event that fits, and time passes": {"waits", `,"stubs":{"events":[{"type":"answered","payload":{"n":1}},{"type":"answered","payload":{"n":2}}]},"expect":{"output":{"n":2,"d":"2026-01-01T00:00:05.000Z"},"events":[{"type":"asked"}]}`},
 		"a wait without an event times out":                {"waits", `,"expect":{"output":{"d":"2026-01-01T00:01:05.000Z"}}`},
 		"what is called runs":                              {"calls", `,"expect":{"output":{"twice":8},"events":[{"type":"child.ran","payload":{"n":4}},{"type":"child.ran","payload":{"n":1}},{"type":"a"},{"type":"b"}]}`},
+		"what is called may be stubbed":                    {"calls", `,"stubs":{"automations":[{"automation":"child","arguments":{"n":4},"output":{"twice":"{{no}}"}}]},"expect":{"output":{"twice":"{{no}}"},"events":[{"type":"child.ran","payload":{"n":1}},{"type":"a"},{"type":"b"}]}`},
+		"also what is not waited for":                      {"calls", `,"stubs":{"automations":[{"automation":"child","times":2,"output":3}]},"expect":{"output":3,"events":[{"type":"a"},{"type":"b"}]}`},
+		"a stub of a call may fail":                        {"calls", `,"stubs":{"automations":[{"automation":"child","error":{"error":"NoChild","message":"away"}}]},"expect":{"error":{"error":"NoChild","message":"away"},"events":[]}`},
+		"what is not there may be stubbed":                 {"mails", `,"stubs":{"automations":[{"automation":"Mail.send","output":"sent"}]},"expect":{"output":"sent"}`},
 		"an event starts it":                               {"events", `,"event":{"type":"go","payload":{"x":1}},"user":{"id":"u1"},"expect":{"output":{"type":"go","p":1,"u":"u1"}}`},
 		"a limit counts":                                   {"limited", `,"expect":{"output":[true,true,false]}`},
 		"a secret is that of the test, and is redacted":    {"secret", `,"stubs":{"secrets":{"k":"hunter22"},"fetch":[{"url":"https://a.example.com","answer":{"body":"yes"}}]},"expect":{"output":"yes","events":[{"type":"e","payload":{"k":"REDACTED"}}],"fetches":[{"headers":{"x-key":"hunter22"}}]}`},
@@ -241,6 +246,15 @@ func TestCasesOfRecordedRuns(t *testing.T) {
 		shown := check(strings.Replace(string(before.Body), `"r":"{{r}}"`, `"r":"{{secret.bank}}"`, 1))
 		require.Equal(t, json.RawMessage(`"REDACTED"`), shown.Runs[0].Differences[0].Got)
 		require.Len(t, p.ListEvents(t, "types=done").Result.Events, 3, "nothing was emitted")
+		text, err := json.Marshal("slug: t\ndo:\n  - emit:\n      event: ended\n")
+		require.NoError(t, err)
+		require.Equal(t, 3, check(string(text)).Different, "a draft may be the text of its file")
+		suite := run(t, p, 0, `{"suites":["draft"],"documents":{"tests/draft":"automation: t\ncases:\n  - name: none\n    input: {n: 3}\n    expect:\n      events: []\n","automations/t":"slug: t\ndo: []\n"}}`)
+		require.Equal(t, 1, suite.Passed)
+		refused := p.RequireRefusal(t, 400, "invalid_request", "POST", p.Path+"/tests/run", `{"documents":{"automations/t":"do: [\n"}}`)
+		require.NotEmpty(t, refused["line"])
+		refused = p.RequireRefusal(t, 400, "invalid_request", "POST", p.Path+"/tests/run", `{"documents":{"tests/x":"automation: t\ncases:\n  - name: 3\n"}}`)
+		require.EqualValues(t, 3, refused["errors"].([]any)[0].(map[string]any)["line"])
 	})
 	p.RequireRefusal(t, 404, "resource_not_found", "POST", p.Path+"/tests/check", `{"automation":"nope","document":{}}`)
 	p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/tests/check", `{"automation":"t"}`)

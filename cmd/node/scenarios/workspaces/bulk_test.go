@@ -16,7 +16,7 @@ import (
 func TestBulkRunsTakeRights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := newHistoryScenario(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACE_GROUPS=base=web")
+	p := newHistoryScenario(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_CHECKS=required", "WORKSPACE_GROUPS=base=web")
 	put := func(slug, event string) {
 		t.Helper()
 		for name, text := range map[string]string{
@@ -75,6 +75,13 @@ func TestBulkRunsTakeRights(t *testing.T) {
 	t.Log("a push takes the right to change the platform workspace, and no other")
 	pushed := ask(200, who, "/v2/workspaces/platform/versions", `{"groups":["base"],"force":true,"name":"v3"}`)
 	require.Equal(t, 2.0, pushed["pushed"])
+
+	t.Log("a workspace whose tests fail is not pushed, the others are")
+	require.Equal(t, "required", p.getObject("")["platformRepositories"].(map[string]any)["disk"].(map[string]any)["checks"])
+	p.write("POST", "/tests", `{"slug":"charge","automation":"charge","cases":[{"name":"it is said","expect":{"events":[{"type":"never"}]}}]}`)
+	pushed = ask(200, who, "/v2/workspaces/platform/versions", `{"groups":["base"],"force":true,"name":"v4"}`)
+	require.Equal(t, 1.0, pushed["pushed"], "%v", pushed)
+	require.Contains(t, fmt.Sprint(pushed["errors"]), "checks_failed", "%v", pushed)
 	key := p.Must(t, "POST", "/v2/workspaces/platform/security/apikeys", p.super, `{"name":"k","rules":[{"action":"update","subject":"workspaces"}]}`)["apiKey"].(string)
 	byKey := http.Header{"X-Svc-Api-Key": {key}}
 	ask(403, byKey, path, all)

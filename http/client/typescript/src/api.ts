@@ -1912,8 +1912,8 @@ export class Client extends Base {
     automations?: string[];
     /** Only cases whose `suite: name` has this text, in any case. */
     cases?: string;
-    /** Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted. */
-    documents?: Record<string, Record<string, unknown> | null>;
+    /** Drafts by `automations/{slug}` and `tests/{slug}`, as objects or as the text of their files; null: it is deleted. */
+    documents?: Record<string, Record<string, unknown> | string | null>;
   }, options: RequestOptions = {}): Promise<TestReport> {
     return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/tests/run', workspaceId], body, takesKey: true }, options);
   }
@@ -1929,8 +1929,8 @@ export class Client extends Base {
   checkDraft(workspaceId: string, body: {
     /** Its slug. */
     automation: string;
-    /** The draft. */
-    document: Record<string, unknown>;
+    /** The draft, as an object or as the text of its file. */
+    document: Record<string, unknown> | string;
     /** How many of the last recorded runs. */
     runs?: number;
   }, options: RequestOptions = {}): Promise<DraftCheck> {
@@ -3633,6 +3633,8 @@ export interface Workspace {
     };
     /** All that there are. */
     groups: string[];
+    /** The tests of a workspace must pass before it is pushed there. */
+    checks?: 'required';
   }>;
   labels: Label[];
   /** schema, block and value. */
