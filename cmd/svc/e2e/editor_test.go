@@ -281,7 +281,7 @@ func TestAutomationsInEveryState(t *testing.T) {
 	b.putCaret("Text of Charge", 2)
 	b.write(" later")
 	b.press("Control+s")
-	b.await(`document.querySelector('.detail [role=alert]')`, "the save says that it did not work")
+	b.await(`document.querySelector('.document-screen [role=alert]')`, "the save says that it did not work")
 	require.Contains(t, b.editorText(), "Charge later")
 	sh.capture(b, "reconnecting")
 	require.NoError(t, s.start())

@@ -53,7 +53,7 @@ func (b *tab) allScreens(id string) (paths []string) {
 		}
 	}
 	require.Contains(b.t, paths, "w/"+id)
-	for _, view := range []string{"map?view=list", "config?tab=secrets", "config?tab=secrets&new", "config?view=yaml", "security?tab=rules", "security?tab=rules&view=yaml", "security?tab=keys", "security?tab=keys&new", "security?tab=explain", "pages?new", "observability?own", "apps?tab=publish", "apps?tab=catalogue&app=Collection", "apps?tab=catalogue", "settings?view=yaml", "webhooks?new"} {
+	for _, view := range []string{"map?view=list", "config?tab=secrets", "config?tab=secrets&new", "config?view=yaml", "security?tab=rules", "security?tab=rules&view=yaml", "security?tab=keys", "security?tab=keys&new", "security?tab=explain", "pages?new", "tests?new", "observability?own", "apps?tab=publish", "apps?tab=catalogue&app=Collection", "apps?tab=catalogue", "settings?view=yaml", "webhooks?new"} {
 		if screen, _, _ := strings.Cut(view, "?"); slices.Contains(paths, "w/"+id+"/"+screen) {
 			paths = append(paths, "w/"+id+"/"+view)
 		}
@@ -103,7 +103,7 @@ const words = `[...new Set([
 ].map((text) => text.trim().replace(/\s+/g, ' ')).filter((text) => /\p{L}{2}/u.test(text)))]`
 
 // sameInBoth are texts that are not translated: names and their initials, units, and what a number is put into.
-var sameInBoth = regexp.MustCompile(`^(svc|svc · svc|Pages · svc|CC|Custom Code|Palette \(Ctrl K\)|Esc|JSON|YAML|API|UTC|shop\.example\.com|Webhooks · svc|Ada Doe|AD|ES|min|\d+ documents?|[\d.,:\s]+(ms|s|h|d|kB|MB)|.*@example\.org|\W+)$`)
+var sameInBoth = regexp.MustCompile(`^(svc|svc · svc|Pages · svc|Tests · svc|CC|Custom Code|Palette \(Ctrl K\)|Esc|JSON|YAML|API|UTC|shop\.example\.com|Webhooks · svc|Ada Doe|AD|ES|min|\d+ documents?|[\d.,:\s]+(ms|s|h|d|kB|MB)|.*@example\.org|\W+)$`)
 
 // frenchTexts are all texts of the French messages. What is the same in English is meant to be.
 func frenchTexts(t *testing.T) (texts []string) {

@@ -43,6 +43,7 @@ export const routes: Route[] = [
   { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), past: true, menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
   { name: 'pages', pattern: '/w/:id/pages/*slug', area: 'workspace', title: (t) => t.shell.screens.pages, load: () => import('./screens/pages/Pages.svelte'), past: true, menu: { group: 'build', icon: 'page', right: ['read', 'pages'] } },
   { name: 'blocks', pattern: '/w/:id/blocks/*slug', area: 'workspace', title: (t) => t.shell.screens.blocks, load: () => Promise.all([import('./screens/pages/Blocks.svelte'), loadMessages('pages')]).then(([chunk]) => chunk), past: true },
+  { name: 'tests', pattern: '/w/:id/tests/*slug', area: 'workspace', title: (t) => t.shell.screens.tests, load: () => import('./screens/tests/Tests.svelte'), menu: { group: 'build', icon: 'ok', right: ['read', 'automations'] } },
   { name: 'apps', pattern: '/w/:id/apps/*slug', area: 'workspace', title: (t) => t.shell.screens.apps, load: () => import('./screens/apps/Apps.svelte'), past: true, menu: { group: 'build', icon: 'app', right: ['read', 'workspaces'] } },
   { name: 'files', pattern: '/w/:id/files', area: 'workspace', title: (t) => t.shell.screens.files, load: () => import('./screens/files/Files.svelte'), menu: { group: 'build', icon: 'file', right: ['read', 'files'] } },
   { name: 'map', pattern: '/w/:id/map', area: 'workspace', title: (t) => t.shell.screens.map, load: () => import('./screens/map/Map.svelte'), menu: { group: 'build', icon: 'graph', right: ['read', 'automations'] } },
@@ -64,4 +65,4 @@ export const routes: Route[] = [
 export type RouteName =
   | 'sign-in' | 'sign-up' | 'second-step' | 'reset' | 'confirm' | 'workspaces' | 'profile'
   | 'home' | 'map' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'config' | 'security' | 'activity' | 'webhooks'
-  | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform';
+  | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform' | 'tests';

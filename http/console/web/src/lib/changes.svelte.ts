@@ -132,6 +132,7 @@ export function dayBegins(day: string, days: number): string | undefined {
 /** Kinds of changes that the list can be filtered by, with their event types. */
 export const changeKinds = {
   automations: 'workspaces.automations.*',
+  tests: 'workspaces.tests.*',
   pages: 'workspaces.pages.*,workspaces.blocks.*',
   apps: 'workspaces.apps.*,apps.*',
   settings: 'workspaces.updated,workspaces.configured,workspaces.events.updated,workspaces.created,workspaces.duplicated,workspaces.deleted,workspaces.undeleted',

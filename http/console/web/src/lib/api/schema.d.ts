@@ -3933,6 +3933,11 @@ export interface components {
                     };
                     /** @description All that there are. */
                     groups: string[];
+                    /**
+                     * @description The tests of a workspace must pass before it is pushed there.
+                     * @enum {string}
+                     */
+                    checks?: "required";
                 };
             };
             labels: components["schemas"]["Label"][];
@@ -13613,9 +13618,9 @@ export interface operations {
                     automations?: string[];
                     /** @description Only cases whose `suite: name` has this text, in any case. */
                     cases?: string;
-                    /** @description Drafts by `automations/{slug}` and `tests/{slug}`; null: it is deleted. */
+                    /** @description Drafts by `automations/{slug}` and `tests/{slug}`, as objects or as the text of their files; null: it is deleted. */
                     documents?: {
-                        [key: string]: Record<string, never> | null;
+                        [key: string]: Record<string, never> | string | null;
                     };
                 };
             };
@@ -13664,8 +13669,8 @@ export interface operations {
                 "application/json": {
                     /** @description Its slug. */
                     automation: string;
-                    /** @description The draft. */
-                    document: Record<string, never>;
+                    /** @description The draft, as an object or as the text of its file. */
+                    document: Record<string, never> | string;
                     /**
                      * @description How many of the last recorded runs.
                      * @default 20

@@ -45,7 +45,7 @@ export default {
   status: { running: 'Running', waiting: 'Waiting', succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled' },
   code: 'Code',
   panes: 'Run and results',
-  tabs: { run: 'Run', graph: 'Graph', trace: 'Trace', runs: 'Runs', history: 'History' },
+  tabs: { run: 'Run', graph: 'Graph', trace: 'Trace', runs: 'Runs', tests: 'Tests', history: 'History' },
   graph: {
     label: (name: string) => `Graph of ${name}`,
     kinds: { endpoint: 'Endpoint', event: 'Event', schedule: 'Schedule', start: 'Called only', instruction: 'Step', control: 'Control', call: 'Call', branch: 'Branch', automation: 'Automation', page: 'Page', end: 'End' },

@@ -78,6 +78,7 @@ export default {
     remote_busy: 'Others push to the branch all the time. Start it again.',
     branch_not_found: 'The repository has no such branch.',
     repository_read_only: 'This repository is only pulled from.',
+    checks_failed: 'Nothing was pushed: tests failed, and this repository requires that they pass.',
     repository_write_only: 'This repository is only pushed to.',
     cancelled: 'It was cancelled.',
     event_too_large: 'The event is too large.',

@@ -7,7 +7,7 @@ export default {
   everybody: 'Everybody',
   kind: 'Kind of change',
   everything: 'Everything',
-  kinds: { automations: 'Automations', pages: 'Pages and blocks', apps: 'Apps', settings: 'Settings and config', security: 'Security and sharing', versions: 'Versions and locks', files: 'Files', webhooks: 'Webhooks' },
+  kinds: { automations: 'Automations', tests: 'Tests', pages: 'Pages and blocks', apps: 'Apps', settings: 'Settings and config', security: 'Security and sharing', versions: 'Versions and locks', files: 'Files', webhooks: 'Webhooks' },
   object: 'Document',
   after: 'From',
   before: 'To',

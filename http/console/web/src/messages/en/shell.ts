@@ -29,6 +29,7 @@ export default {
     profile: 'Profile',
     security: 'Security',
     settings: 'Settings',
+    tests: 'Tests',
     versioning: 'Versioning',
     waits: 'Waits',
     webhooks: 'Webhooks',

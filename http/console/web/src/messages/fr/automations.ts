@@ -46,7 +46,7 @@ const automations: Messages['automations'] = {
   status: { running: 'En cours', waiting: 'En attente', succeeded: 'Réussie', failed: 'Échouée', cancelled: 'Annulée' },
   code: 'Texte',
   panes: 'Exécution et résultats',
-  tabs: { run: 'Exécuter', graph: 'Graphe', trace: 'Déroulé', runs: 'Exécutions', history: 'Historique' },
+  tabs: { run: 'Exécuter', graph: 'Graphe', trace: 'Déroulé', runs: 'Exécutions', tests: 'Tests', history: 'Historique' },
   graph: {
     label: (name) => `Graphe de ${name}`,
     kinds: { endpoint: 'Point d’accès', event: 'Événement', schedule: 'Horaire', start: 'Appel seulement', instruction: 'Étape', control: 'Contrôle', call: 'Appel', branch: 'Branche', automation: 'Automatisation', page: 'Page', end: 'Fin' },

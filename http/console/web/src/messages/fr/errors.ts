@@ -79,6 +79,7 @@ const errors: Messages['errors'] = {
     remote_busy: 'D’autres poussent sans cesse vers la branche. Relancez l’opération.',
     branch_not_found: 'Le dépôt n’a pas cette branche.',
     repository_read_only: 'On ne fait que tirer de ce dépôt.',
+    checks_failed: 'Rien n’a été poussé : des tests ont échoué, et ce dépôt exige qu’ils réussissent.',
     repository_write_only: 'On ne fait que pousser vers ce dépôt.',
     cancelled: 'L’opération a été annulée.',
     event_too_large: 'L’événement est trop grand.',

@@ -8,7 +8,7 @@ const history: Messages['history'] = {
   everybody: 'Tout le monde',
   kind: 'Genre de changement',
   everything: 'Tous',
-  kinds: { automations: 'Automatisations', pages: 'Pages et blocs', apps: 'Applications', settings: 'Réglages et configuration', security: 'Sécurité et partage', versions: 'Versions et verrous', files: 'Fichiers', webhooks: 'Abonnements webhook' },
+  kinds: { automations: 'Automatisations', tests: 'Tests', pages: 'Pages et blocs', apps: 'Applications', settings: 'Réglages et configuration', security: 'Sécurité et partage', versions: 'Versions et verrous', files: 'Fichiers', webhooks: 'Abonnements webhook' },
   object: 'Document (chemin)',
   after: 'Du',
   before: 'Au',

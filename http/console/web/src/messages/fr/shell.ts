@@ -31,6 +31,7 @@ const shell: Messages['shell'] = {
     profile: 'Profil',
     security: 'Sécurité',
     settings: 'Paramètres',
+    tests: 'Tests',
     versioning: 'Gestion des versions',
     waits: 'Attentes',
     webhooks: 'Webhooks',

@@ -14,6 +14,8 @@ export interface Repository {
     knownHosts?: string;
     redirectHosts?: string[];
   };
+  /** `required`: the tests of the workspace must pass before it is pushed there. */
+  checks?: 'required';
   pull?: { exclude?: { path: string }[] };
 }
 
