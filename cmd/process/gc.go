@@ -21,23 +21,58 @@ const (
 	maxGrowth     = 256 << 20
 )
 
-// PaceCollections lets the heap grow further while there is much garbage, until ctx
-// ends.
+// After a start or much work Go keeps memory that it does not use for minutes, and for as long as nothing is
+// collected also the garbage. An idle process gives it back.
+const (
+	idlePeriods = 5        // intervals of little work, after which a process is idle
+	idleAllocs  = 1 << 20  // bytes that are allocated in such an interval, at most
+	unusedBytes = 16 << 20 // bytes that are worth a collection
+)
+
+// PaceCollections lets the heap grow further while there is much garbage, and gives memory
+// back when there is nothing to do, until ctx ends.
 func PaceCollections(ctx context.Context) error {
 	if os.Getenv("GOGC") != "" {
 		return nil
 	}
 	defer debug.SetGCPercent(defaultGrowth)
-	seen := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
+	seen := []metrics.Sample{
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
 	metrics.Read(seen)
-	pace := gcPace{cycles: seen[0].Value.Uint64(), growth: defaultGrowth}
+	pace, idle := gcPace{cycles: seen[0].Value.Uint64(), growth: defaultGrowth}, idleHeap{}
 	commands.Every(ctx, gcInterval, func() {
 		metrics.Read(seen)
-		if growth, changed := pace.next(seen[0].Value.Uint64(), seen[1].Value.Uint64()); changed {
+		cycles, alive, allocated := seen[0].Value.Uint64(), seen[1].Value.Uint64(), seen[2].Value.Uint64()
+		objects, free := seen[3].Value.Uint64(), seen[4].Value.Uint64()
+		if growth, changed := pace.next(cycles, alive); changed {
 			debug.SetGCPercent(growth)
+		}
+		if idle.next(allocated, objects-min(objects, alive)+free) {
+			debug.FreeOSMemory()
 		}
 	})
 	return nil
+}
+
+// idleHeap counts the intervals without much work.
+type idleHeap struct {
+	allocated uint64 // since the start, at the last interval
+	periods   int
+}
+
+// next reports whether memory is to be given back when so much was allocated since the start, and so much is not used.
+func (h *idleHeap) next(allocated, unused uint64) bool {
+	if h.periods++; allocated-h.allocated > idleAllocs {
+		h.periods = 0
+	}
+	h.allocated = allocated
+	if h.periods < idlePeriods || unused < unusedBytes {
+		return false
+	}
+	h.periods = 0
+	return true
 }
 
 // gcPace is by how many percent the heap may grow, and the counts that it follows from.

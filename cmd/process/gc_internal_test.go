@@ -29,3 +29,24 @@ func TestABusyHeapMayGrowFurtherUntilItIsQuiet(t *testing.T) {
 		require.Equal(t, growth != before, changed, look.why)
 	}
 }
+
+func TestAnIdleHeapGivesMemoryBackOnce(t *testing.T) {
+	t.Parallel()
+	var h idleHeap
+	for _, look := range []struct {
+		allocated, unused uint64
+		gives             bool
+		why               string
+	}{
+		{300 << 20, 100 << 20, false, "it was busy"},
+		{300 << 20, 100 << 20, false, "idle"}, {301 << 20, 100 << 20, false, "idle"}, {301 << 20, 100 << 20, false, "idle"},
+		{310 << 20, 100 << 20, false, "busy again"},
+		{310 << 20, 100 << 20, false, "idle"}, {310 << 20, 100 << 20, false, "idle"}, {310 << 20, 100 << 20, false, "idle"}, {310 << 20, 100 << 20, false, "idle"},
+		{310 << 20, 100 << 20, true, "idle for long enough"},
+		{310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"},
+		{310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"},
+		{311 << 20, 16 << 20, true, "it has become enough"},
+	} {
+		require.Equal(t, look.gives, h.next(look.allocated, look.unused), look.why)
+	}
+}
