@@ -336,8 +336,14 @@ type bulk struct {
 
 // bulkArea has the keys of one projection.
 type bulkArea struct {
-	changed map[string]*bulkValue // not written yet
-	cached  map[string][]byte     // the same as in the store
+	changed map[string]*bulkValue  // not written yet
+	cached  map[string]cachedValue // what was read and is the same as in the store
+}
+
+// cachedValue is the value of a key, or that there is none: most keys that are looked for in vain are written then.
+type cachedValue struct {
+	value  []byte
+	absent bool
 }
 
 // bulkValue is the last value of a key.
@@ -356,7 +362,7 @@ func (b *bulk) area(key []byte) *bulkArea {
 	name += bytes.IndexByte(key[name:], 0) + 1
 	a := b.areas[string(key[:name])]
 	if a == nil {
-		a = &bulkArea{map[string]*bulkValue{}, map[string][]byte{}}
+		a = &bulkArea{map[string]*bulkValue{}, map[string]cachedValue{}}
 		b.areas[string(key[:name])] = a
 	}
 	return a
@@ -382,20 +388,22 @@ func (b *bulk) get(key []byte) ([]byte, bool, error) {
 		}
 		return bytes.Clone(e.value), !e.deleted, nil
 	}
-	if value, ok := a.cached[string(key)]; ok {
-		return bytes.Clone(value), true, nil
+	if c, ok := a.cached[string(key)]; ok {
+		return bytes.Clone(c.value), !c.absent, nil
 	}
-	if !b.partial {
-		return nil, false, nil
+	var value []byte
+	var ok bool
+	if b.partial {
+		txn := b.db.NewTransaction(false)
+		defer txn.Discard()
+		var err error
+		if value, ok, err = (txnKeys{txn}).get(key); err != nil {
+			return nil, false, err
+		}
 	}
-	txn := b.db.NewTransaction(false)
-	defer txn.Discard()
-	value, ok, err := txnKeys{txn}.get(key)
-	if ok && err == nil {
-		a.cached[string(key)] = bytes.Clone(value)
-		b.count(string(key), value, true, 1)
-	}
-	return value, ok, err
+	a.cached[string(key)] = cachedValue{bytes.Clone(value), !ok}
+	b.count(string(key), value, true, 1)
+	return value, ok, nil
 }
 
 func (b *bulk) set(key, value []byte) error {
@@ -425,7 +433,7 @@ func (b *bulk) put(key, value []byte, deleted bool) {
 		e = &bulkValue{only: !b.partial}
 		if old, cached := a.cached[string(key)]; cached {
 			delete(a.cached, string(key))
-			b.count(string(key), old, true, -1)
+			b.count(string(key), old.value, true, -1)
 			e.read = true
 		}
 		a.changed[string(key)] = e
@@ -502,7 +510,7 @@ func (b *bulk) write(area []byte, unread bool) error {
 	for _, c := range all {
 		delete(c.area.changed, c.key)
 		if c.read && !c.deleted {
-			c.area.cached[c.key] = c.value
+			c.area.cached[c.key] = cachedValue{value: c.value}
 		} else {
 			b.count(c.key, c.value, c.read, -1)
 		}

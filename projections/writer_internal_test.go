@@ -98,8 +98,8 @@ func (b *bulk) sum() (size, kept int) {
 		for key, e := range a.changed {
 			held.count(key, e.value, e.read, 1)
 		}
-		for key, value := range a.cached {
-			held.count(key, value, true, 1)
+		for key, c := range a.cached {
+			held.count(key, c.value, true, 1)
 		}
 	}
 	return held.size, held.kept
