@@ -155,21 +155,6 @@ func newGrown(t *testing.T, saved, run []int, spaces, events int) *growthService
 	return g
 }
 
-// awaitIdle waits until the service has nothing left to do: until it uses less than a twentieth of a core for three
-// seconds.
-func (g *growthService) awaitIdle(t *testing.T) {
-	t.Helper()
-	const still = 3 * time.Second
-	for deadline := time.Now().Add(10 * time.Minute); ; {
-		cpu := cpuOf(t, g.Process.Pid)
-		<-time.After(still)
-		if cpuOf(t, g.Process.Pid)-cpu < still/20 {
-			return
-		}
-		require.Less(t, time.Now(), deadline, "the service is never idle")
-	}
-}
-
 // addAutomations adds automations to a workspace, all with an endpoint, an event that they
 // listen to and one that they emit.
 func addAutomations(t *testing.T, store eventstore.Store, id string, n int) {

@@ -75,6 +75,21 @@ func settingsOf(dir string, port int) []string {
 	}
 }
 
+// awaitIdle waits until the service has nothing left to do: until it uses less than a twentieth of a core for three
+// seconds.
+func (s *server) awaitIdle(t *testing.T) {
+	t.Helper()
+	const still = 3 * time.Second
+	for deadline := time.Now().Add(10 * time.Minute); ; {
+		cpu := cpuOf(t, s.Process.Pid)
+		<-time.After(still)
+		if cpuOf(t, s.Process.Pid)-cpu < still/20 {
+			return
+		}
+		require.Less(t, time.Now(), deadline, "the service is never idle")
+	}
+}
+
 // awaitReady polls path until it answers 200.
 func (s *server) awaitReady(t *testing.T, path string) {
 	t.Helper()
