@@ -26,9 +26,10 @@ import (
 //	r{workspace}\0{base}              how many changes of what is searched the base had
 //	n{workspace}\0{base}\0{change}    id of the document that changed, of the last keptChanges
 //	a                                 how many changes all bases had
+//	b{change}                         workspace and base of a change, of the last keptChanges
 type KBDocuments struct{}
 
-// keptChanges is how many of its last changes are known of a base.
+// keptChanges is how many of the last changes are known, of a base and of all of them.
 const keptChanges = 10_000
 
 // KBDocument is a document as it is read.
@@ -56,7 +57,7 @@ type KBCounts struct {
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.2" }
+func (KBDocuments) Name() string { return "kbdocuments.3" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -101,20 +102,31 @@ func (KBDocuments) addChange(tx Tx, workspaceID, baseID, id string) error {
 	if baseID == "" {
 		return nil
 	}
-	if _, err := increment(tx, []byte{'a'}); err != nil {
+	all, err := increment(tx, []byte{'a'})
+	if err != nil {
+		return err
+	}
+	if err := setLast(tx, kbBaseKey, all, workspaceID+"\x00"+baseID); err != nil {
 		return err
 	}
 	number, err := increment(tx, scopedKey('r', workspaceID, []byte(baseID)))
 	if err != nil {
 		return err
 	}
+	return setLast(tx, func(n uint64) []byte { return kbChangeKey(workspaceID, baseID, n) }, number, id)
+}
+
+// setLast adds an entry to a list of the last changes, and deletes the one that is too many.
+func setLast(tx Tx, key func(number uint64) []byte, number uint64, value string) error {
 	if number > keptChanges {
-		if err := tx.Delete(kbChangeKey(workspaceID, baseID, number-keptChanges)); err != nil {
+		if err := tx.Delete(key(number - keptChanges)); err != nil {
 			return err
 		}
 	}
-	return tx.Set(kbChangeKey(workspaceID, baseID, number), []byte(id))
+	return tx.Set(key(number), []byte(value))
 }
+
+func kbBaseKey(number uint64) []byte { return binary.BigEndian.AppendUint64([]byte{'b'}, number) }
 
 func increment(tx Tx, key []byte) (uint64, error) {
 	value, ok, err := tx.Get(key)
@@ -159,6 +171,25 @@ func (p KBDocuments) Changed(r Reader, workspaceID, baseID string, from uint64, 
 	})
 	return ids, len(ids) > 0, err
 }
+
+// ChangedSince returns the bases that had a change after the first so many of all changes. ok is false when that is not
+// known any more.
+func (p KBDocuments) ChangedSince(r Reader, changes uint64) (bases map[KBRef]bool, ok bool, err error) {
+	bases, next := map[KBRef]bool{}, changes+1
+	err = r.Iterate(p, Span{Prefix: []byte{'b'}, From: kbBaseKey(next)}, func(key, value []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[1:]) != next {
+			return false, nil
+		}
+		workspaceID, baseID, _ := strings.Cut(string(value), "\x00")
+		bases[KBRef{workspaceID, baseID}] = true
+		next++
+		return true, nil
+	})
+	return bases, len(bases) > 0, err
+}
+
+// KBRef names a base by its id.
+type KBRef struct{ WorkspaceID, ID string }
 
 // ChangedBases visits all bases that ever had documents.
 func (p KBDocuments) ChangedBases(r Reader, visit func(workspaceID, baseID string, changes uint64) (more bool)) error {

@@ -37,9 +37,10 @@ type SearchIndex struct {
 
 	writing semaphore // held while something is written
 
-	mu   sync.Mutex
-	db   *DB
-	view *indexView // what readers see
+	mu     sync.Mutex
+	db     *DB
+	view   *indexView // what readers see
+	behind time.Time  // since when Run is behind the documents; zero: it is not
 }
 
 // SearchIndexOptions configure a SearchIndex. All fields but Log are required.
@@ -726,8 +727,13 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 		}
 		now, of, err := x.total()
 		if err == nil && (now != seen || of != source) {
-			if err = x.updateAll(ctx); err == nil {
+			if of != source {
+				seen = 0 // all of them are compared
+			}
+			x.setBehind(true)
+			if err = x.updateAll(ctx, seen); err == nil {
 				seen, source = now, of
+				x.setBehind(false)
 			}
 		}
 		pause := indexPause
@@ -743,6 +749,27 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 		}
 		timer.Reset(pause)
 	}
+}
+
+func (x *SearchIndex) setBehind(isBehind bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case !isBehind:
+		x.behind = time.Time{}
+	case x.behind.IsZero():
+		x.behind = x.o.Models.opts.Now()
+	}
+}
+
+// Lag returns for how long the index has been behind the documents.
+func (x *SearchIndex) Lag() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.behind.IsZero() {
+		return 0
+	}
+	return x.o.Models.opts.Now().Sub(x.behind)
 }
 
 // total returns how many changes all bases had, and in which read models.
@@ -762,9 +789,26 @@ type knownBase struct {
 	changes             uint64
 }
 
-func (x *SearchIndex) bases() (all []knownBase, err error) {
+// bases returns the bases that had a change after the first so many of all changes.
+func (x *SearchIndex) bases(since uint64) (all []knownBase, err error) {
 	r := x.o.Models.Reader()
 	defer r.Close()
+	if since > 0 {
+		changed, ok, err := KBDocuments{}.ChangedSince(r, since)
+		if err != nil {
+			return nil, err
+		}
+		for ref := range changed {
+			changes, err := KBDocuments{}.Changes(r, ref.WorkspaceID, ref.ID)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, knownBase{ref.WorkspaceID, ref.ID, changes})
+		}
+		if ok {
+			return all, nil
+		}
+	}
 	err = KBDocuments{}.ChangedBases(r, func(workspaceID, baseID string, changes uint64) bool {
 		all = append(all, knownBase{workspaceID, baseID, changes})
 		return true
@@ -772,12 +816,13 @@ func (x *SearchIndex) bases() (all []knownBase, err error) {
 	return all, err
 }
 
-// updateAll brings all bases up to date. A base that cannot be does not keep the others back.
-func (x *SearchIndex) updateAll(ctx context.Context) error {
+// updateAll brings all bases up to date that had a change after the first so many. A base that cannot be does not keep
+// the others back.
+func (x *SearchIndex) updateAll(ctx context.Context, since uint64) error {
 	if err := x.o.Models.CaughtUp(ctx); err != nil {
 		return err
 	}
-	all, err := x.bases()
+	all, err := x.bases(since)
 	if err != nil {
 		return err
 	}
@@ -809,7 +854,7 @@ type SearchReport struct {
 // It reads stored passages only: nothing is loaded, extracted or embedded.
 func (x *SearchIndex) Rebuild(ctx context.Context, idOrSlug string) (report SearchReport, err error) {
 	started := x.o.Models.opts.Now()
-	all, err := x.bases()
+	all, err := x.bases(0)
 	if err != nil {
 		return report, err
 	}
@@ -883,7 +928,7 @@ func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (digest full
 func (x *SearchIndex) Verify(ctx context.Context) (report ProjectionReport, err error) {
 	report = ProjectionReport{Name: "search", Equal: true}
 	var live, rebuilt fulltext.Digest
-	all, err := x.bases()
+	all, err := x.bases(0)
 	if err != nil {
 		return report, err
 	}

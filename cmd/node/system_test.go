@@ -146,9 +146,12 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 	require.JSONEq(t, readyReport(s), string(first.Body))
 
 	t.Log("what is not built is not ready, and says so")
-	missing := s.Get(t, "/v2/readiness?services=searchengine,crawler,events", nodetest.AsInternal)
+	searching := s.Get(t, "/v2/readiness?services=searchengine", nodetest.AsInternal)
+	require.Equal(t, http.StatusOK, searching.StatusCode, "%s", searching.Body)
+	require.Contains(t, string(searching.Body), `"modulesReady":[{"module":"index","driver":"badger"},{"module":"cache","driver":"nats-kv"},{"module":"documents","driver":"nats-jetstream"},{"module":"api-gateway","driver":"http"}]`)
+	missing := s.Get(t, "/v2/readiness?services=crawler,events", nodetest.AsInternal)
 	require.Equal(t, http.StatusBadRequest, missing.StatusCode, "%s", missing.Body)
-	for name, modules := range map[string][]string{"searchengine": {"index", "documents"}, "crawler": {"index", "queue", "extractor"}} {
+	for name, modules := range map[string][]string{"crawler": {"queue", "extractor"}} {
 		entry := missing.JSON(t)["services"].(map[string]any)[name].(map[string]any)
 		require.Equal(t, "error", entry["status"])
 		var failing []string

@@ -5,6 +5,8 @@ package readiness
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +38,7 @@ type Options struct {
 	Store     *jetstream.Store
 	DB        *projections.DB // of the read models
 	Models    *projections.Models
+	Search    *projections.SearchIndex
 	Rows      *projections.DB // of collections
 	RowModel  *rows.Model
 	Feed      *feed.Feed
@@ -97,14 +100,14 @@ func (p *Probes) Table() []system.Check {
 		check(workspaces, "api-gateway", "http", p.gateway),
 		check(workspaces, "keys", p.keysDriver(), p.masterKeys),
 
-		// These two do not exist yet: what they will need is checked, they are not ready, and
-		// DISABLED_SERVICES leaves them out.
-		check(search, "index", "bleve", missingPart),
+		check(search, "index", "badger", p.searchIndex),
 		check(search, "cache", "nats-kv", p.keyValue),
-		check(search, "documents", "nats-jetstream", missingPart),
+		check(search, "documents", "nats-jetstream", p.documents),
 		check(search, "api-gateway", "http", p.gateway),
 
-		check(crawler, "index", "bleve", missingPart),
+		// The crawler does not exist yet: what it will need is checked, it is not ready, and
+		// DISABLED_SERVICES leaves it out.
+		check(crawler, "index", "badger", p.searchIndex),
 		check(crawler, "cache", "nats-kv", p.keyValue),
 		check(crawler, "queue", "nats-jetstream", missingPart),
 		check(crawler, "extractor", "process", missingPart),
@@ -145,6 +148,52 @@ func (p *Probes) search(ctx context.Context) error {
 		return &system.Fault{Name: "QueryFailed", Err: err}
 	}
 	return nil
+}
+
+// searchIndex writes a document to an index, finds it and removes it.
+func (p *Probes) searchIndex(ctx context.Context) error {
+	if err := p.Search.Probe(ctx); err != nil {
+		return &system.Fault{Name: "QueryFailed", Err: err}
+	}
+	return nil
+}
+
+// documents reads the passages of a document of a knowledge base, and asks that the index follows.
+func (p *Probes) documents(ctx context.Context) error {
+	if lag := p.Search.Lag(); lag > maxIndexLag {
+		return &system.Fault{Name: "Lagging", Err: fmt.Errorf("the search index has been behind for %s", lag.Round(time.Second))}
+	}
+	hash, err := p.somePassages()
+	if err != nil {
+		return &system.Fault{Name: "ReadFailed", Err: err}
+	}
+	if hash == "" {
+		return p.blob(ctx) // there is no document
+	}
+	body, err := p.Store.Blobs.Get(ctx, hash)
+	if sum := sha256.Sum256(body); err == nil && hex.EncodeToString(sum[:]) != hash {
+		err = fmt.Errorf("the passages %s have another hash", hash)
+	}
+	if err != nil {
+		return &system.Fault{Name: "ReadFailed", Err: err}
+	}
+	return nil
+}
+
+// somePassages names the passages of one document; "" when there is none.
+func (p *Probes) somePassages() (hash string, err error) {
+	r := p.Models.Reader()
+	defer r.Close()
+	err = projections.KBDocuments{}.Bases(r, func(workspaceID, baseID string) bool {
+		err = projections.KBDocuments{}.List(r, workspaceID, baseID, time.Time{}, func(d projections.KBDocument) bool {
+			if d.Extract != nil {
+				hash = d.Extract.Chunks
+			}
+			return hash == ""
+		})
+		return hash == "" && err == nil
+	})
+	return hash, err
 }
 
 // customCode runs code as authors' is run.
@@ -196,6 +245,9 @@ func (p *Probes) ask(ctx context.Context, path string) ([]byte, error) {
 	}
 	return body, nil
 }
+
+// maxIndexLag is how far the search index may be behind.
+const maxIndexLag = 10 * time.Second
 
 // maxLag is how far the read models may be behind.
 const maxLag = 2 * time.Second
