@@ -298,6 +298,7 @@ func Table() []Projection {
 		Apps{},
 		Files{},
 		KBDocuments{},
+		KBSources{},
 		Sessions{},
 		Access{},
 		APIKeys{},

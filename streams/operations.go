@@ -57,6 +57,13 @@ func (u OperationMaintenance) Adopt(ctx context.Context) error {
 		if u.Operations.Runs(ref.ID) {
 			continue
 		}
+		op, ok, err := projections.Find(u.Models, projections.Operations{}.Get, ref.ID)
+		if err != nil {
+			return err
+		}
+		if ok && op.Crawl != nil {
+			continue // the crawler runs it
+		}
 		go func() {
 			if err := u.Operations.Adopt(ctx, ref.WorkspaceID, ref.ID); err != nil && ctx.Err() == nil {
 				u.Log.Warn("an operation could not be taken over yet", "operation", ref.ID, "workspace", ref.WorkspaceID, "err", err)

@@ -11,13 +11,17 @@ import (
 	"svc/commands/content"
 	"svc/commands/extract"
 	"svc/commands/knowledge"
+	"svc/domain/crawl"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
+	"svc/eventstore/jetstream"
 	knowledgehandlers "svc/http/api/knowledge"
 	"svc/projections"
+	"svc/streams/crawler"
 	pipeline "svc/streams/knowledge"
 	"svc/streams/search"
+	"svc/streams/site"
 )
 
 // openKnowledge opens the documents of knowledge bases, and processes them on a node with the role.
@@ -33,15 +37,30 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now})
-	if err != nil || !slices.Contains(c.Core.Roles, "knowledge") {
+	if s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now}); err != nil {
 		return err
+	}
+	if s.crawls, err = n.openCrawls(ctx); err != nil {
+		return err
+	}
+	processes, crawls := slices.Contains(c.Core.Roles, "knowledge"), slices.Contains(c.Core.Roles, "crawler")
+	if !processes && !crawls {
+		return nil
 	}
 	extractor, err := n.newExtractor()
 	if err != nil {
 		return err
 	}
 	n.stopWith("extraction", extractor.Close)
+	fetcher := site.New(n.egress.Client(c.Crawler.RequestTimeout), n.userAgent(), c.Crawler.MaxBody)
+	if crawls {
+		if err := n.startCrawler(ctx, extractor, fetcher); err != nil {
+			return err
+		}
+	}
+	if !processes {
+		return nil
+	}
 	hold, err := n.leases(ctx, "KNOWLEDGE_LEASES", n.lease())
 	if err != nil {
 		return err
@@ -52,7 +71,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	p, err := pipeline.New(pipeline.Options{
 		Engine: n.engine, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, FindBase: n.findBase, Workers: workers,
-		Fetcher: pipeline.SiteFetcher{Client: n.egress.Client(c.Crawler.RequestTimeout), UserAgent: n.userAgent(), MaxBody: c.Crawler.MaxBody},
+		Fetcher: fetcher,
 		Kept:    func() int { return n.config().Knowledge.RevisionLimit }, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
 	})
 	if err != nil {
@@ -60,6 +79,70 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	n.workUnderLeases("knowledge", p.Run)
 	return nil
+}
+
+// crawls is what all nodes know of crawls.
+type crawls struct {
+	commands knowledge.Crawls
+	records  *jetstream.Bucket // of visits
+	known    *jetstream.Bucket // pages since their last visit
+}
+
+func (n *Node) openCrawls(ctx context.Context) (c crawls, err error) {
+	c.commands = knowledge.Crawls{Engine: n.engine, Now: time.Now}
+	if c.records, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CRAWLS", TTL: crawler.RecordTime}); err != nil {
+		return c, err
+	}
+	c.known, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CRAWL_PAGES", TTL: crawler.KnownTime})
+	return c, err
+}
+
+// startCrawler reads the sites of knowledge bases.
+func (n *Node) startCrawler(ctx context.Context, extractor *extract.Extractor, fetcher *site.Fetcher) error {
+	s, c := n.workspaces, n.config().Crawler
+	hosts, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CRAWL_HOSTS", TTL: crawler.HostTime, Volatile: true})
+	if err != nil {
+		return err
+	}
+	hold, err := n.leases(ctx, "CRAWLER_LEASES", n.lease())
+	if err != nil {
+		return err
+	}
+	reader, err := crawler.New(crawler.Options{
+		Crawls: s.crawls.commands, Documents: s.documents, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, Fetcher: fetcher,
+		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Secrets: s.secrets.All,
+		Settings: func() crawler.Settings {
+			c := n.config().Crawler
+			return crawler.Settings{Delay: c.DownloadDelay, MaxText: c.MaxContentLen, MaxPages: c.MaxPages}
+		},
+		Zone:     func() *time.Location { return n.config().Runtime.SchedulesTimezone },
+		Requests: c.PollingSize, PerHost: c.HostConcurrency, RequestTimeout: c.RequestTimeout, Interval: c.PollingInterval,
+		Fresh: n.models.LatestState, Hold: hold, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.workUnderLeases("crawler", reader.Run)
+	return nil
+}
+
+// crawledBases returns the knowledge bases of a workspace.
+func (n *Node) crawledBases(ctx context.Context, workspaceID string) (bases []crawler.Base, err error) {
+	err = n.workspaces.library.KnowledgeBases(ctx, workspaceID, func(id, slug string, settings *document.Map) bool {
+		bases = append(bases, crawler.Base{Base: kbdocument.Base{ID: id, Slug: slug}, Settings: settings})
+		return true
+	})
+	return bases, err
+}
+
+// findSource returns a source of a knowledge base.
+func (n *Node) findSource(ctx context.Context, workspaceID, baseID, sourceID string) (crawl.Source, bool, error) {
+	_, doc, ok, err := n.workspaces.library.KnowledgeBase(ctx, workspaceID, baseID)
+	if err != nil || !ok {
+		return crawl.Source{}, false, err
+	}
+	source, ok := crawl.Sources(doc)[sourceID]
+	return source, ok, nil
 }
 
 // newExtractor returns what reads texts out of files, in children of this program.
@@ -127,6 +210,7 @@ func toChunking(settings any) (c chunks.Chunking) {
 func (n *Node) knowledgeHandlers() *knowledgehandlers.Handlers {
 	return &knowledgehandlers.Handlers{
 		ReadModel: n.models, Documents: n.workspaces.documents, Search: n.workspaces.searcher.Search, Files: n.workspaces.files, Contents: n.store.Blobs,
+		Crawls: n.workspaces.crawls.commands, Records: n.workspaces.crawls.records, Known: n.workspaces.crawls.known, Source: n.findSource,
 		Dir: filepath.Join(n.config().Core.DataDir, "uploads"), Now: time.Now,
 	}
 }

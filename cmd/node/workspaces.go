@@ -43,6 +43,7 @@ type workspaceServices struct {
 	files          *files.Files
 	documents      *knowledge.Documents // of knowledge bases
 	searcher       *search.Searcher     // in knowledge bases
+	crawls         crawls
 	languageModels *models.Models
 	apps           apps.Apps
 	repositories   *repositories.Repositories

@@ -190,8 +190,7 @@ A setting is read from these sources. The first one that has it wins:
   name in a family that ends in ` + "`_FILE`" + ` names a file, as above.
 - ` + "`WORKSPACE_SECRET_`" + ` sets a default for ` + "`{{secret.name}}`" + ` in automations, config and repositories of the workspace with that
   slug, whoever owns the workspace. A secret that is stored for the workspace wins.
-- Of the part crawler, only CRAWLER_USER_AGENT, CRAWLER_MAX_BODY and CRAWLER_REQUEST_TIMEOUT have an effect: on documents of
-  an address. Of the part knowledge, settings of models, agents and vectors have none yet. The role crawler has no work.
+- Of the part knowledge, settings of models, agents and vectors have no effect yet.
 
 | Command | Effect |
 |---|---|

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"svc/commands/confined"
-	"svc/domain/crawl"
+	"svc/domain/kbdocument"
 )
 
 // File is what text is read of.
@@ -25,9 +25,9 @@ type File struct {
 	Name     string // its extension decides between kinds of text
 	Mimetype string // decides between kinds of text when the extension does not, and may name their charset
 	Content  []byte
-	Selector crawl.Selector // what of a page is kept
-	MaxText  int            // code points that are kept of the text; 0: as many as the options say
-	Links    bool           // what a page says to crawlers is wanted, too
+	Selector kbdocument.Selector // what of a page is kept
+	MaxText  int                 // code points that are kept of the text; 0: as many as the options say
+	Links    bool                // what a page says to crawlers is wanted, too
 }
 
 // Document is what was read of a file.
@@ -300,8 +300,8 @@ type job struct {
 	MemoryMB int           `json:"memoryMB"`
 	MaxText  int           `json:"maxText"`
 
-	Selector crawl.Selector `json:"selector,omitzero"`
-	Links    bool           `json:"links,omitempty"`
+	Selector kbdocument.Selector `json:"selector,omitzero"`
+	Links    bool                `json:"links,omitempty"`
 }
 
 // Main is the child: it reads files from in and writes their text to out until in ends.

@@ -9,7 +9,7 @@ import (
 	"github.com/antchfx/xpath"
 	"golang.org/x/net/html"
 
-	"svc/domain/crawl"
+	"svc/domain/kbdocument"
 )
 
 // CSSProblem returns what is wrong with a CSS selector, "" for nothing.
@@ -47,7 +47,7 @@ const (
 // selectParts removes what a selector leaves out of a page, and returns what it keeps, in the order of the page; nil
 // when it says nothing about that. A page that is too large or takes too long is refused: some expressions take a time
 // that grows with the square of the page.
-func selectParts(root *html.Node, nodes int, s crawl.Selector) ([]*html.Node, error) {
+func selectParts(root *html.Node, nodes int, s kbdocument.Selector) ([]*html.Node, error) {
 	if s.IsZero() {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func selectParts(root *html.Node, nodes int, s crawl.Selector) ([]*html.Node, er
 	}
 }
 
-func applySelector(root *html.Node, s crawl.Selector) (parts []*html.Node, err error) {
+func applySelector(root *html.Node, s kbdocument.Selector) (parts []*html.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a panic of another goroutine ends the process
 			err = fmt.Errorf("the selector cannot be used: %v", r)

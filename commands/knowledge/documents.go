@@ -70,6 +70,8 @@ type Put struct {
 	Content  *Content // nil: it is loaded from the address of the origin
 	Declared string   // media type that the sender named
 	Name     string   // of a new document to which Change gives none
+	Reading  kbdocument.Reading
+	Cause    kbdocument.Cause // "": somebody asked
 }
 
 // Outcome is what became of a Put.
@@ -130,7 +132,7 @@ func (d *Documents) plan(ctx context.Context, workspaceID string, p Put, may May
 	}
 	plan := &putPlan{stream: kbdocument.Stream(workspaceID, id), cmd: kbdocument.Put{
 		ID: id, Base: p.Base, Origin: p.Origin, Change: p.Change, Declared: p.Declared, Name: p.Name, By: commands.RequestFrom(ctx).Meta.UserID,
-		Kept: d.o.Settings().Kept, Now: d.o.Now(),
+		Kept: d.o.Settings().Kept, Reading: p.Reading, Cause: p.Cause, Now: d.o.Now(),
 	}}
 	if p.Content != nil {
 		if err := d.o.CheckType(p.Content.Mimetype); err != nil {
@@ -259,7 +261,32 @@ const deleteAtOnce = 400
 // are gone already do not count. The event is part of the last append: a service that stops in between has deleted a
 // part of them, which the event of the repetition does not name.
 func (d *Documents) DeleteMany(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string, may May) (int, error) {
-	bulk := kbdocument.Bulk{KnowledgeBase: base.Slug, IDs: []string{}}
+	return d.deleteMany(ctx, workspaceID, base, ids, kbdocument.ByAPI, may)
+}
+
+// always allows every change: the platform makes it by itself.
+func always(_, _ kbdocument.State) error { return nil }
+
+// Remove is DeleteMany for what the platform deletes by itself. The event of a single document says what it was.
+func (d *Documents) Remove(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string, cause kbdocument.Cause) (int, error) {
+	if len(ids) != 1 {
+		return d.deleteMany(ctx, workspaceID, base, ids, cause, always)
+	}
+	_, err := d.execute(ctx, workspaceID, ids[0], kbdocument.Delete{Base: base, Cause: cause, Now: d.o.Now()}, always)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return 0, nil
+	}
+	return 1, err
+}
+
+// Relabel is Edit for what the platform changes by itself.
+func (d *Documents) Relabel(ctx context.Context, workspaceID, id string, base kbdocument.Base, c kbdocument.Change, cause kbdocument.Cause) error {
+	_, err := d.execute(ctx, workspaceID, id, kbdocument.Edit{Base: base, Change: c, Cause: cause, Now: d.o.Now()}, always)
+	return err
+}
+
+func (d *Documents) deleteMany(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string, cause kbdocument.Cause, may May) (int, error) {
+	bulk := kbdocument.Bulk{KnowledgeBase: base.Slug, IDs: []string{}, Cause: cause}
 	for len(ids) > 0 {
 		part := ids[:min(deleteAtOnce, len(ids))]
 		ids = ids[len(part):]

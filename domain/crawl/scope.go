@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"svc/domain/kbdocument"
 )
@@ -126,5 +127,34 @@ func matchesAny(patterns []addressPattern, address string, u *url.URL) bool {
 	return false
 }
 
+// Bounds beyond which an address is taken for a trap.
+const (
+	maxAddress  = 2048 // characters
+	maxSegments = 30
+	maxRepeated = 3   // of one segment
+	maxVariants = 100 // queries of one path
+)
+
 // MaxLinks is how many links of one page count.
 const MaxLinks = 2000
+
+// trapOf returns why an address is taken for a trap, "" when it is not.
+func trapOf(address string) string {
+	if len(address) > maxAddress {
+		return "address_too_long"
+	}
+	_, rest, _ := strings.Cut(address, "://")
+	path, _, _ := strings.Cut(rest, "?")
+	_, path, _ = strings.Cut(path, "/")
+	count := map[string]int{}
+	segments := strings.Split(path, "/")
+	if len(segments) > maxSegments {
+		return "too_many_segments"
+	}
+	for _, segment := range segments {
+		if count[segment]++; segment != "" && count[segment] > maxRepeated {
+			return "repeated_segments"
+		}
+	}
+	return ""
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/domain/document"
+	"svc/domain/kbdocument"
 )
 
 // The ways in which a source uses sitemaps.
@@ -27,7 +28,7 @@ type Source struct {
 	MaxPages         int
 	Sitemap          string
 	Schedule         string // "": it is read when somebody asks
-	Selector         Selector
+	Selector         kbdocument.Selector
 	Types            []string
 	IgnoreParams     []string
 	Headers          map[string]string
@@ -39,16 +40,6 @@ type Source struct {
 	Metadata         map[string]any
 	Language         string
 }
-
-// Selector says which part of a page is kept. The zero value is for the main part.
-type Selector struct {
-	CSS    string   `json:"css,omitempty"`
-	XPath  string   `json:"xpath,omitempty"`
-	Remove []string `json:"remove,omitempty"` // CSS of what is left out
-}
-
-// IsZero reports whether it selects nothing.
-func (s Selector) IsZero() bool { return s.CSS == "" && s.XPath == "" && len(s.Remove) == 0 }
 
 // Sources returns the sources of a checked knowledge base by id, with their defaults.
 func Sources(base *document.Map) map[string]Source {
@@ -70,7 +61,7 @@ func parse(m *document.Map) Source {
 		Disabled: flag(m, "disabled"), Tags: texts(m, "tags"), Language: m.Text("language"),
 	}
 	selector := m.Object("selector")
-	s.Selector = Selector{CSS: selector.Text("css"), XPath: selector.Text("xpath"), Remove: texts(selector, "remove")}
+	s.Selector = kbdocument.Selector{CSS: selector.Text("css"), XPath: selector.Text("xpath"), Remove: texts(selector, "remove")}
 	for name := range m.Object("headers").All() {
 		s.Headers[strings.ToLower(name)] = m.Object("headers").Text(name)
 	}

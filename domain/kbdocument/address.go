@@ -1,12 +1,14 @@
 package kbdocument
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"svc/domain"
+	"svc/domain/file"
 )
 
 // NormaliseURL returns an address of the web in the form in which two of the same page are equal: without fragment,
@@ -39,6 +41,27 @@ func NormaliseURL(text string, ignore ...string) (string, error) {
 		normal += "?" + query
 	}
 	return normal, nil
+}
+
+// NameOfURL returns what the page of an address is called: the last part of its path, else the host.
+func NameOfURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return NameFrom(address)
+	}
+	return NameFrom(cmp.Or(strings.Trim(path.Base(u.Path), "/."), u.Host))
+}
+
+// NameFrom returns a text as the name of a document.
+func NameFrom(text string) string {
+	name := strings.NewReplacer("/", "-", `\`, "-").Replace(text)
+	for !file.IsName(name) {
+		if len(name) < 200 {
+			return "Untitled"
+		}
+		name = strings.ToValidUTF8(name[:200], "")
+	}
+	return name
 }
 
 // normalPath removes dot segments and writes escapes in their shortest form.

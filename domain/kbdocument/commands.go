@@ -21,6 +21,7 @@ type Cause string
 // The causes.
 const (
 	ByAPI     Cause = "api"
+	ByCrawl   Cause = "crawl"
 	ByExpiry  Cause = "expired"
 	ByRemoval Cause = "removed" // of its base, longer ago than deleted bases are kept
 )
@@ -44,18 +45,22 @@ type (
 		Name     string   // of a new document to which the change gives none
 		By       string
 		Kept     int // how many revisions can be read; 0: all
+		Reading  Reading
+		Cause    Cause // "": ByAPI
 		Now      time.Time
 	}
 	// Edit changes what its owner says about a document.
 	Edit struct {
 		Base   Base
 		Change Change
+		Cause  Cause // "": ByAPI
 		Now    time.Time
 	}
 	// Delete ends a document. Silently is for one of many, which are told of together.
 	Delete struct {
 		Base     Base
 		Silently bool
+		Cause    Cause // "": ByAPI
 		Now      time.Time
 	}
 	// Expire ends a document whose time is over, and no other.
@@ -122,7 +127,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		}
 		next := s
 		next.Fields = c.Change.apply(s.Fields)
-		return updated(s, next, c.Base, c.Now, c.Change)
+		return updated(s, next, c.Base, c.Cause, c.Now, c.Change)
 	case Delete:
 		if err := s.checkExists(c.Now); err != nil {
 			return nil, err
@@ -130,7 +135,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		if c.Silently {
 			return []domain.Event{Removed{}}, nil
 		}
-		return []domain.Event{Deleted{About: s.about(c.Base), Cause: ByAPI}}, nil
+		return []domain.Event{Deleted{About: s.about(c.Base), Cause: cmp.Or(c.Cause, ByAPI)}}, nil
 	case Expire:
 		if s.ID == "" || s.Deleted || !s.expiredAt(c.Now) {
 			return nil, nil // it was given more time, or somebody was faster
@@ -160,7 +165,10 @@ func put(s State, c Put) ([]domain.Event, error) {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document")
 	}
 	next := s
-	next.Origin, next.Fields = c.Origin, c.Change.apply(s.Fields)
+	next.Fields, next.Reading = c.Change.apply(s.Fields), c.Reading
+	if s.ID == "" || c.Cause != ByCrawl { // a page that somebody added, or another site has, stays theirs
+		next.Origin = c.Origin
+	}
 	if c.Declared != "" {
 		next.Declared = c.Declared
 	}
@@ -176,26 +184,31 @@ func put(s State, c Put) ([]domain.Event, error) {
 		next = next.withJob(Job{Fetch: true, Extract: true})
 		next.Revision = max(1, next.Revision)
 	case isNew || s.Content().Hash != c.Content.Hash:
-		next = next.withRevision(*c.Content, c.By, c.Kept, c.Now).withJob(Job{Extract: true})
+		next = next.withRevision(*c.Content, c.By, c.Kept, c.Now).withJob(Job{Extract: true, Bulk: c.Cause == ByCrawl})
+	case !domain.Same(s.Reading, c.Reading):
+		next = next.withJob(Job{Extract: true, Bulk: c.Cause == ByCrawl})
+	}
+	if c.Cause == ByCrawl && next.Generation != s.Generation {
+		next.CheckedAt = c.Now.UTC().Truncate(time.Millisecond)
 	}
 	if isNew {
 		if err := next.validate(c.Now, true); err != nil {
 			return nil, err
 		}
-		return []domain.Event{Added{Document: next, About: next.about(c.Base), Cause: ByAPI}}, nil
+		return []domain.Event{Added{Document: next, About: next.about(c.Base), Cause: cmp.Or(c.Cause, ByAPI)}}, nil
 	}
-	return updated(s, next, c.Base, c.Now, c.Change)
+	return updated(s, next, c.Base, c.Cause, c.Now, c.Change)
 }
 
 // updated records what a document is now, when that is something else than before.
-func updated(s, next State, base Base, now time.Time, c Change) ([]domain.Event, error) {
+func updated(s, next State, base Base, cause Cause, now time.Time, c Change) ([]domain.Event, error) {
 	if domain.Same(s, next) {
 		return nil, nil
 	}
 	if err := next.validate(now, c.ExpiresAt != nil); err != nil {
 		return nil, err
 	}
-	return []domain.Event{Updated{Document: next, About: next.about(base), Cause: ByAPI}}, nil
+	return []domain.Event{Updated{Document: next, About: next.about(base), Cause: cmp.Or(cause, ByAPI)}}, nil
 }
 
 // withRevision returns a document with one more revision, and without those that are too many.

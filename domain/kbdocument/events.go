@@ -1,6 +1,7 @@
 package kbdocument
 
 import (
+	"cmp"
 	"time"
 
 	"svc/domain"
@@ -130,6 +131,7 @@ type Bulk struct {
 	KnowledgeBase string   `json:"knowledgeBase"`
 	Count         int      `json:"count"`
 	IDs           []string `json:"ids"` // the first 500
+	Cause         Cause    `json:"-"`   // "": ByAPI
 }
 
 // MaxBulkIDs is how many ids an event about many documents has.
@@ -253,7 +255,7 @@ var DeletionDecider = domain.Decider[bool, Bulk]{
 		if done {
 			return nil, nil
 		}
-		return []domain.Event{Deleted{Bulk: &b, Cause: ByAPI}}, nil
+		return []domain.Event{Deleted{Bulk: &b, Cause: cmp.Or(b.Cause, ByAPI)}}, nil
 	},
 	Evolve: func(bool, domain.Event) bool { return true },
 }

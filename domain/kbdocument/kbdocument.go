@@ -26,6 +26,8 @@ const (
 	File Source = "file"
 	Text Source = "text"
 	URL  Source = "url"
+
+	Crawl Source = "crawl"
 )
 
 // Origin is where a document comes from, and what it is known by.
@@ -34,6 +36,8 @@ type Origin struct {
 	Key    string `json:"key,omitempty"` // the caller's own identity of the document
 	URL    string `json:"url,omitempty"` // normalised
 	FileID string `json:"fileId,omitempty"`
+
+	SourceID string `json:"sourceId,omitempty"` // of the site that it was found on
 }
 
 // Identity is what two documents of a base cannot share: the key, else the address, else the file. "": the document
@@ -102,6 +106,22 @@ func (c Change) Names() (names []string) {
 		}
 	}
 	return names
+}
+
+// Selector says which part of a page is kept. The zero value is for the main part.
+type Selector struct {
+	CSS    string   `json:"css,omitempty"`
+	XPath  string   `json:"xpath,omitempty"`
+	Remove []string `json:"remove,omitempty"` // CSS of what is left out
+}
+
+// IsZero reports whether it selects nothing.
+func (s Selector) IsZero() bool { return s.CSS == "" && s.XPath == "" && len(s.Remove) == 0 }
+
+// Reading says how the text is read out of the content. The zero value is for all of it.
+type Reading struct {
+	Selector Selector `json:"selector,omitzero"`
+	MaxText  int      `json:"maxText,omitempty"` // characters; 0: as many as of any document
 }
 
 // Content is what is known of the bytes of a document. The bytes are a blob that the hash names.
@@ -192,6 +212,7 @@ type State struct {
 	Origin
 	Fields
 	Declared   string     `json:"declared,omitempty"` // media type that the sender named
+	Reading    Reading    `json:"reading,omitzero"`
 	Generation int        `json:"generation,omitempty"`
 	Revisions  []Revision `json:"revisions,omitempty"` // those that are kept, the newest last
 	Revision   int        `json:"revision"`            // number of the newest

@@ -25,6 +25,7 @@ const (
 	BulkPush   = "bulkPush"
 	BulkImport = "bulkImport"
 	Replay     = "replay"
+	Crawl      = "crawl"
 )
 
 // Status is how far an operation is.
@@ -118,6 +119,7 @@ type State struct {
 	EndedAt         *time.Time      `json:"endedAt,omitempty"`
 	Bulk            *Bulk           `json:"bulk,omitempty"`  // nil: it is about one workspace, or has no plan yet
 	Count           *Count          `json:"count,omitempty"` // nil: it does not count
+	Crawl           *Crawling       `json:"crawl,omitempty"` // nil: it reads no site
 }
 
 // Command is what can be asked of an operation.
@@ -160,6 +162,9 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		}
 		return []domain.Event{Started(c)}, nil
 	}
+	if c, ok := cmd.(StartCrawl); ok {
+		return c.decide(s)
+	}
 	if s.ID == "" {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such operation").With("resource", "operation")
 	}
@@ -188,6 +193,10 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return finish(s, c)
 	case Advance:
 		return advance(s, c)
+	case CountCrawl:
+		return c.decide(s)
+	case EndCrawl:
+		return c.decide(s)
 	case End:
 		if err := s.heldBy(c.Epoch); err != nil {
 			return nil, err
@@ -234,7 +243,7 @@ func evolve(s State, ev domain.Event) State {
 			s.Result = e.Result
 		}
 	default:
-		return s.bulk(ev)
+		return s.bulk(ev).crawled(ev)
 	}
 	return s
 }
@@ -259,6 +268,9 @@ func (s State) Progress() (current, total int) {
 	if s.Count != nil {
 		return s.Count.Current, s.Count.Total
 	}
+	if s.Crawl != nil {
+		return s.Crawl.Counts.Done(), s.Crawl.Counts.Queued
+	}
 	if s.Status == Succeeded {
 		current = 1
 	}
@@ -270,7 +282,7 @@ func (s State) Percentage() int {
 	if s.Status == Succeeded {
 		return 100
 	}
-	if current, total := s.Progress(); (s.Bulk != nil || s.Count != nil) && total > 0 {
+	if current, total := s.Progress(); (s.Bulk != nil || s.Count != nil || s.Crawl != nil) && total > 0 {
 		return 100 * current / total
 	}
 	done := 0

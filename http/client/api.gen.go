@@ -2355,6 +2355,88 @@ func (c *Client) ReindexKnowledgeDocument(ctx context.Context, workspaceID strin
 	return answer, err
 }
 
+// CrawlKnowledgeSource: Read a source.
+//
+// `full` loads pages although they may not have changed; `allowMassRemoval` removes documents of pages that are gone, however many they are.
+// A source that is being read is refused with 409, reason `already_running`. `…/operations/{opId}` has its progress, and cancels it.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl
+func (c *Client) CrawlKnowledgeSource(ctx context.Context, workspaceID string, slug string, sourceID string, body CrawlKnowledgeSourceBody, options ...RequestOption) (answer KnowledgeCrawl, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl", workspaceID, slug, sourceID), body, true, options), &answer)
+	return answer, err
+}
+
+// ListKnowledgeCrawlsQuery is an option of ListKnowledgeCrawls. What is zero is not sent.
+type ListKnowledgeCrawlsQuery struct {
+	// Of this source only.
+	SourceID string
+	// With this status only.
+	Status string
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+}
+
+func (q ListKnowledgeCrawlsQuery) change(r *request) {
+	if q.SourceID != "" {
+		r.query.Set("sourceId", q.SourceID)
+	}
+	if q.Status != "" {
+		r.query.Set("status", q.Status)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListKnowledgeCrawls: List the crawls of a knowledge base.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls
+func (c *Client) ListKnowledgeCrawls(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (*Page[KnowledgeCrawl], error) {
+	return listPage[KnowledgeCrawl](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls", workspaceID, slug), nil, false, options))
+}
+
+// GetKnowledgeCrawl: Read a crawl.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}
+func (c *Client) GetKnowledgeCrawl(ctx context.Context, workspaceID string, slug string, opID string, options ...RequestOption) (answer KnowledgeCrawl, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}", workspaceID, slug, opID), nil, false, options), &answer)
+	return answer, err
+}
+
+// ListKnowledgeCrawlPagesQuery is an option of ListKnowledgeCrawlPages. What is zero is not sent.
+type ListKnowledgeCrawlPagesQuery struct {
+	// With this outcome only.
+	Outcome string
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+}
+
+func (q ListKnowledgeCrawlPagesQuery) change(r *request) {
+	if q.Outcome != "" {
+		r.query.Set("outcome", q.Outcome)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListKnowledgeCrawlPages: List the pages of a crawl.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages
+func (c *Client) ListKnowledgeCrawlPages(ctx context.Context, workspaceID string, slug string, opID string, options ...RequestOption) (*Page[KnowledgeCrawlPage], error) {
+	return listPage[KnowledgeCrawlPage](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages", workspaceID, slug, opID), nil, false, options))
+}
+
 // ListTestsQuery is an option of ListTests. What is zero is not sent.
 type ListTestsQuery struct {
 	// Text of slug, name and description.
@@ -5863,9 +5945,11 @@ type KnowledgeDocument struct {
 	// The slug of its base.
 	KnowledgeBase string `json:"knowledgeBase"`
 	// One of file, text, url, crawl.
-	Source   string         `json:"source"`
-	URL      string         `json:"url,omitempty"`
-	FileID   string         `json:"fileId,omitempty"`
+	Source string `json:"source"`
+	URL    string `json:"url,omitempty"`
+	FileID string `json:"fileId,omitempty"`
+	// The source that it was found on.
+	SourceID string         `json:"sourceId,omitempty"`
 	Key      string         `json:"key,omitempty"`
 	Name     string         `json:"name"`
 	Title    string         `json:"title"`
@@ -5915,7 +5999,7 @@ func (v KnowledgeDocument) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeDocument) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainKnowledgeDocument)(v), &v.Rest, "id", "knowledgeBase", "source", "url", "fileId", "key", "name", "title", "language", "mimetype", "size", "tags", "metadata", "status", "vectors", "error", "hash", "textHash", "revision", "chunks", "characters", "truncated", "warnings", "searchable", "expiresAt", "indexedAt", "checkedAt", "createdAt", "createdBy", "updatedAt", "updatedBy", "unchanged")
+	return splitJSON(text, (*plainKnowledgeDocument)(v), &v.Rest, "id", "knowledgeBase", "source", "url", "fileId", "sourceId", "key", "name", "title", "language", "mimetype", "size", "tags", "metadata", "status", "vectors", "error", "hash", "textHash", "revision", "chunks", "characters", "truncated", "warnings", "searchable", "expiresAt", "indexedAt", "checkedAt", "createdAt", "createdBy", "updatedAt", "updatedBy", "unchanged")
 }
 
 // NewKnowledgeDocument: Exactly one of text, url and fileId.
@@ -6107,6 +6191,77 @@ type ReindexKnowledgeDocumentBody struct {
 	// true without it.
 	Extract *bool `json:"extract,omitempty"`
 	Fetch   *bool `json:"fetch,omitempty"`
+}
+
+// CrawlKnowledgeSourceBody is described by the API.
+type CrawlKnowledgeSourceBody struct {
+	Full             *bool `json:"full,omitempty"`
+	AllowMassRemoval *bool `json:"allowMassRemoval,omitempty"`
+}
+
+// KnowledgeCrawl: One reading of a source.
+type KnowledgeCrawl struct {
+	// That of its operation.
+	ID       string `json:"id"`
+	SourceID string `json:"sourceId"`
+	// One of running, succeeded, failed, cancelled.
+	Status string `json:"status"`
+	// One of manual, schedule.
+	Trigger   string           `json:"trigger"`
+	StartedAt string           `json:"startedAt"`
+	EndedAt   Nullable[string] `json:"endedAt,omitzero"`
+	// Pages by what became of them; all but fetched and bytes add up to queued when every page was visited.
+	Counts KnowledgeCrawlCounts `json:"counts"`
+	// Every page was visited that there is.
+	Complete bool     `json:"complete"`
+	Warnings []string `json:"warnings"`
+	// Why it failed.
+	Error *KnowledgeCrawlError `json:"error,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeCrawl KnowledgeCrawl
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeCrawl) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeCrawl(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeCrawl) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeCrawl)(v), &v.Rest, "id", "sourceId", "status", "trigger", "startedAt", "endedAt", "counts", "complete", "warnings", "error")
+}
+
+// KnowledgeCrawlPage is described by the API.
+type KnowledgeCrawlPage struct {
+	URL string `json:"url"`
+	// One of created, updated, unchanged, duplicate, skipped, failed, deleted.
+	Outcome string `json:"outcome"`
+	// That the site answered with.
+	Status *int64 `json:"status,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Links from a start address.
+	Depth      int64  `json:"depth"`
+	DocumentID string `json:"documentId,omitempty"`
+	Bytes      int64  `json:"bytes"`
+	// Milliseconds.
+	Duration int64  `json:"duration"`
+	At       string `json:"at"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeCrawlPage KnowledgeCrawlPage
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeCrawlPage) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeCrawlPage(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeCrawlPage) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeCrawlPage)(v), &v.Rest, "url", "outcome", "status", "reason", "depth", "documentId", "bytes", "duration", "at")
 }
 
 // Test: A test suite. Lists do not show stubs and cases.
@@ -6527,7 +6682,7 @@ type ExportRequest struct {
 // Operation is described by the API.
 type Operation struct {
 	ID string `json:"id"`
-	// One of push, pull, import, resolve, bulkPush, bulkImport, replay.
+	// One of push, pull, import, resolve, bulkPush, bulkImport, replay, crawl.
 	Kind         string `json:"kind"`
 	WorkspaceID  string `json:"workspaceId"`
 	RepositoryID string `json:"repositoryId,omitempty"`
@@ -7525,6 +7680,29 @@ type KnowledgeSearchWeights struct {
 type KnowledgeDocumentError struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+}
+
+// KnowledgeCrawlCounts: Pages by what became of them; all but fetched and bytes add up to queued when every page was visited.
+type KnowledgeCrawlCounts struct {
+	// Pages that the crawl has to do with.
+	Queued int64 `json:"queued"`
+	// Pages that the site answered for.
+	Fetched    int64 `json:"fetched"`
+	Created    int64 `json:"created"`
+	Updated    int64 `json:"updated"`
+	Unchanged  int64 `json:"unchanged"`
+	Duplicates int64 `json:"duplicates"`
+	Skipped    int64 `json:"skipped"`
+	Failed     int64 `json:"failed"`
+	Deleted    int64 `json:"deleted"`
+	Bytes      int64 `json:"bytes"`
+}
+
+// KnowledgeCrawlError: Why it failed.
+type KnowledgeCrawlError struct {
+	Code    string         `json:"code,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
 }
 
 // TestStubs: What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test.

@@ -14,6 +14,7 @@ import (
 	chunks "svc/domain/knowledge"
 	"svc/projections"
 	"svc/streams"
+	"svc/streams/site"
 )
 
 // errNoBase says that the base of a document was deleted: its documents wait for its return.
@@ -75,7 +76,9 @@ func (j *job) run(ctx context.Context) (*kbdocument.Extract, error) {
 	if known != nil && !j.doc.Job.Extract && j.fetched == nil && known.Revision == revision {
 		text, err = j.storedText(ctx, known)
 	} else {
-		text, err = j.Extractor.Extract(ctx, extract.File{Name: j.doc.Name, Mimetype: j.mimetype(), Content: j.content})
+		text, err = j.Extractor.Extract(ctx, extract.File{
+			Name: j.doc.Name, Mimetype: j.mimetype(), Content: j.content, Selector: j.doc.Reading.Selector, MaxText: j.doc.Reading.MaxText,
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -188,7 +191,7 @@ func (j *job) outcome(result *kbdocument.Extract, fault error) kbdocument.Comman
 	final, again := true, time.Duration(0)
 	var why kbdocument.Fault
 	var unreadable *extract.Error
-	var unreachable *FetchError
+	var unreachable *site.Fault
 	switch {
 	case errors.As(fault, &unreadable):
 		why = kbdocument.Fault{Reason: unreadable.Reason, Message: unreadable.Message}

@@ -19,6 +19,7 @@ import (
 	chunks "svc/domain/knowledge"
 	"svc/projections"
 	"svc/streams"
+	"svc/streams/site"
 )
 
 type (
@@ -31,9 +32,9 @@ type (
 	Extractor interface {
 		Extract(ctx context.Context, f extract.File) (extract.Document, error)
 	}
-	// Fetcher loads addresses. It is a SiteFetcher.
+	// Fetcher loads addresses. It is a *site.Fetcher.
 	Fetcher interface {
-		Fetch(ctx context.Context, address string) (Page, error)
+		Fetch(ctx context.Context, address string) (site.Page, error)
 	}
 )
 

@@ -25,6 +25,7 @@ import (
 	"svc/projections/livetest"
 	"svc/streams"
 	"svc/streams/knowledge"
+	"svc/streams/site"
 )
 
 const waitTime = time.Minute
@@ -122,8 +123,8 @@ func (p *plain) Extract(ctx context.Context, file extract.File) (extract.Documen
 type noFetch struct{}
 
 // Fetch implements knowledge.Fetcher.
-func (noFetch) Fetch(context.Context, string) (knowledge.Page, error) {
-	return knowledge.Page{}, errors.New("not expected")
+func (noFetch) Fetch(context.Context, string) (site.Page, error) {
+	return site.Page{}, errors.New("not expected")
 }
 
 func TestEveryDocumentIsReadyOnceAlthoughNodesAreLost(t *testing.T) {
@@ -240,8 +241,8 @@ func TestAttemptsAreRepeatedLater(t *testing.T) {
 type failing struct{}
 
 // Fetch implements knowledge.Fetcher.
-func (failing) Fetch(context.Context, string) (knowledge.Page, error) {
-	return knowledge.Page{}, &knowledge.FetchError{Fault: kbdocument.Fault{Reason: "fetch_failed", Message: "nobody there"}}
+func (failing) Fetch(context.Context, string) (site.Page, error) {
+	return site.Page{}, &site.Fault{Fault: kbdocument.Fault{Reason: "fetch_failed", Message: "nobody there"}}
 }
 
 func contentOf(text string) *documents.Content {

@@ -401,6 +401,30 @@ func (l *Library) KnowledgeBase(ctx context.Context, workspaceID, baseID string)
 	return found.Slug(), settings, err == nil, err
 }
 
+// KnowledgeBases visits the knowledge bases of a workspace, until visit returns false.
+func (l *Library) KnowledgeBases(ctx context.Context, workspaceID string, visit func(id, slug string, settings *document.Map) (more bool)) error {
+	var found []projections.Item
+	r := l.models.Reader()
+	err := projections.Content{}.List(r, workspaceID, "knowledge/", func(item projections.Item) (bool, error) {
+		found = append(found, item)
+		return true, nil
+	})
+	r.Close()
+	if err != nil {
+		return err
+	}
+	for _, item := range found {
+		settings, err := l.Document(ctx, workspaceID, content.Ref{Hash: item.Hash, Apart: item.Apart})
+		if err != nil {
+			return err
+		}
+		if !visit(item.ID, item.Slug(), settings) {
+			break
+		}
+	}
+	return nil
+}
+
 // DueDocuments implements knowledge.Finder.
 func (l *Library) DueDocuments(ctx context.Context, now time.Time, limit int) (refs []knowledge.Ref, err error) {
 	r := l.models.Reader()

@@ -22,7 +22,7 @@ func Fields(base string, d projections.KBDocument) map[string]any {
 		"language": d.ShownLanguage(), "mimetype": d.ShownMimetype(), "size": d.Content().Size, "metadata": d.Metadata,
 		"createdAt": d.CreatedAt, "updatedAt": d.UpdatedAt,
 	}
-	for name, text := range map[string]string{"key": d.Key, "url": d.URL} {
+	for name, text := range map[string]string{"key": d.Key, "url": d.URL, "sourceId": d.SourceID} {
 		if text != "" {
 			fields[name] = text
 		}

@@ -11,6 +11,7 @@ import (
 	"svc/commands/knowledge"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/crawl"
 	"svc/domain/file"
 	"svc/domain/kbdocument"
 	filehandlers "svc/http/api/files"
@@ -27,8 +28,13 @@ type Handlers struct {
 	Search    func(context.Context, knowledge.SearchRequest) (knowledge.SearchAnswer, error)
 	Files     Files
 	Contents  filehandlers.Contents // contents, texts and passages of documents
-	Dir       string                // where contents wait while they come and go; default that of the system
-	Now       func() time.Time
+	Crawls    Crawls
+	Records   Bucket // of the visits of crawls
+	Known     Bucket // what is known of crawled pages since their last visit
+	// Source returns a source of a knowledge base; ok is false when there is none.
+	Source func(ctx context.Context, workspaceID, baseID, sourceID string) (s crawl.Source, ok bool, err error)
+	Dir    string // where contents wait while they come and go; default that of the system
+	Now    func() time.Time
 }
 
 // ReadModel is what is read, and what tells of changes. It is a *projections.Models.
@@ -132,6 +138,7 @@ type documentResponse struct {
 	Source        kbdocument.Source `json:"source"`
 	URL           string            `json:"url,omitempty"`
 	FileID        string            `json:"fileId,omitempty"`
+	SourceID      string            `json:"sourceId,omitempty"`
 	Key           string            `json:"key,omitempty"`
 	Name          string            `json:"name"`
 	Title         string            `json:"title"`
@@ -163,7 +170,7 @@ type documentResponse struct {
 
 func toResponse(base string, d projections.KBDocument) documentResponse {
 	response := documentResponse{
-		ID: d.ID, KnowledgeBase: base, Source: d.Source, URL: d.URL, FileID: d.FileID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(),
+		ID: d.ID, KnowledgeBase: base, Source: d.Source, URL: d.URL, FileID: d.FileID, SourceID: d.SourceID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(),
 		Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), Size: d.Content().Size, Tags: handler.NonNil(d.ShownTags()), Metadata: d.Metadata,
 		Status: d.Status(), Vectors: "none", Error: d.Fault, Hash: d.Content().Hash, Revision: d.Revision, Warnings: []string{},
 		Searchable: d.Extract != nil, ExpiresAt: handler.FormatTime(d.ExpiresAt), CheckedAt: handler.FormatTime(d.CheckedAt),

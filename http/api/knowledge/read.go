@@ -31,6 +31,7 @@ func (h *Handlers) GetDocument(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.CheckedAt = h.checkedAt(in, found.State)
 	return toResponse(in.base.Slug, found), nil
 }
 
@@ -62,6 +63,7 @@ func (h *Handlers) ListDocuments(r *http.Request) (any, error) {
 	sortDocuments(found, sort)
 	items := []documentResponse{}
 	for _, d := range gateway.PageOf(found, page) {
+		d.CheckedAt = h.checkedAt(in, d.State)
 		items = append(items, toResponse(in.base.Slug, d))
 	}
 	return gateway.List(r, items, len(found), page), nil
@@ -100,6 +102,7 @@ func readListQuery(q *gateway.Query, r *http.Request) listQuery {
 func (q listQuery) matches(d projections.KBDocument) bool {
 	have := map[string]string{
 		"status": string(d.Status()), "source": string(d.Source), "language": d.ShownLanguage(), "mimetype": d.ShownMimetype(), "key": d.Key,
+		"sourceId": d.SourceID,
 	}
 	for field, text := range q.texts {
 		if text != "" && have[field] != text {

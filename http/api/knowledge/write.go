@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -125,21 +124,10 @@ func deref(text *string) string {
 
 // setName chooses the name of a new document to which the request gives none.
 func (c *content) setName(fallback string) {
-	name := fallback
 	if c.put.Origin.URL != "" {
-		if u, err := url.Parse(c.put.Origin.URL); err == nil {
-			name = cmp.Or(strings.Trim(path.Base(u.Path), "/."), u.Host)
-		}
+		fallback = kbdocument.NameOfURL(c.put.Origin.URL)
 	}
-	name = strings.NewReplacer("/", "-", `\`, "-").Replace(name)
-	for !file.IsName(name) {
-		if len(name) < 200 {
-			name = "Untitled"
-			break
-		}
-		name = strings.ToValidUTF8(name[:200], "")
-	}
-	c.put.Name = name
+	c.put.Name = kbdocument.NameFrom(fallback)
 }
 
 // spool writes the content to disk.

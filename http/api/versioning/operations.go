@@ -31,7 +31,7 @@ type OperationEvents interface {
 
 var (
 	operationKinds = []string{
-		operation.Push, operation.Pull, operation.Import, operation.Resolve, operation.BulkPush, operation.BulkImport, operation.Replay,
+		operation.Push, operation.Pull, operation.Import, operation.Resolve, operation.BulkPush, operation.BulkImport, operation.Replay, operation.Crawl,
 	}
 	operationStatuses = []string{
 		"queued", string(operation.Running), string(operation.Succeeded), string(operation.Failed), string(operation.Conflict), string(operation.Cancelled),

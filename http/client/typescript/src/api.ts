@@ -1865,6 +1865,64 @@ export class Client extends Base {
   }
 
   /**
+   * Read a source.
+   *
+   * `full` loads pages although they may not have changed; `allowMassRemoval` removes documents of pages that are gone, however many they are.
+   * A source that is being read is refused with 409, reason `already_running`. `…/operations/{opId}` has its progress, and cancels it.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl`
+   */
+  crawlKnowledgeSource(workspaceId: string, slug: string, sourceId: string, body: {
+    full?: boolean;
+    allowMassRemoval?: boolean;
+  }, options: RequestOptions = {}): Promise<KnowledgeCrawl> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl', workspaceId, slug, sourceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * List the crawls of a knowledge base.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls`
+   */
+  listKnowledgeCrawls(workspaceId: string, slug: string, query: {
+    /** Of this source only. */
+    sourceId?: string;
+    /** With this status only. */
+    status?: 'running' | 'succeeded' | 'failed' | 'cancelled';
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<KnowledgeCrawl>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Read a crawl.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}`
+   */
+  getKnowledgeCrawl(workspaceId: string, slug: string, opId: string, options: RequestOptions = {}): Promise<KnowledgeCrawl> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}', workspaceId, slug, opId] }, options);
+  }
+
+  /**
+   * List the pages of a crawl.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages`
+   */
+  listKnowledgeCrawlPages(workspaceId: string, slug: string, opId: string, query: {
+    /** With this outcome only. */
+    outcome?: 'created' | 'updated' | 'unchanged' | 'duplicate' | 'skipped' | 'failed' | 'deleted';
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<KnowledgeCrawlPage>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages', workspaceId, slug, opId], query }, options);
+  }
+
+  /**
    * List the test suites.
    *
    * `GET /v2/workspaces/{workspaceId}/tests`
@@ -2459,7 +2517,7 @@ export class Client extends Base {
    */
   listOperations(workspaceId: string, query: {
     /** Of this kind only. */
-    kind?: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay';
+    kind?: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl';
     /** In this status only. */
     status?: 'queued' | 'running' | 'succeeded' | 'failed' | 'conflict' | 'cancelled';
     /** From 0. */
@@ -5045,6 +5103,8 @@ export interface KnowledgeDocument {
   source: 'file' | 'text' | 'url' | 'crawl';
   url?: string;
   fileId?: string;
+  /** The source that it was found on. */
+  sourceId?: string;
   key?: string;
   name: string;
   title: string;
@@ -5385,6 +5445,56 @@ export interface KnowledgeSource {
   language?: string;
 }
 
+/** One reading of a source. */
+export interface KnowledgeCrawl {
+  /** That of its operation. */
+  id: string;
+  sourceId: string;
+  status: 'running' | 'succeeded' | 'failed' | 'cancelled';
+  trigger: 'manual' | 'schedule';
+  startedAt: string;
+  endedAt: string | null;
+  /** Pages by what became of them; all but fetched and bytes add up to queued when every page was visited. */
+  counts: {
+    /** Pages that the crawl has to do with. */
+    queued: number;
+    /** Pages that the site answered for. */
+    fetched: number;
+    created: number;
+    updated: number;
+    unchanged: number;
+    duplicates: number;
+    skipped: number;
+    failed: number;
+    deleted: number;
+    bytes: number;
+  };
+  /** Every page was visited that there is. */
+  complete: boolean;
+  warnings: string[];
+  /** Why it failed. */
+  error?: {
+    code?: string;
+    message?: string;
+    details?: Record<string, unknown>;
+  };
+}
+
+export interface KnowledgeCrawlPage {
+  url: string;
+  outcome: 'created' | 'updated' | 'unchanged' | 'duplicate' | 'skipped' | 'failed' | 'deleted';
+  /** That the site answered with. */
+  status?: number;
+  reason?: string;
+  /** Links from a start address. */
+  depth: number;
+  documentId?: string;
+  bytes: number;
+  /** Milliseconds. */
+  duration: number;
+  at: string;
+}
+
 /** How texts are divided into passages. */
 export interface KnowledgeChunking {
   /** At headings, paragraphs and sentences, or windows of equal length. structure without it. */
@@ -5596,7 +5706,7 @@ export interface ExportRequest {
 
 export interface Operation {
   id: string;
-  kind: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay';
+  kind: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl';
   workspaceId: string;
   repositoryId?: string;
   branch?: string;

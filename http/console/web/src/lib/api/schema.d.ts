@@ -1887,6 +1887,78 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a source
+         * @description `full` loads pages although they may not have changed; `allowMassRemoval` removes documents of pages that are gone, however many they are.
+         *     A source that is being read is refused with 409, reason `already_running`. `…/operations/{opId}` has its progress, and cancels it.
+         */
+        post: operations["crawlKnowledgeSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the crawls of a knowledge base */
+        get: operations["listKnowledgeCrawls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a crawl */
+        get: operations["getKnowledgeCrawl"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the pages of a crawl */
+        get: operations["listKnowledgeCrawlPages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/tests": {
         parameters: {
             query?: never;
@@ -5438,6 +5510,8 @@ export interface components {
             source: "file" | "text" | "url" | "crawl";
             url?: string;
             fileId?: string;
+            /** @description The source that it was found on. */
+            sourceId?: string;
             key?: string;
             name: string;
             title: string;
@@ -5831,6 +5905,60 @@ export interface components {
             /** @description Of every page; that of its text without it. */
             language?: string;
         };
+        /** @description One reading of a source. */
+        KnowledgeCrawl: {
+            /** @description That of its operation. */
+            id: string;
+            sourceId: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "cancelled";
+            /** @enum {string} */
+            trigger: "manual" | "schedule";
+            /** Format: date-time */
+            startedAt: string;
+            /** Format: date-time */
+            endedAt: string | null;
+            /** @description Pages by what became of them; all but fetched and bytes add up to queued when every page was visited. */
+            counts: {
+                /** @description Pages that the crawl has to do with. */
+                queued: number;
+                /** @description Pages that the site answered for. */
+                fetched: number;
+                created: number;
+                updated: number;
+                unchanged: number;
+                duplicates: number;
+                skipped: number;
+                failed: number;
+                deleted: number;
+                bytes: number;
+            };
+            /** @description Every page was visited that there is. */
+            complete: boolean;
+            warnings: string[];
+            /** @description Why it failed. */
+            error?: {
+                code?: string;
+                message?: string;
+                details?: Record<string, never>;
+            };
+        };
+        KnowledgeCrawlPage: {
+            url: string;
+            /** @enum {string} */
+            outcome: "created" | "updated" | "unchanged" | "duplicate" | "skipped" | "failed" | "deleted";
+            /** @description That the site answered with. */
+            status?: number;
+            reason?: string;
+            /** @description Links from a start address. */
+            depth: number;
+            documentId?: string;
+            bytes: number;
+            /** @description Milliseconds. */
+            duration: number;
+            /** Format: date-time */
+            at: string;
+        };
         /** @description How texts are divided into passages. */
         KnowledgeChunking: {
             /**
@@ -6086,7 +6214,7 @@ export interface components {
         Operation: {
             id: string;
             /** @enum {string} */
-            kind: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay";
+            kind: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl";
             workspaceId: string;
             repositoryId?: string;
             branch?: string;
@@ -13476,6 +13604,194 @@ export interface operations {
             };
         };
     };
+    crawlKnowledgeSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description The id of the source. */
+                sourceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    full?: boolean;
+                    allowMassRemoval?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The crawl. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeCrawl"];
+                };
+            };
+        };
+    };
+    listKnowledgeCrawls: {
+        parameters: {
+            query?: {
+                /** @description Of this source only. */
+                sourceId?: string;
+                /** @description With this status only. */
+                status?: "running" | "succeeded" | "failed" | "cancelled";
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of crawls; the newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeCrawl"][];
+                };
+            };
+        };
+    };
+    getKnowledgeCrawl: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description The id of the crawl, which is an operation. */
+                opId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The crawl. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeCrawl"];
+                };
+            };
+        };
+    };
+    listKnowledgeCrawlPages: {
+        parameters: {
+            query?: {
+                /** @description With this outcome only. */
+                outcome?: "created" | "updated" | "unchanged" | "duplicate" | "skipped" | "failed" | "deleted";
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+                /** @description The id of the crawl, which is an operation. */
+                opId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of pages; in the order in which they were visited. They are kept for 30 days. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeCrawlPage"][];
+                };
+            };
+        };
+    };
     listTests: {
         parameters: {
             query?: {
@@ -15465,7 +15781,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Of this kind only. */
-                kind?: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay";
+                kind?: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl";
                 /** @description In this status only. */
                 status?: "queued" | "running" | "succeeded" | "failed" | "conflict" | "cancelled";
                 /** @description From 0. */

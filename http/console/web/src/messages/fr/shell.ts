@@ -46,7 +46,7 @@ const shell: Messages['shell'] = {
     conflicted: 'Conflit',
   },
   running: 'En cours',
-  operations: { push: 'Push', pull: 'Pull', import: 'Importation', resolve: 'Résolution', bulkPush: 'Push groupé', bulkImport: 'Importation groupée', replay: 'Nouvel envoi' },
+  operations: { push: 'Push', pull: 'Pull', import: 'Importation', resolve: 'Résolution', bulkPush: 'Push groupé', bulkImport: 'Importation groupée', replay: 'Nouvel envoi', crawl: 'Lecture d’un site' },
   operationSteps: { checkout: 'récupération', pull: 'tirage', write: 'écriture', merge: 'fusion', push: 'envoi', import: 'importation', error: 'échec' },
   live: { off: 'Pas en direct', connecting: 'Connexion', live: 'En direct', reconnecting: 'Reconnexion', ended: 'Pas en direct' },
   palette: 'Palette',

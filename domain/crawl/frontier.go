@@ -1,0 +1,256 @@
+package crawl
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"svc/domain/operation"
+)
+
+// Outcome is what became of a page.
+type Outcome string
+
+// The outcomes.
+const (
+	Created   Outcome = "created"
+	Updated   Outcome = "updated"
+	Unchanged Outcome = "unchanged"
+	Duplicate Outcome = "duplicate"
+	Skipped   Outcome = "skipped"
+	Failed    Outcome = "failed"
+	Deleted   Outcome = "deleted"
+)
+
+// Outcomes lists all of them.
+var Outcomes = []string{string(Created), string(Updated), string(Unchanged), string(Duplicate), string(Skipped), string(Failed), string(Deleted)}
+
+// Page is what became of one address.
+type Page struct {
+	URL        string    `json:"url"`
+	Outcome    Outcome   `json:"outcome"`
+	Status     int       `json:"status,omitempty"` // that the site answered with
+	Reason     string    `json:"reason,omitempty"`
+	Depth      int       `json:"depth"`
+	DocumentID string    `json:"documentId,omitempty"`
+	Bytes      int64     `json:"bytes"`
+	Duration   int64     `json:"duration"` // milliseconds
+	At         time.Time `json:"at"`
+}
+
+// Link is an address that is to be visited.
+type Link struct {
+	URL   string `json:"url"`
+	Depth int    `json:"depth"`
+}
+
+// Record is what is stored of a run after each visit. All records of a run, in their order, are its whole state.
+type Record struct {
+	Page     *Page    `json:"page,omitempty"`     // nil: only addresses were found
+	Aliases  []string `json:"aliases,omitempty"`  // other addresses of the page: where it redirects to, what it calls itself
+	Text     string   `json:"text,omitempty"`     // hash of its text
+	Found    []Link   `json:"found,omitempty"`    // addresses to visit
+	Refused  []Page   `json:"refused,omitempty"`  // addresses that are not
+	Sitemaps bool     `json:"sitemaps,omitempty"` // all sitemaps were read
+	Cut      bool     `json:"cut,omitempty"`      // there were more addresses than the run may visit
+}
+
+// Frontier is the state of a run: which addresses are to be visited, and what became of the others. It is not safe for
+// concurrent use.
+type Frontier struct {
+	Counts   operation.CrawlCounts
+	Sitemaps bool // all sitemaps were read
+	Cut      bool // there were more addresses than the run may visit
+	Failed   bool // a start address failed
+
+	scope    *Scope
+	source   Source
+	waiting  []Link            // in the order in which they were found
+	queued   map[string]bool   // the addresses of waiting
+	known    map[string]bool   // addresses that the run has to do with
+	variants map[string]int    // queries by path
+	texts    map[string]string // address by the hash of the text
+	visited  map[string]bool   // addresses of which it is known what became of them
+	vanished map[string]bool   // addresses whose documents are removed
+	accepted int
+}
+
+// NewFrontier returns the state of a run that has visited nothing yet.
+func NewFrontier(source Source, scope *Scope) *Frontier {
+	f := &Frontier{scope: scope, source: source, known: map[string]bool{}, queued: map[string]bool{}, variants: map[string]int{}, texts: map[string]string{}, visited: map[string]bool{}, vanished: map[string]bool{}}
+	starts := slices.Sorted(scope.Starts())
+	for _, address := range starts {
+		f.enter(Link{URL: address})
+	}
+	return f
+}
+
+// enter adds an address to those that wait.
+func (f *Frontier) enter(l Link) {
+	f.known[l.URL] = true
+	f.Return(l)
+	f.accepted++
+	f.Counts.Queued++
+	path, query, _ := strings.Cut(l.URL, "?")
+	if query != "" {
+		f.variants[path]++
+	}
+}
+
+// Sort returns which of the normalised addresses that a page has are to be visited, and which are refused as traps. The
+// frontier stays as it is: Add changes it.
+func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record) {
+	variants, seen, accepted := map[string]int{}, map[string]bool{}, f.accepted
+	for _, address := range addresses {
+		if f.known[address] || seen[address] || !f.scope.Has(address) || depth > f.source.Depth {
+			continue
+		}
+		seen[address] = true
+		reason := trapOf(address)
+		path, query, _ := strings.Cut(address, "?")
+		if reason == "" && query != "" && f.variants[path]+variants[path] >= maxVariants {
+			reason = "too_many_variants"
+		}
+		switch {
+		case reason != "":
+			r.Refused = append(r.Refused, Page{URL: shorten(address), Outcome: Skipped, Reason: reason, Depth: depth, At: now})
+		case accepted >= f.source.MaxPages:
+			r.Cut = true
+		default:
+			accepted++
+			if query != "" {
+				variants[path]++
+			}
+			r.Found = append(r.Found, Link{address, depth})
+		}
+	}
+	return r
+}
+
+// maxShown is how much of an address is shown that is refused.
+const maxShown = 300
+
+func shorten(address string) string {
+	if len(address) > maxShown {
+		return strings.ToValidUTF8(address[:maxShown], "") + "…"
+	}
+	return address
+}
+
+// Next returns the first address that waits and that may be visited now, and takes it out.
+func (f *Frontier) Next(may func(Link) bool) (Link, bool) {
+	for i, l := range f.waiting {
+		if may(l) {
+			f.waiting = slices.Delete(f.waiting, i, i+1)
+			delete(f.queued, l.URL)
+			return l, true
+		}
+	}
+	return Link{}, false
+}
+
+// Waiting returns how many addresses wait.
+func (f *Frontier) Waiting() int { return len(f.waiting) }
+
+// Return puts an address back that was taken out: it is visited later.
+func (f *Frontier) Return(l Link) {
+	f.waiting = append(f.waiting, l)
+	f.queued[l.URL] = true
+}
+
+// Knows reports whether the run has to do with an address.
+func (f *Frontier) Knows(address string) bool { return f.known[address] }
+
+// Visited reports whether it is known what became of an address.
+func (f *Frontier) Visited(address string) bool { return f.visited[address] }
+
+// TextOwner returns the address whose page has a text; "" when no page of this run has it.
+func (f *Frontier) TextOwner(text string) string { return f.texts[text] }
+
+// OwnText says that the page of an address has a text.
+func (f *Frontier) OwnText(text, address string) {
+	if text != "" && f.texts[text] == "" {
+		f.texts[text] = address
+	}
+}
+
+// Add adds what was recorded. It gives the same state when it is called again for all records of a run.
+func (f *Frontier) Add(r Record) {
+	f.Sitemaps, f.Cut = f.Sitemaps || r.Sitemaps, f.Cut || r.Cut
+	for _, l := range r.Found {
+		switch {
+		case f.known[l.URL]: // another page has it, too
+		case f.accepted >= f.source.MaxPages:
+			f.Cut = true
+		default:
+			f.enter(l)
+		}
+	}
+	for _, p := range r.Refused {
+		if !f.known[p.URL] {
+			f.known[p.URL] = true
+			f.Counts.Queued++
+			f.count(p)
+		}
+	}
+	for _, address := range r.Aliases {
+		f.known[address], f.visited[address] = true, true
+	}
+	if r.Page == nil {
+		return
+	}
+	if !f.known[r.Page.URL] {
+		f.known[r.Page.URL] = true
+		f.Counts.Queued++
+	}
+	f.visited[r.Page.URL] = true
+	f.vanished[r.Page.URL] = r.Page.Reason == Vanished
+	if f.queued[r.Page.URL] { // it was visited by another node
+		f.waiting = slices.DeleteFunc(f.waiting, func(l Link) bool { return l.URL == r.Page.URL })
+		delete(f.queued, r.Page.URL)
+	}
+	f.Failed = f.Failed || r.Page.Outcome == Failed && f.scope.IsStart(r.Page.URL)
+	if r.Page.Status > 0 {
+		f.Counts.Fetched++
+	}
+	f.Counts.Bytes += r.Page.Bytes
+	f.count(*r.Page)
+	switch r.Page.Outcome {
+	case Created, Updated, Unchanged:
+		f.OwnText(r.Text, r.Page.URL)
+	}
+}
+
+func (f *Frontier) count(p Page) {
+	c := &f.Counts
+	switch p.Outcome {
+	case Created:
+		c.Created++
+	case Updated:
+		c.Updated++
+	case Unchanged:
+		c.Unchanged++
+	case Duplicate:
+		c.Duplicates++
+	case Skipped:
+		c.Skipped++
+	case Failed:
+		c.Failed++
+	case Deleted:
+		c.Deleted++
+	}
+}
+
+// Vanished is the reason of a page that the run did not find any more.
+const Vanished = "vanished"
+
+// IsGone reports whether the run neither saw an address nor failed on it; removed whether that is recorded.
+func (f *Frontier) IsGone(address string) (gone, removed bool) {
+	return !f.known[address] || f.vanished[address], f.vanished[address]
+}
+
+// maxRemoved is how many documents are removed in any case.
+const maxRemoved = 10
+
+// IsMassRemoval reports whether so many of all documents of a source are gone that something else may be wrong.
+func IsMassRemoval(gone, all int) bool { return gone > maxRemoved && 2*gone > all }
