@@ -37,6 +37,7 @@ import (
 	"svc/streams"
 	"svc/streams/cleanup"
 	"svc/streams/schedules"
+	"svc/streams/search"
 	"svc/streams/triggers"
 )
 
@@ -197,7 +198,7 @@ func (n *Node) openEffects() (runtime.Effects, error) {
 		Configure: programs.Configs{
 			Workspaces: w.workspaces, Content: w.content, MaxSize: func() int { return int(n.config().Runtime.ContextConfigSize) },
 		}.Change,
-		Fetch: fetcher, Code: s.sandbox, Rows: s.collections, Topics: commands.Topics{Engine: n.engine},
+		Fetch: fetcher, Code: s.sandbox, Rows: s.collections, Knowledge: &search.Module{Searcher: n.workspaces.searcher, Fresh: n.models.Current}, Topics: commands.Topics{Engine: n.engine},
 		Tokens:     identity.RunTokens{Keys: n.identity.keys, Identity: n.identity.identity},
 		RateLimits: &ratelimit.Limiter{Counter: n.store.Counters, Now: time.Now, Log: n.log},
 		References: &references.References{Values: s.contexts, Secrets: w.secrets, Vault: w.vault, Now: time.Now, NewID: newID},

@@ -15,6 +15,7 @@ var errorCodes = map[string]domain.Code{
 	automation.ResourceLocked:     domain.CodeLocked,
 	automation.ExecutionTimeout:   domain.CodeGatewayTimeout,
 	automation.ExecutionCancelled: domain.CodeConflict,
+	automation.KnowledgeFailed:    domain.CodeInvalidRequest,
 }
 
 // errorReason is an error of a run whose reason decides about its code.

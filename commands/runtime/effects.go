@@ -478,11 +478,29 @@ func (t *performer) callModule(r machine.Request) {
 		t.answerLater(r, func(ctx context.Context) (any, error) { return t.rt.Effects.References.Call(ctx, of, function, params) })
 	case "collections":
 		t.callCollections(r, function, params)
+	case "knowledge":
+		t.callKnowledge(r, function, params)
 	case "code":
 		t.runCode(r, function, params)
 	default:
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no module %s", name)})
 	}
+}
+
+// Knowledge reads the knowledge bases of a workspace. It is a *search.Module.
+type Knowledge interface {
+	Call(ctx context.Context, workspaceID, function string, params *value.Object) (any, error)
+}
+
+// callKnowledge reads knowledge bases. An app has none.
+func (t *performer) callKnowledge(r machine.Request, function string, params *value.Object) {
+	if t.executions.program(r.Execution).Scope.Namespace.App != "" {
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.ObjectNotFound, "an app has no knowledge bases", "module", "knowledge")})
+		return
+	}
+	t.answerLater(r, func(ctx context.Context) (any, error) {
+		return t.rt.Effects.Knowledge.Call(ctx, t.workspaceID(), function, params)
+	})
 }
 
 // Collections stores rows. It is a *collections.Collections.

@@ -133,6 +133,7 @@ type Effects struct {
 	References References
 	Code       Code
 	Rows       Collections
+	Knowledge  Knowledge
 }
 
 // clock returns the time that automations see.

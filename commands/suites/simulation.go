@@ -85,7 +85,7 @@ func (s *simulation) options(settings runtime.Settings, host domain.Host) (runti
 		Position:  func() domain.Position { return domain.Position{} },
 		Await:     s.await,
 		Configure: func(context.Context, *programs.Scope, variable.Op, *redact.Set) error { return nil },
-		Fetch:     client, Topics: s, Tokens: s, Code: s.code, Rows: s,
+		Fetch:     client, Topics: s, Tokens: s, Code: s.code, Rows: s, Knowledge: knowledgeStubs{s},
 		RateLimits: &ratelimit.Limiter{Counter: s, Now: s.clock, Log: slog.New(slog.DiscardHandler)},
 		References: moduleStubs{s, &references.References{Values: contextStubs{s}, Secrets: secretStubs{s}, Vault: s, Now: s.clock, NewID: s.newID}},
 	}
@@ -480,6 +480,17 @@ func (m moduleStubs) Call(ctx context.Context, of references.Holder, function st
 		return result, err
 	}
 	return m.references.Call(ctx, of, function, params)
+}
+
+// knowledgeStubs answers calls of the module knowledge: a test has no knowledge bases of its own.
+type knowledgeStubs struct{ *simulation }
+
+// Call implements runtime.Knowledge.
+func (k knowledgeStubs) Call(_ context.Context, _, function string, params *value.Object) (any, error) {
+	if result, ok, err := k.stubbedCall("knowledge", function, params); ok {
+		return result, err
+	}
+	return value.Undefined, automation.Raise(automation.KnowledgeFailed, "a test has no knowledge bases: stub the call", "reason", "not_stubbed")
 }
 
 // noThrottle delays nothing.

@@ -27,6 +27,7 @@ const (
 	ContextTooLarge     = "ContextSizeError"
 	ResourceLocked      = "ResourceLockedError"
 	CollectionFailed    = "CollectionError"
+	KnowledgeFailed     = "KnowledgeError"
 	CustomCodeFailed    = "CustomCodeError"
 	ExecutionTimeout    = "ExecutionTimeoutError"
 	ExecutionCancelled  = "ExecutionCancelledError"

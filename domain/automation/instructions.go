@@ -158,7 +158,7 @@ var instructions = []instruction{
 		{name: "workspace", is: boolean, otherwise: false, doc: "Of the workspace instead of the session."},
 	}},
 	{name: "run", doc: "Calls a function of a module.", results: true, parse: parseRun, check: checkRun, effect: &Effect{Kind: "module", Summary: runSummary}, params: []field{
-		{name: "module", is: text, must: true, doc: "collections, secrets, text, crypto or code."},
+		{name: "module", is: text, must: true, doc: "collections, knowledge, secrets, text, crypto or code."},
 		{name: "function", is: text, must: true, doc: "Its name."},
 		{name: "parameters", is: object, doc: "Its parameters."},
 		{name: "onError", is: text, enum: []string{"break", "throw", "emit", "continue"}, otherwise: "break", doc: "What an error does; throw is the same as break."},
@@ -561,10 +561,11 @@ var modules = map[string][]string{
 		"findOne", "findMany", "findAndCount", "count", "distinct", "aggregate", "create", "bulkCreate", "updateOne", "updateMany",
 		"upsert", "bulkUpsert", "deleteOne", "deleteMany",
 	},
-	"secrets": {"set", "get", "delete"},
-	"text":    {"splitText", "parseUrl"},
-	"crypto":  {"sha256", "sha512", "md5", "hmac", "base64Encode", "base64Decode", "randomBytes", "randomUUID"},
-	"code":    {"run", "call"},
+	"knowledge": {"search", "getDocument", "listDocuments"},
+	"secrets":   {"set", "get", "delete"},
+	"text":      {"splitText", "parseUrl"},
+	"crypto":    {"sha256", "sha512", "md5", "hmac", "base64Encode", "base64Decode", "randomBytes", "randomUUID"},
+	"code":      {"run", "call"},
 }
 
 // parseRun reports a function that no module has.

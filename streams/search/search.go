@@ -164,7 +164,7 @@ func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, 
 			return nil, err
 		}
 		if !ok {
-			return nil, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", shorten(slug))
+			return nil, noBase(slug)
 		}
 		if in.Rights != nil {
 			if err := CheckBase(in.Rights, "read", slug); err != nil {
@@ -174,6 +174,10 @@ func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, 
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+func noBase(slug string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", shorten(slug))
 }
 
 // shorten returns so much of a text as an error shows.
@@ -500,17 +504,22 @@ func (m *matcher) all() (all []found, err error) {
 	return all, cmp.Or(err, m.ctx.Err())
 }
 
+func toSearchDocument(base string, d projections.KBDocument) knowledge.SearchDocument {
+	shown := knowledge.SearchDocument{
+		ID: d.ID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(), URL: d.URL, KnowledgeBase: base, Source: d.Source,
+		Tags: append([]string{}, d.ShownTags()...), Metadata: d.Metadata, Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), UpdatedAt: d.UpdatedAt,
+	}
+	if shown.Metadata == nil {
+		shown.Metadata = map[string]any{}
+	}
+	return shown
+}
+
 // toResult returns what the answer shows of what was found.
 func (x *query) toResult(f found, d projections.KBDocument) (knowledge.SearchResult, error) {
 	result := knowledge.SearchResult{
 		Score: f.Score, TitleHTML: f.TitleHTML, Passages: []knowledge.SearchPassage{},
-		Document: knowledge.SearchDocument{
-			ID: d.ID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(), URL: d.URL, KnowledgeBase: f.base.slug, Source: d.Source,
-			Tags: append([]string{}, d.ShownTags()...), Metadata: d.Metadata, Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), UpdatedAt: d.UpdatedAt,
-		},
-	}
-	if result.Document.Metadata == nil {
-		result.Document.Metadata = map[string]any{}
+		Document: toSearchDocument(f.base.slug, d),
 	}
 	passages := f.Hit.Passages
 	if x.parsed.All {

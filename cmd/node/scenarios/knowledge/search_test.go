@@ -184,6 +184,11 @@ func TestSearch(t *testing.T) {
 	p.RequireRefusal(t, 404, "resource_not_found", "POST", bases+"/search", `{"query":"x","knowledgeBases":["nope"]}`)
 	require.Equal(t, []string{"elsewhere"}, search(t, p, "", `{"query":"payment","filters":{"knowledgeBase":"other"}}`).names())
 
+	t.Log("automations search with the rights of the workspace")
+	p.AddAutomations(t, `
+t: [{run: {module: knowledge, function: search, parameters: {knowledgeBase: faq, query: refund, facets: {tag: {field: tags}}}, output: found}}, {run: {module: knowledge, function: getDocument, parameters: {knowledgeBase: faq, id: '{{found.results[0].document.id}}'}, output: one}}, {run: {module: knowledge, function: getDocument, parameters: {knowledgeBase: faq, key: nope}, output: none}}, {run: {module: knowledge, function: listDocuments, parameters: {knowledgeBase: faq, filters: {tags: a}}, output: list}}, {run: {module: knowledge, function: search, parameters: {knowledgeBase: nope, query: x}, onError: continue, output: failed}}, {T: ['{{found.total}}', '{{one.name}}', '{{one.status}}', '{% {{none}} exists %}', '{{list.length}}', '{{failed.error}}', '{{failed.details.reason}}']}]`)
+	require.JSONEq(t, `[1,"both","ready",false,2,"KnowledgeError","resource_not_found"]`, p.RunTest(t, 200, `{}`).Result(t))
+
 	t.Log("rules say what is found, counted and shown in facets")
 	p.Do(t, 200, "PUT", p.Path+"/security", `{"authorizations":{"roles":{"reader":{},"editor":{}},"rules":[{"role":"reader","action":"read","subject":"workspaces"},`+
 		`{"role":"reader","action":"read","subject":"documents","conditions":{"tags":"a","knowledgeBase":"faq"}}]}}`)
