@@ -47,7 +47,7 @@ import (
 type Problems struct{}
 
 // Name implements Projection.
-func (Problems) Name() string { return "problems.4" }
+func (Problems) Name() string { return "problems.5" }
 
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
@@ -606,7 +606,7 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 	case "knowledge":
 		f.Findings = review.UnknownFields(document.Knowledge, doc)
 	case "tests":
-		f.Findings = review.UnknownFields(document.Test, doc)
+		f.Review = review.Test(doc)
 	case "imports":
 		config, _ := doc.Get("config")
 		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), review.UnknownFields(document.Import, doc), review.Secrets(config, "config")

@@ -33,6 +33,8 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 		return automation.NewReview(parsed, nil)
 	case document.Page:
 		return review.Page(doc)
+	case document.Test:
+		return review.Test(doc)
 	}
 	config, _ := doc.Get("config")
 	return automation.Review{Secrets: review.Secrets(config, "config")}

@@ -104,18 +104,35 @@ func (r *Rights) Check(action, subject string, o Object, fields ...string) error
 	if r.Allows(action, subject, o, fields...) {
 		return nil
 	}
-	return r.Refusal(action, subject)
+	d := r.May(action, subject, o, fields...)
+	return r.refusal(action, subject, d.Rule, d.Origin)
 }
 
-// Refusal is the error for a caller without the right: it names the missing right, or,
-// when they are not in the workspace, says the same as for a workspace that does not
-// exist.
+// Refusal is the error for a caller without the right: it names the missing right, and the
+// reason of the rule that denies it, or, when they are not in the workspace, says the same as
+// for a workspace that does not exist.
 func (r *Rights) Refusal(action, subject string) error {
+	q := r.newQuestion(action, subject, nil)
+	for _, m := range slices.Backward(r.rules) {
+		if m != nil && m.subject == q.subject && m.actions&q.action != 0 && m.whole && len(m.Fields) == 0 { // it decides for every object
+			return r.refusal(action, subject, &m.Rule, m.Origin)
+		}
+	}
+	return r.refusal(action, subject, nil, "")
+}
+
+// refusal is the error for a caller whom a rule denies something; nil: no rule allows it.
+func (r *Rights) refusal(action, subject string, by *Rule, origin string) error {
 	if !r.IsMember() {
 		return domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
 	}
-	return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).
+	refusal := domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).
 		With("action", action).With("subject", subject)
+	if by == nil || !by.denies() || by.Reason == "" || strings.HasPrefix(origin, builtInOrigin) {
+		return refusal
+	}
+	refusal.Message += ": " + by.Reason
+	return refusal.With("ruleReason", by.Reason)
 }
 
 // eachMatch yields the rules that match, the decisive one first, until yield returns

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,38 @@ func TestTheLastMatchingRuleWins(t *testing.T) {
 			require.Equal(t, tt.want, d.Allowed)
 			require.Equal(t, tt.origin, d.Origin)
 			require.False(t, r.Allows("read", "files", with("files", there, map[string]any{"name": "a.txt"})), "never elsewhere")
+		})
+	}
+}
+
+// A rule that denies with a reason: the refusal says it, also when no object is known yet. Who is not in the workspace learns
+// nothing of it.
+func TestARefusalSaysTheReasonOfItsRule(t *testing.T) {
+	const allow = `{"action":"manage","subject":"files"}`
+	for name, tt := range map[string]struct{ rules, ofFile, ofAll string }{
+		"for all":              {`[` + allow + `,{"action":"read","subject":"files","inverted":true,"reason":"audit"}]`, "audit", "audit"},
+		"for some":             {`[` + allow + `,{"action":"read","subject":"files","inverted":true,"reason":"draft","conditions":{"name":"a.txt"}}]`, "draft", ""},
+		"without one":          {`[` + allow + `,{"action":"read","subject":"files","inverted":true}]`, "", ""},
+		"of a rule before it":  {`[{"action":"read","subject":"files","inverted":true,"reason":"audit"},{"action":"read","subject":"files","inverted":true}]`, "", ""},
+		"of one that allows":   {`[{"action":"update","subject":"files","reason":"clerks"}]`, "", ""},
+		"none without a rule":  {`[]`, "", ""},
+		"of another's subject": {`[{"action":"read","subject":"pages","inverted":true,"reason":"audit"}]`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := sharedWorkspace(t, tt.rules)
+			file := with("files", here, map[string]any{"name": "a.txt"})
+			for want, err := range map[*string]error{&tt.ofFile: w.For(rob).Check("read", "files", file), &tt.ofAll: w.For(rob).Refusal("read", "files")} {
+				refusal, ok := errors.AsType[*domain.Error](err)
+				require.True(t, ok)
+				require.Equal(t, domain.CodePermissionDenied, refusal.Code)
+				if *want == "" {
+					require.Equal(t, "you lack permission to read files", refusal.Message)
+					require.NotContains(t, refusal.Details, "ruleReason")
+					continue
+				}
+				require.Equal(t, "you lack permission to read files: "+*want, refusal.Message)
+				require.Equal(t, *want, refusal.Details["ruleReason"])
+			}
 		})
 	}
 }

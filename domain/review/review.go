@@ -5,8 +5,6 @@ package review
 import (
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"svc/domain/automation"
 	"svc/domain/document"
@@ -24,30 +22,24 @@ func UnknownFields(kind *document.Kind, doc *document.Map) (found []automation.F
 // Page reviews a page: its fields, the automations that it and its blocks run, and the
 // events that it emits.
 func Page(doc *document.Map) automation.Review {
-	r := automation.Review{Findings: UnknownFields(document.Page, doc)}
+	r := automation.Review{Findings: UnknownFields(document.Page, doc), Calls: calls(document.Page, doc)}
 	r.Emits, _ = shape.PageEvents(doc)
-	addAutomation := func(v any, field string) {
-		slug, _ := v.(string)
-		if m, ok := v.(*document.Map); ok {
-			slug = m.Text("slug")
-		}
-		if slug != "" && !strings.Contains(slug, "{{") && !slices.ContainsFunc(r.Calls, func(c automation.Reference) bool { return c.Name == slug }) {
-			r.Calls = append(r.Calls, automation.Reference{Name: slug, Field: field})
-		}
-	}
-	run, _ := doc.Get("automation")
-	addAutomation(run, "automation")
-	blocks, _ := doc.Get("blocks")
-	list, _ := blocks.([]any)
-	for i, item := range list {
-		block, ok := item.(*document.Map)
-		if !ok || block.Text("appInstance") != "" || strings.Contains(block.Text("slug"), ".") {
-			continue // an instance resolves its own names
-		}
-		run, _ := block.Get("automation")
-		addAutomation(run, "blocks["+strconv.Itoa(i)+"].automation")
-	}
 	return r
+}
+
+// Test reviews a test suite: its fields, and the automations that it names.
+func Test(doc *document.Map) automation.Review {
+	return automation.Review{Findings: UnknownFields(document.Test, doc), Calls: calls(document.Test, doc)}
+}
+
+// calls returns the automations that a document names, each where it is named first.
+func calls(kind *document.Kind, doc *document.Map) (refs []automation.Reference) {
+	for _, use := range shape.Uses(kind, doc) {
+		if use.Kind == automation.Call && !slices.ContainsFunc(refs, func(r automation.Reference) bool { return r.Name == use.Name }) {
+			refs = append(refs, automation.Reference{Name: use.Name, Field: use.Field})
+		}
+	}
+	return refs
 }
 
 // secretReference is what refers to a secret in a config.
