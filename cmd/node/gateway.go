@@ -52,7 +52,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.self = process.SelfTransport(n.config().HTTP)
 	n.probes, err = readiness.New(ctx, readiness.Options{
 		Config: n.config, Store: n.store, DB: n.db, Models: n.models, Search: n.search, Rows: n.automations.rows, RowModel: n.automations.rowModel, Feed: n.events.feed,
-		Sandbox: n.automations.sandbox, Identity: n.identity.identity, Keys: n.identity.keys, Box: n.identity.box, Checks: n.identity.checks,
+		Sandbox: n.automations.sandbox, Extractor: n.workspaces.extractor, Identity: n.identity.identity, Keys: n.identity.keys, Box: n.identity.box, Checks: n.identity.checks,
 		KeysInDir: n.keysInDir, Transport: n.self,
 	})
 	if err != nil {

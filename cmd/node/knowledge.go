@@ -43,15 +43,13 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if s.crawls, err = n.openCrawls(ctx); err != nil {
 		return err
 	}
-	processes, crawls := slices.Contains(c.Core.Roles, "knowledge"), slices.Contains(c.Core.Roles, "crawler")
-	if !processes && !crawls {
-		return nil
-	}
 	extractor, err := n.newExtractor()
 	if err != nil {
 		return err
 	}
+	s.extractor = extractor
 	n.stopWith("extraction", extractor.Close)
+	processes, crawls := slices.Contains(c.Core.Roles, "knowledge"), slices.Contains(c.Core.Roles, "crawler")
 	fetcher := site.New(n.egress.Client(c.Crawler.RequestTimeout), n.userAgent(), c.Crawler.MaxBody)
 	if crawls {
 		if err := n.startCrawler(ctx, extractor, fetcher); err != nil {

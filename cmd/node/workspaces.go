@@ -16,6 +16,7 @@ import (
 	"svc/commands/archive"
 	"svc/commands/bulk"
 	"svc/commands/content"
+	"svc/commands/extract"
 	"svc/commands/files"
 	"svc/commands/gitsync"
 	"svc/commands/knowledge"
@@ -44,6 +45,7 @@ type workspaceServices struct {
 	documents      *knowledge.Documents // of knowledge bases
 	searcher       *search.Searcher     // in knowledge bases
 	crawls         crawls
+	extractor      *extract.Extractor // of texts of files
 	languageModels *models.Models
 	apps           apps.Apps
 	repositories   *repositories.Repositories

@@ -18,6 +18,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"svc/cmd/settings"
+	"svc/commands/extract"
 	"svc/commands/sandbox"
 	"svc/commands/seal"
 	"svc/commands/signing"
@@ -43,6 +44,7 @@ type Options struct {
 	RowModel  *rows.Model
 	Feed      *feed.Feed
 	Sandbox   *sandbox.Sandbox
+	Extractor *extract.Extractor
 	Identity  *identity.Identity
 	Keys      *signing.Keys
 	Box       *seal.Box
@@ -105,20 +107,13 @@ func (p *Probes) Table() []system.Check {
 		check(search, "documents", "nats-jetstream", p.documents),
 		check(search, "api-gateway", "http", p.gateway),
 
-		// The crawler does not exist yet: what it will need is checked, it is not ready, and
-		// DISABLED_SERVICES leaves it out.
 		check(crawler, "index", "badger", p.searchIndex),
 		check(crawler, "cache", "nats-kv", p.keyValue),
-		check(crawler, "queue", "nats-jetstream", missingPart),
-		check(crawler, "extractor", "process", missingPart),
+		check(crawler, "queue", "nats-jetstream", p.broker),
+		check(crawler, "extractor", "process", p.extractor),
 		check(crawler, "noProxy", "env", p.noProxy),
 		check(crawler, "api-gateway", "http", p.gateway),
 	}
-}
-
-// missingPart is the check of a module that this version does not have.
-func missingPart(context.Context) error {
-	return &system.Fault{Name: "NotAvailable", Err: errors.New("this version does not have it yet: name the service in DISABLED_SERVICES to leave it out")}
 }
 
 // collections writes to the rows of collections and reads from them, and asks that they
@@ -204,6 +199,14 @@ func (p *Probes) customCode(ctx context.Context) error {
 	}
 	if err != nil {
 		return &system.Fault{Name: "RunFailed", Err: err}
+	}
+	return nil
+}
+
+// extractor reads a small PDF in a child.
+func (p *Probes) extractor(ctx context.Context) error {
+	if err := p.Extractor.Probe(ctx); err != nil {
+		return &system.Fault{Name: "ReadFailed", Err: err}
 	}
 	return nil
 }
