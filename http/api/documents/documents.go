@@ -36,6 +36,8 @@ type Folder struct {
 	complete func(*document.Map)
 	// detail adds what reading a single one shows besides; nil: nothing.
 	addDetail func(*Handlers, *http.Request, *documentView) error
+	// addListed adds what a list shows of each besides; nil: nothing.
+	addListed func(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error
 	// gone is the answer to its deletion.
 	deletedResponse func(projections.Item) any
 }
@@ -217,7 +219,11 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 			}
 		}
 		sortItems(items, sort)
-		listed, err := listedItems(rd, id, gateway.PageOf(items, page))
+		shown := gateway.PageOf(items, page)
+		listed, err := listedItems(rd, id, shown)
+		for i := 0; err == nil && f.addListed != nil && i < len(shown); i++ {
+			err = f.addListed(rd, id, shown[i], listed[i])
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -603,7 +609,12 @@ var Automations = Folder{
 // KnowledgeBases holds the knowledge bases of a workspace.
 var KnowledgeBases = Folder{
 	name: "knowledge", subject: "knowledgeBases", noun: "knowledgeBase", kind: document.Knowledge, required: []string{"name"}, readOnly: []string{"counts", "index"},
-	addDetail:       (*Handlers).addBaseDetail,
+	addListed: addBaseNumbers,
+	addDetail: func(h *Handlers, _ *http.Request, view *documentView) error {
+		rd := h.ReadModel.Reader()
+		defer rd.Close()
+		return addBaseNumbers(rd, view.workspaceID, view.item, view.doc)
+	},
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 
@@ -613,20 +624,18 @@ var Tests = Folder{
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 
-// addBaseDetail adds how many documents a base has, and how far they can be searched.
-func (h *Handlers) addBaseDetail(_ *http.Request, view *documentView) error {
-	rd := h.ReadModel.Reader()
-	defer rd.Close()
-	c, err := projections.KBDocuments{}.Counts(rd, view.workspaceID, view.item.ID)
+// addBaseNumbers adds how many documents a base has, and how far they can be searched.
+func addBaseNumbers(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error {
+	c, err := projections.KBDocuments{}.Counts(rd, workspaceID, item.ID)
 	if err != nil {
 		return err
 	}
-	view.doc.Set("counts", document.ValueOf(c))
+	doc.Set("counts", document.ValueOf(c))
 	state, progress, lag := "ready", 1.0, c.Pending+c.Processing
 	if lag > 0 {
 		state, progress = "building", float64(c.Documents-lag)/float64(c.Documents)
 	}
-	view.doc.Set("index", document.MapOf(
+	doc.Set("index", document.MapOf(
 		document.Pair{Key: "state", Value: state}, document.Pair{Key: "progress", Value: progress},
 		document.Pair{Key: "vectors", Value: "none"}, document.Pair{Key: "lag", Value: float64(lag)},
 	))

@@ -56,6 +56,7 @@ func TestDocuments(t *testing.T) {
 		counts := p.Do(t, 200, "GET", base+"/faq", "").JSON(t)
 		require.Equal(t, 1.0, counts["counts"].(map[string]any)["ready"])
 		require.Equal(t, "ready", counts["index"].(map[string]any)["state"])
+		require.Equal(t, counts["counts"], p.Do(t, 200, "GET", base, "").List(t)[0]["counts"], "a list has the numbers, too")
 	})
 
 	t.Run("a known document is replaced", func(t *testing.T) {

@@ -56,6 +56,7 @@ export const goKeys: Record<string, string> = {
   pages: 'p',
   apps: 'i',
   files: 'f',
+  knowledge: 'k',
   map: 'm',
   config: 'c',
   activity: 'e',

@@ -1,5 +1,5 @@
-import type { Proposal } from './help.ts';
-import type { CaretContext, Path } from './yamloutline.ts';
+import type { EditorHelp, Proposal } from './help.ts';
+import { contextAt, type CaretContext, type Path } from './yamloutline.ts';
 
 /** A JSON Schema, as far as an editor reads it. */
 export interface JsonSchema {
@@ -129,4 +129,22 @@ export function valueProposals(root: JsonSchema, path: Path): Proposal[] {
       return [{ label: text, info: shape.description, detail: shape.default === value ? '=' : undefined }];
     });
   });
+}
+
+/**
+ * Completion of a document by its schema alone. `pathOf`: the place in the schema of one in the document;
+ * `values`: what is proposed as a value there instead.
+ */
+export function schemaHelp(schema: () => JsonSchema | undefined, { pathOf = (path: Path) => path, values }: { pathOf?: (path: Path) => Path; values?: (path: Path) => Proposal[] | undefined } = {}): EditorHelp {
+  return {
+    complete: (text, position, explicit) => {
+      const context = contextAt(text, position);
+      const root = schema();
+      if (!context || !root) return undefined;
+      const path = pathOf(context.path);
+      const proposals = context.kind === 'key' ? keyProposals(root, { ...context, path }) : (values?.(path) ?? valueProposals(root, path));
+      if (proposals.length === 0 || (!explicit && context.kind === 'key' && context.typed === '' && !context.item)) return undefined;
+      return { from: context.from, proposals, word: /^[\w$./ -]*$/ };
+    },
+  };
 }

@@ -5,6 +5,8 @@ export interface TypedField {
   description?: unknown;
   default?: unknown;
   enum?: unknown[];
+  /** What the choices are called, where not as they are. */
+  enumNames?: string[];
   const?: unknown;
   oneOf?: TypedField[];
   anyOf?: TypedField[];

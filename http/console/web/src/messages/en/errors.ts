@@ -60,7 +60,7 @@ export default {
     automation_failed: 'The automation failed.',
     invalid_archive: 'This is not a zip archive.',
     missing_index: 'The archive has no index.yml.',
-    limit_exceeded: 'The archive has too many or too large files.',
+    limit_exceeded: 'A limit is exceeded: there are too many, or they are too large.',
     unsafe_tree: 'The archive has paths that are not allowed.',
     bulk_archive: 'This is an archive of many workspaces.',
     remote_auth_failed: 'The remote refuses the credentials.',

@@ -41,6 +41,7 @@ interface ScreenMessages {
   files: typeof import('./files.ts').default;
   history: typeof import('./history.ts').default;
   home: typeof import('./home.ts').default;
+  knowledge: typeof import('./knowledge.ts').default;
   map: typeof import('./map.ts').default;
   observability: typeof import('./observability.ts').default;
   pages: typeof import('./pages.ts').default;

@@ -21,6 +21,7 @@ export default {
     files: 'Files',
     history: 'History',
     home: 'Home',
+    knowledge: 'Knowledge',
     map: 'Map',
     observability: 'Observability',
     operation: 'Operation',

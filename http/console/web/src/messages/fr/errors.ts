@@ -61,7 +61,7 @@ const errors: Messages['errors'] = {
     automation_failed: 'L’automatisation a échoué.',
     invalid_archive: 'Ce n’est pas une archive zip.',
     missing_index: 'L’archive n’a pas de fichier index.yml.',
-    limit_exceeded: 'L’archive a des fichiers trop nombreux ou trop grands.',
+    limit_exceeded: 'Une limite est dépassée : il y en a trop, ou ils sont trop grands.',
     unsafe_tree: 'L’archive a des chemins interdits.',
     bulk_archive: 'C’est une archive de plusieurs espaces de travail.',
     remote_auth_failed: 'Le dépôt distant refuse les identifiants.',

@@ -23,6 +23,7 @@ const shell: Messages['shell'] = {
     files: 'Fichiers',
     history: 'Historique',
     home: 'Accueil',
+    knowledge: 'Connaissances',
     map: 'Carte',
     observability: 'Observabilité',
     operation: 'Opération',

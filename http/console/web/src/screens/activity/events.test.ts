@@ -53,6 +53,10 @@ test('notes and states', () => {
   expect(run().map(noteOf)).toEqual(['endpoint order', 'POST order', 'go', 'go', '', '{"total":42}', 'FetchForbiddenError: refused', 'FetchForbiddenError: refused', '']);
   expect(run().map(statusOf)).toEqual(['', '', 'waiting', '', 'ok', '', 'error', 'error', 'ok']);
   expect(noteOf(event('workspaces.automations.updated', { slug: 'order', automation: {} }))).toBe('order');
+  expect(noteOf(event('knowledge.documents.added', { knowledgeBase: 'faq', name: 'a.md' }))).toBe('faq: a.md');
+  expect(noteOf(event('knowledge.documents.deleted', { knowledgeBase: 'faq', count: 3, ids: [] }))).toBe('faq: 3');
+  const failed = event('knowledge.documents.failed', { knowledgeBase: 'faq', name: 'a.pdf', error: { reason: 'encrypted', message: 'it is encrypted' } });
+  expect([noteOf(failed), statusOf(failed)]).toEqual(['faq: a.pdf, it is encrypted', 'warning']);
   expect(cutOf(event('x', { truncated: true }))).toEqual({ kind: 'truncated', setting: 'BROKER_EMIT_MAXLEN' });
   expect(cutOf(event('runtime.automations.executed', {}, { stripped: true }))?.kind).toBe('stripped');
 });

@@ -23,7 +23,8 @@ export type EventStatus = 'error' | 'warning' | 'ok' | 'waiting' | '';
 
 export function statusOf(event: ActivityEvent): EventStatus {
   if (isError(event)) return event.error?.level === 'warning' ? 'warning' : 'error';
-  if (event.type === 'runtime.automations.executed') return 'ok';
+  if (event.type === 'knowledge.documents.failed') return 'warning';
+  if (event.type === 'runtime.automations.executed' || event.type === 'knowledge.documents.ready') return 'ok';
   if (event.type === 'runtime.waits.pending') return 'waiting';
   return '';
 }
@@ -62,6 +63,10 @@ export function noteOf(event: ActivityEvent): string {
       return text((payload.event as { type?: string } | undefined)?.type);
     case 'workspaces.versions.progress':
       return `${text(payload.step)} ${text(payload.state)}`;
+  }
+  if (event.type.startsWith('knowledge.documents.')) {
+    const why = (payload.error as { message?: string } | undefined)?.message;
+    return `${text(payload.knowledgeBase)}: ${text(payload.name) || text(payload.count)}${why ? `, ${why}` : ''}`;
   }
   if (event.type.startsWith('workspaces.') || event.type.startsWith('apps.') || event.type.startsWith('apikeys.') || event.type.startsWith('gateway.')) {
     const inner = Object.values(payload).find((value): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value) && ('slug' in value || 'name' in value));

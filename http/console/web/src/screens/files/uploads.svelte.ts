@@ -1,6 +1,12 @@
-import { asApiError, upload, urlOf, type ApiError } from '../../lib/api/client.ts';
+import { asApiError, upload, type ApiError } from '../../lib/api/client.ts';
 import { uploadMax, uploadTypes } from '../../lib/page.ts';
-import { isTaken, type StoredFile } from './files.ts';
+import { isTaken } from './files.ts';
+
+/** What goes with a file: fields of the form; `isAnyType`: the place takes files of all types. */
+export interface UploadOptions {
+  fields?: Record<string, string>;
+  isAnyType?: boolean;
+}
 
 /** One file on its way. */
 export class Upload {
@@ -12,9 +18,10 @@ export class Upload {
   constructor(
     readonly id: number,
     readonly file: File,
+    private readonly options: UploadOptions = {},
   ) {
     if (file.size > uploadMax) this.state = 'too_large';
-    else if (!isTaken(file.type, uploadTypes)) this.state = 'wrong_type';
+    else if (!options.isAnyType && !isTaken(file.type, uploadTypes)) this.state = 'wrong_type';
   }
 
   cancel(): void {
@@ -26,9 +33,10 @@ export class Upload {
     if (this.state !== 'waiting') return;
     this.state = 'sending';
     const form = new FormData();
+    for (const [name, value] of Object.entries(this.options.fields ?? {})) form.set(name, value);
     form.set('file', this.file);
     try {
-      await upload<StoredFile[]>(url, form, { method, signal: this.abort.signal, onProgress: (sent, total) => (this.sent = Math.round((sent / total) * this.file.size)) });
+      await upload(url, form, { method, signal: this.abort.signal, onProgress: (sent, total) => (this.sent = Math.round((sent / total) * this.file.size)) });
       this.state = 'done';
     } catch (error) {
       const refusal = asApiError(error);
@@ -47,9 +55,10 @@ export class Uploads {
   /** `ondone`: one of them is stored. */
   constructor(private readonly ondone: () => void) {}
 
-  add(files: File[], workspaceId: string): void {
-    this.list = [...this.list, ...files.map((file) => new Upload(this.next++, file))];
-    void this.run(workspaceId);
+  /** `url`: where files are posted to. */
+  add(files: File[], url: string, options: UploadOptions = {}): void {
+    this.list = [...this.list, ...files.map((file) => new Upload(this.next++, file, options))];
+    void this.run(url);
   }
 
   remove(one: Upload): void {
@@ -57,11 +66,11 @@ export class Uploads {
   }
 
   /** Sends those that wait, and takes those that are stored out of the list. */
-  private async run(workspaceId: string): Promise<void> {
+  private async run(url: string): Promise<void> {
     if (this.running) return;
     this.running = true;
     for (let one = this.waiting(); one; one = this.waiting()) {
-      await one.run(urlOf('/v2/workspaces/{workspaceId}/files', { workspaceId }), 'POST');
+      await one.run(url, 'POST');
       if (one.state === 'done') {
         this.remove(one);
         this.ondone();

@@ -1,6 +1,6 @@
 import type { EditorHelp } from '../../lib/editor/help.ts';
-import { keyProposals, valueProposals, type JsonSchema } from '../../lib/editor/schemahelp.ts';
-import { contextAt, type Path } from '../../lib/editor/yamloutline.ts';
+import { schemaHelp, type JsonSchema } from '../../lib/editor/schemahelp.ts';
+import type { Path } from '../../lib/editor/yamloutline.ts';
 import type { BlockKind } from './catalogue.ts';
 
 /** The path of the schema for a place: a block inside of another is a block as those of the page are. */
@@ -13,18 +13,6 @@ export function schemaPath(path: Path): Path {
 
 /** Completion of a page or an own block: fields by its schema, kinds of blocks by what exists. */
 export function pageHelp(schema: () => JsonSchema | undefined, kinds: () => BlockKind[]): EditorHelp {
-  return {
-    complete: (text, position, explicit) => {
-      const context = contextAt(text, position);
-      const root = schema();
-      if (!context || !root) return undefined;
-      const path = schemaPath(context.path);
-      const isKind = context.kind === 'value' && path.length > 1 && path[path.length - 1] === 'slug';
-      const proposals = isKind
-        ? kinds().map((one) => ({ label: one.kind, info: one.text || undefined }))
-        : context.kind === 'key' ? keyProposals(root, { ...context, path }) : valueProposals(root, path);
-      if (proposals.length === 0 || (!explicit && context.kind === 'key' && context.typed === '' && !context.item)) return undefined;
-      return { from: context.from, proposals, word: /^[\w$./ -]*$/ };
-    },
-  };
+  const isKind = (path: Path): boolean => path.length > 1 && path[path.length - 1] === 'slug';
+  return schemaHelp(schema, { pathOf: schemaPath, values: (path) => (isKind(path) ? kinds().map((one) => ({ label: one.kind, info: one.text || undefined })) : undefined) });
 }

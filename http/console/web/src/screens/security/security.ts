@@ -17,6 +17,7 @@ export const vocabulary: Record<string, string[]> = {
   secrets: ['create', 'read', 'update', 'delete'],
   collections: ['create', 'read', 'update', 'delete'],
   knowledgeBases: ['create', 'read', 'update', 'delete'],
+  documents: ['create', 'read', 'update', 'delete'],
 };
 export const subjects = Object.keys(vocabulary);
 export const policies = ['read', 'create', 'update', 'delete', 'manage_permissions'];
