@@ -88,6 +88,21 @@ func TestKnowledge(t *testing.T) {
 	b.click("tab", "Revisions")
 	b.see("link", "Download revision 1")
 
+	// A search shows why it found what it found, as text whatever is in the documents; facets narrow it.
+	b.click("tab", "Search")
+	b.see("heading", "Try a search")
+	b.fillAs("searchbox", "Search for", "-parcels")
+	b.press("Enter")
+	b.seeText("A search needs at least one word that is wanted")
+	b.fillAs("searchbox", "Search for", "parcels refunds")
+	b.press("Enter")
+	b.await(`document.querySelectorAll('ol > li mark').length >= 2`)
+	b.seeText("2 documents in")
+	require.Equal(t, 0, eval[int](b, `document.querySelectorAll('[role=tabpanel] b').length`))
+	sh.capture(b, "search")
+	b.click("link", "Delivery")
+	b.see("heading", "Delivery")
+
 	// Filters are the address; what is selected goes after asking.
 	b.visit("w/" + id + "/knowledge/support-questions")
 	b.see("searchbox", "Any of these tags")

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { changeOf, wordsOf, type TypedFields } from './documents.ts';
+import { marksOf } from './marks.ts';
 import { synonymLines, synonymsOf } from './knowledge.ts';
 
 test('synonyms are lines of words, and back', () => {
@@ -15,4 +16,12 @@ test('only what was changed of a document is sent, and null removes', () => {
   expect(changeOf(before, { ...before, title: ' ', tags: '', language: '', metadata: undefined })).toEqual({ title: null, tags: [], language: null, metadata: null });
   expect(changeOf(before, { ...before, name: 'b.md', expiresAt: '2030-01-02T03:04' })).toEqual({ name: 'b.md', expiresAt: new Date('2030-01-02T03:04').toISOString() });
   expect(wordsOf(' a, b,,a')).toEqual(['a', 'b']);
+});
+
+test('highlights are text: only the marks of the server become marks', () => {
+  expect(marksOf('a &lt;script&gt; <mark>x &amp; y</mark> … &lt;mark&gt;')).toEqual([
+    { text: 'a <script> ', isMatch: false },
+    { text: 'x & y', isMatch: true },
+    { text: ' … <mark>', isMatch: false },
+  ]);
 });
