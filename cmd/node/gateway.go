@@ -142,6 +142,7 @@ func (n *Node) handlers() api.Handlers {
 		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
 		Files:       n.fileHandlers(),
 		Knowledge:   n.knowledgeHandlers(),
+		Models:      n.modelHandlers(),
 		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
@@ -217,7 +218,7 @@ func toGateway(c settings.Config) gateway.Settings {
 		gateway.RateRequests: h.RateRequests, gateway.RateSearchEvents: h.RateSearchEvents, gateway.RateUploadFile: h.RateUploadFile,
 		gateway.RateCreateWorkspace: h.RateCreateWorkspace, gateway.RateImportWorkspace: h.RateImportWorkspace, gateway.RateWebhooks: h.RateWebhooks,
 		gateway.RateSignup: a.RateSignup, gateway.RateAnonymousLogin: a.RateAnonymousLogin, gateway.RateLogin: a.RateLogin,
-		gateway.RatePasswordReset: a.RatePasswordReset, gateway.RateTokenExchange: a.RateTokenExchange, gateway.RateSearchKnowledge: c.Knowledge.RateSearch,
+		gateway.RatePasswordReset: a.RatePasswordReset, gateway.RateTokenExchange: a.RateTokenExchange, gateway.RateSearchKnowledge: c.Knowledge.RateSearch, gateway.RateAskModels: c.Knowledge.RateAskModels,
 	}
 	rates := make(map[gateway.RateClass]int64, len(limits))
 	for class, limit := range limits {

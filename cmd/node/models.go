@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,9 @@ import (
 	"svc/cmd/settings"
 	"svc/commands/models"
 	"svc/commands/models/fakemodel"
+	"svc/commands/secrets"
+	modelhandlers "svc/http/api/models"
+	"svc/projections"
 )
 
 // openLanguageModels opens the language models of the settings and of workspaces.
@@ -23,9 +27,30 @@ func (n *Node) openLanguageModels(ctx context.Context) error {
 	}
 	n.workspaces.languageModels, err = models.New(models.Options{
 		Platform: platform, PlatformClient: n.egress.OperatorClient(), WorkspaceClient: n.egress.Client(0),
+		Workspace: n.workspaceModels, Resolve: secrets.Secrets{Values: n.workspaces.secrets}.Resolve,
 		Timeout: k.ModelTimeout, Concurrency: k.ModelConcurrency, Log: n.log,
 	})
 	return err
+}
+
+// workspaceModels returns the providers of a workspace.
+func (n *Node) workspaceModels(_ context.Context, workspaceID string) (c models.Config, err error) {
+	r := n.models.Reader()
+	defer r.Close()
+	doc, ok, err := projections.Workspaces{}.Settings(r, workspaceID)
+	if err != nil || !ok || doc.Object("models").Len() == 0 {
+		return c, err
+	}
+	text, err := json.Marshal(doc.Object("models"))
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(text, &c)
+}
+
+// modelHandlers returns the handlers of language models.
+func (n *Node) modelHandlers() *modelhandlers.Handlers {
+	return &modelhandlers.Handlers{Models: n.workspaces.languageModels, Now: time.Now}
 }
 
 // platformModels returns the providers of the settings.

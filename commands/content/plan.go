@@ -223,6 +223,11 @@ func (c *Content) planIndex(ctx context.Context, p *plan, doc *document.Map, o I
 		p.restricted = true
 		p.warnAt("security_excluded", "index", "allowUnsecurePages", "allowUnsecurePages was not changed: that needs the permission manage_security")
 	}
+	if !document.Equal(next.Models, p.of.Settings.Models) && !o.Secure {
+		next.Models = p.of.Settings.Models
+		p.restricted = true
+		p.warnAt("security_excluded", "index", "models", "models was not changed: that needs the permission manage_security")
+	}
 	if left := workspace.WithoutSecrets(next.Config); next.Config != nil && !document.Equal(left, next.Config) {
 		next.Config = left
 		p.warnAt("secret_left_out", "index", "config.value", "config values that are secret were left out: keep them in secrets and refer to them as {{secret.NAME}}")

@@ -188,7 +188,7 @@ func (p *plan) dropImpossible() {
 }
 
 // restoreSettings changes the settings to those of an index document; untold are the paths that
-// events did not contain. Without the permission manage_security, allowUnsecurePages stays.
+// events did not contain. Without the permission manage_security, allowUnsecurePages and models stay.
 func (p *plan) restoreSettings(index *document.Map, untold workspace.HiddenPaths, o RestoreOptions) error {
 	next, err := workspace.FromIndex(index)
 	if err != nil {
@@ -199,6 +199,10 @@ func (p *plan) restoreSettings(index *document.Map, untold workspace.HiddenPaths
 	if next.AllowUnsecurePages != now.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = now.AllowUnsecurePages
 		p.warn("security_excluded", "index", "allowUnsecurePages was not changed: that needs the permission manage_security")
+	}
+	if !document.Equal(next.Models, now.Models) && !o.Secure {
+		next.Models = now.Models
+		p.warn("security_excluded", "index", "models was not changed: that needs the permission manage_security")
 	}
 	if !document.Equal(next.Index(), now.Index()) {
 		p.setSettings(next, untold)

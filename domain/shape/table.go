@@ -175,6 +175,10 @@ var indexTable = &table{
 		"automations", "pages", "knowledgeBases", "tests", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
 	), audited),
 	also: func(c *checker, doc *document.Map) {
+		for slug, provider := range doc.Object("models").Object("providers").All() {
+			provider, _ := provider.(*document.Map)
+			c.checkCredentialHeaders(provider, (*fieldPath)(nil).at("models").at("providers").at(slug))
+		}
 		blocks, _ := doc.Get("blocks")
 		m, _ := blocks.(*document.Map)
 		for name, block := range m.All() {
@@ -189,6 +193,15 @@ var indexTable = &table{
 			`"blocks":{"Product":{"name":"Product","config":{"size":"small"},"blocks":[{"slug":"RichText","content":"{{title}}"}]}},` +
 			`"events":{"types":{"order.paid":{"schema":{"amount":{"type":"number"}}}}}}`,
 	},
+}
+
+// checkCredentialHeaders refuses headers that look like credentials and are no secrets of the workspace.
+func (c *checker) checkCredentialHeaders(m *document.Map, at *fieldPath) {
+	for name, v := range m.Object("headers").All() {
+		if s, _ := v.(string); credentialHeader.MatchString(name) && !secretRef.MatchString(s) {
+			c.fault(domain.CodeValidation, at.at("headers").at(name), "must be a secret of the workspace: {{secret.NAME}}")
+		}
+	}
 }
 
 var repositoryFields = slices.Concat([]field{
@@ -215,8 +228,9 @@ var repositoryFields = slices.Concat([]field{
 }, readOnly("id", "groups"))
 
 var modelFields = []field{
-	{name: "providers", is: object, keys: names(60), doc: "Providers by name.", each: &field{is: object, of: []field{
-		{name: "baseUrl", is: text, must: true, rule: addressRule, limit: 2048, doc: "Address of an OpenAI-compatible endpoint."},
+	{name: "providers", is: object, rule: atMost(20, "providers"), keys: namingOf(matching(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$`, "name of a provider (1 to 60 letters, digits and _.-)")), doc: "Providers by name.", each: &field{is: object, of: []field{
+		{name: "type", is: text, enum: []string{"openai", "anthropic", "ollama"}, otherwise: "openai", doc: "The protocol; openai stands for all that speak that of OpenAI."},
+		{name: "baseUrl", is: text, must: true, rule: addressRule, limit: 2048, doc: "Its address, such as https://api.openai.com/v1, https://api.anthropic.com/v1 or http://localhost:11434."},
 		{name: "apiKey", is: text, rule: secretRule, doc: "{{secret.NAME}}"},
 		{name: "headers", is: object, each: word, doc: "Headers; secret ones as {{secret.NAME}}."},
 		{name: "models", is: list, doc: "Its models; absent: those it lists itself.", each: &field{is: object, of: []field{
@@ -299,11 +313,7 @@ var knowledgeTable = &table{
 		for id, source := range doc.Object("sources").All() {
 			source, _ := source.(*document.Map)
 			at := (*fieldPath)(nil).at("sources").at(id)
-			for name, v := range source.Object("headers").All() {
-				if s, _ := v.(string); credentialHeader.MatchString(name) && !secretRef.MatchString(s) {
-					c.fault(domain.CodeValidation, at.at("headers").at(name), "must be a secret of the workspace: {{secret.NAME}}")
-				}
-			}
+			c.checkCredentialHeaders(source, at)
 			if selector := source.Object("selector"); selector.Text("css") != "" && selector.Text("xpath") != "" {
 				c.fault(domain.CodeValidation, at.at("selector"), "expected css or xpath, not both")
 			}

@@ -25,6 +25,7 @@ type Settings struct {
 	Secrets            *document.Map      `json:"secrets,omitempty"` // schema
 	Blocks             *document.Map      `json:"blocks,omitempty"`  // by slug
 	Events             *document.Map      `json:"events,omitempty"`  // types, mapping
+	Models             *document.Map      `json:"models,omitempty"`  // providers, defaults
 	// Unknown are fields of an imported index that mean nothing here. They are
 	// exported again, and shown nowhere else.
 	Unknown *document.Map `json:"unknown,omitempty"`
@@ -57,6 +58,7 @@ var fields = []field{
 	{"secrets", func(s *Settings) any { return mapping(s.Secrets) }, func(s *Settings, v any) bool { return setMapping(&s.Secrets, v) }},
 	{"blocks", func(s *Settings) any { return mapping(s.Blocks) }, func(s *Settings, v any) bool { return setMapping(&s.Blocks, v) }},
 	{"events", func(s *Settings) any { return mapping(s.Events) }, func(s *Settings, v any) bool { return setMapping(&s.Events, v) }},
+	{"models", func(s *Settings) any { return mapping(s.Models) }, func(s *Settings, v any) bool { return setMapping(&s.Models, v) }},
 	{"customDomains", func(s *Settings) any { return words(s.CustomDomains) }, func(s *Settings, v any) bool { return setWords(&s.CustomDomains, v) }},
 	{"repositories", func(s *Settings) any { return mapping(s.Repositories) }, func(s *Settings, v any) bool { return setMapping(&s.Repositories, v) }},
 }
@@ -77,7 +79,9 @@ func (a Settings) Document() *document.Map {
 func (a Settings) Index() *document.Map {
 	doc := a.Document()
 	for key, v := range a.Unknown.All() {
-		doc.Set(key, v)
+		if _, known := doc.Get(key); !known { // it may have been unknown when it was stored
+			doc.Set(key, v)
+		}
 	}
 	return document.Index.Canonical(doc)
 }

@@ -10,6 +10,7 @@ import (
 	"svc/http/api/events"
 	"svc/http/api/files"
 	"svc/http/api/knowledge"
+	"svc/http/api/models"
 	"svc/http/api/runs"
 	"svc/http/api/suites"
 	"svc/http/api/system"
@@ -66,6 +67,7 @@ type Handlers struct {
 	Collections *collections.Handlers
 	Files       *files.Handlers
 	Knowledge   *knowledge.Handlers
+	Models      *models.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
 	Pages       *pages.Pages     // has routes of its own
@@ -269,6 +271,8 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: patch, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Change a test suite"},
 		{Method: put, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.UpdateDocument(documents.Tests), Summary: "Replace a test suite"},
 		{Method: del, Path: "/workspaces/{workspaceId}/tests/{slug:.+}", Surface: gateway.Versioned, Permission: may("update", "automations"), Handler: h.Documents.DeleteDocument(documents.Tests), Summary: "Delete a test suite"},
+		{Method: get, Path: "/workspaces/{workspaceId}/models", Surface: gateway.Versioned, Permission: mayRead, Handler: handle(h.Models.List), Summary: "List the language models"},
+		{Method: post, Path: "/workspaces/{workspaceId}/models/test", Surface: gateway.Versioned, Permission: mayUpdate, Rate: gateway.RateAskModels, Handler: handle(h.Models.Test), Summary: "Test a language model"},
 		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", Surface: gateway.Versioned, Permission: may("read", "documents"), Handler: handle(h.Knowledge.ListDocuments), Summary: "List the documents of a knowledge base"},
 		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents", Surface: gateway.Versioned, Permission: may("create", "documents"), Rate: gateway.RateUploadFile, Body: gateway.FilesBody, Handler: handle(h.Knowledge.CreateDocuments), Summary: "Add a document, or files"},
 		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk", Surface: gateway.Versioned, Permission: may("create", "documents"), Handler: handle(h.Knowledge.CreateMany), Summary: "Add documents"},

@@ -2437,6 +2437,40 @@ func (c *Client) ListKnowledgeCrawlPages(ctx context.Context, workspaceID string
 	return listPage[KnowledgeCrawlPage](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/crawls/{opId}/pages", workspaceID, slug, opID), nil, false, options))
 }
 
+// ListModelsQuery is an option of ListModels. What is zero is not sent.
+type ListModelsQuery struct {
+	Page  *int64
+	Limit *int64
+}
+
+func (q ListModelsQuery) change(r *request) {
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListModels: List the language models.
+//
+// Those of the workspace, then those of the platform. Without providers the list is empty. A provider that does not answer shows the models that the settings name.
+//
+// GET /v2/workspaces/{workspaceId}/models
+func (c *Client) ListModels(ctx context.Context, workspaceID string, options ...RequestOption) (*Page[LanguageModel], error) {
+	return listPage[LanguageModel](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/models", workspaceID), nil, false, options))
+}
+
+// TestModel: Test a language model.
+//
+// It calls the model once. A model that cannot be used is `ok: false` with the reason.
+//
+// POST /v2/workspaces/{workspaceId}/models/test
+func (c *Client) TestModel(ctx context.Context, workspaceID string, body TestModelBody, options ...RequestOption) (answer TestModelAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/models/test", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
 // ListTestsQuery is an option of ListTests. What is zero is not sent.
 type ListTestsQuery struct {
 	// Text of slug, name and description.
@@ -4698,7 +4732,7 @@ type NewWorkspace struct {
 	Blocks Nullable[map[string]any] `json:"blocks,omitzero"`
 	// Types and mapping.
 	Events Nullable[map[string]any] `json:"events,omitzero"`
-	// Models of the knowledge area.
+	// Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`.
 	Models Nullable[map[string]any] `json:"models,omitzero"`
 	// Takes manage_security.
 	CustomDomains     Nullable[[]string] `json:"customDomains,omitzero"`
@@ -4775,7 +4809,9 @@ type Workspace struct {
 	// By slug.
 	Blocks map[string]any `json:"blocks,omitempty"`
 	// Types and mapping.
-	Events             map[string]any `json:"events,omitempty"`
+	Events map[string]any `json:"events,omitempty"`
+	// Providers of language models and defaults; keys are references to secrets.
+	Models             map[string]any `json:"models,omitempty"`
 	CustomDomains      []string       `json:"customDomains,omitempty"`
 	RegisterWorkspace  *bool          `json:"registerWorkspace,omitempty"`
 	AllowUnsecurePages *bool          `json:"allowUnsecurePages,omitempty"`
@@ -4814,7 +4850,7 @@ func (v Workspace) MarshalJSON() ([]byte, error) { return joinJSON(plainWorkspac
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Workspace) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "tests", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
+	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "models", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "tests", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
 }
 
 // WorkspaceChange is described by the API.
@@ -4837,7 +4873,7 @@ type WorkspaceChange struct {
 	Blocks Nullable[map[string]any] `json:"blocks,omitzero"`
 	// Types and mapping.
 	Events Nullable[map[string]any] `json:"events,omitzero"`
-	// Models of the knowledge area.
+	// Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`.
 	Models Nullable[map[string]any] `json:"models,omitzero"`
 	// Takes manage_security.
 	CustomDomains     Nullable[[]string] `json:"customDomains,omitzero"`
@@ -6262,6 +6298,41 @@ func (v KnowledgeCrawlPage) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeCrawlPage) UnmarshalJSON(text []byte) error {
 	return splitJSON(text, (*plainKnowledgeCrawlPage)(v), &v.Rest, "url", "outcome", "status", "reason", "depth", "documentId", "bytes", "duration", "at")
+}
+
+// LanguageModel is described by the API.
+type LanguageModel struct {
+	// Of the provider. Settings and requests name a model as provider/id.
+	ID       string `json:"id"`
+	Provider string `json:"provider"`
+	// One of chat, embedding.
+	Kind string `json:"kind"`
+	// Tokens; absent: unknown.
+	Context *int64 `json:"context,omitempty"`
+	// Of its vectors; absent: unknown.
+	Dimensions *int64 `json:"dimensions,omitempty"`
+	// It can call functions.
+	Tools bool `json:"tools"`
+	// One of platform, workspace.
+	Origin string `json:"origin"`
+	// It is used where none is named.
+	Default bool `json:"default"`
+}
+
+// TestModelBody is described by the API.
+type TestModelBody struct {
+	// provider/id, or the id alone.
+	Model string `json:"model"`
+}
+
+// TestModelAnswer is described by the API.
+type TestModelAnswer struct {
+	Ok bool `json:"ok"`
+	// Milliseconds.
+	Latency int64 `json:"latency"`
+	// Of the vectors of an embedding model.
+	Dimensions *int64                `json:"dimensions,omitempty"`
+	Error      *TestModelAnswerError `json:"error,omitempty"`
 }
 
 // Test: A test suite. Lists do not show stubs and cases.
@@ -7703,6 +7774,12 @@ type KnowledgeCrawlError struct {
 	Code    string         `json:"code,omitempty"`
 	Message string         `json:"message,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
+}
+
+// TestModelAnswerError is described by the API.
+type TestModelAnswerError struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // TestStubs: What an automation gets from outside: now, random, fetch, modules, events, secrets, config, contexts, collections. See /v2/schemas/test.

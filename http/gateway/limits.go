@@ -31,6 +31,7 @@ const (
 	RateUploadFile      RateClass = "uploadFile"
 	RateSearchEvents    RateClass = "searchEvents"
 	RateSearchKnowledge RateClass = "searchKnowledge"
+	RateAskModels       RateClass = "askModels"
 	RateWebhooks        RateClass = "webhooks"
 	RateRequests        RateClass = "requests" // every call of the API
 )
@@ -68,6 +69,7 @@ var rateLimits = []RateLimit{
 	{RateUploadFile, "RATE_LIMIT_UPLOAD_FILE", PerCaller, 300, false},
 	{RateSearchEvents, "RATE_LIMIT_SEARCH_EVENTS", PerCaller, 600, false},
 	{RateSearchKnowledge, "RATE_LIMIT_SEARCH_KNOWLEDGE", PerCaller, 600, false},
+	{RateAskModels, "RATE_LIMIT_ASK_MODELS", PerCaller, 60, false},
 	{RateWebhooks, "RATE_LIMIT_WEBHOOKS", PerCaller, 6000, false},
 	{RateRequests, "RATE_LIMIT_REQUESTS", PerCaller, 6000, false},
 }

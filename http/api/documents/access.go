@@ -260,7 +260,7 @@ func (j ChangeAuthorizer) MayAlways(t content.Touch) bool {
 }
 
 // fieldActions are fields that take more than update.
-var fieldActions = map[string]string{"repositories": "manage_repositories", "customDomains": "manage_security", "allowUnsecurePages": "manage_security"}
+var fieldActions = map[string]string{"repositories": "manage_repositories", "customDomains": "manage_security", "allowUnsecurePages": "manage_security", "models": "manage_security"}
 
 // CheckChangedFields asks for the right to change fields of a workspace.
 func CheckChangedFields(rights *access.Rights, fields []string) error {

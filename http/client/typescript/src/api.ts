@@ -1923,6 +1923,44 @@ export class Client extends Base {
   }
 
   /**
+   * List the language models.
+   *
+   * Those of the workspace, then those of the platform. Without providers the list is empty. A provider that does not answer shows the models that the settings name.
+   *
+   * `GET /v2/workspaces/{workspaceId}/models`
+   */
+  listModels(workspaceId: string, query: {
+    page?: number;
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<LanguageModel>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/models', workspaceId], query }, options);
+  }
+
+  /**
+   * Test a language model.
+   *
+   * It calls the model once. A model that cannot be used is `ok: false` with the reason.
+   *
+   * `POST /v2/workspaces/{workspaceId}/models/test`
+   */
+  testModel(workspaceId: string, body: {
+    /** provider/id, or the id alone. */
+    model: string;
+  }, options: RequestOptions = {}): Promise<{
+    ok: boolean;
+    /** Milliseconds. */
+    latency: number;
+    /** Of the vectors of an embedding model. */
+    dimensions?: number;
+    error?: {
+      reason: string;
+      message: string;
+    };
+  }> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/models/test', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
    * List the test suites.
    *
    * `GET /v2/workspaces/{workspaceId}/tests`
@@ -3703,6 +3741,8 @@ export interface Workspace {
   blocks?: Record<string, unknown>;
   /** Types and mapping. */
   events?: Record<string, unknown>;
+  /** Providers of language models and defaults; keys are references to secrets. */
+  models?: Record<string, unknown>;
   customDomains?: string[];
   registerWorkspace?: boolean;
   allowUnsecurePages?: boolean;
@@ -3732,6 +3772,22 @@ export interface Workspace {
   updatedBy?: string;
 }
 
+export interface LanguageModel {
+  /** Of the provider. Settings and requests name a model as provider/id. */
+  id: string;
+  provider: string;
+  kind: 'chat' | 'embedding';
+  /** Tokens; absent: unknown. */
+  context?: number;
+  /** Of its vectors; absent: unknown. */
+  dimensions?: number;
+  /** It can call functions. */
+  tools: boolean;
+  origin: 'platform' | 'workspace';
+  /** It is used where none is named. */
+  default: boolean;
+}
+
 export interface NewWorkspace {
   /** Without control characters. */
   name: string;
@@ -3751,7 +3807,7 @@ export interface NewWorkspace {
   blocks?: Record<string, unknown> | null;
   /** Types and mapping. */
   events?: Record<string, unknown> | null;
-  /** Models of the knowledge area. */
+  /** Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`. */
   models?: Record<string, unknown> | null;
   /** Takes manage_security. */
   customDomains?: string[] | null;
@@ -3825,7 +3881,7 @@ export interface WorkspaceChange {
   blocks?: Record<string, unknown> | null;
   /** Types and mapping. */
   events?: Record<string, unknown> | null;
-  /** Models of the knowledge area. */
+  /** Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`. */
   models?: Record<string, unknown> | null;
   /** Takes manage_security. */
   customDomains?: string[] | null;

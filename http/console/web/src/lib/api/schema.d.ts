@@ -1959,6 +1959,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the language models
+         * @description Those of the workspace, then those of the platform. Without providers the list is empty. A provider that does not answer shows the models that the settings name.
+         */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/models/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a language model
+         * @description It calls the model once. A model that cannot be used is `ok: false` with the reason.
+         */
+        post: operations["testModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/tests": {
         parameters: {
             query?: never;
@@ -4021,6 +4061,8 @@ export interface components {
             blocks?: Record<string, never>;
             /** @description Types and mapping. */
             events?: Record<string, never>;
+            /** @description Providers of language models and defaults; keys are references to secrets. */
+            models?: Record<string, never>;
             customDomains?: string[];
             registerWorkspace?: boolean;
             allowUnsecurePages?: boolean;
@@ -4063,6 +4105,34 @@ export interface components {
             updatedAt?: string;
             updatedBy?: string;
         };
+        /**
+         * @example {
+         *       "id": "gpt-5-mini",
+         *       "provider": "default",
+         *       "kind": "chat",
+         *       "context": 128000,
+         *       "tools": true,
+         *       "origin": "platform",
+         *       "default": true
+         *     }
+         */
+        LanguageModel: {
+            /** @description Of the provider. Settings and requests name a model as provider/id. */
+            id: string;
+            provider: string;
+            /** @enum {string} */
+            kind: "chat" | "embedding";
+            /** @description Tokens; absent: unknown. */
+            context?: number;
+            /** @description Of its vectors; absent: unknown. */
+            dimensions?: number;
+            /** @description It can call functions. */
+            tools: boolean;
+            /** @enum {string} */
+            origin: "platform" | "workspace";
+            /** @description It is used where none is named. */
+            default: boolean;
+        };
         NewWorkspace: {
             /** @description Without control characters. */
             name: string;
@@ -4082,7 +4152,7 @@ export interface components {
             blocks?: Record<string, never> | null;
             /** @description Types and mapping. */
             events?: Record<string, never> | null;
-            /** @description Models of the knowledge area. */
+            /** @description Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`. */
             models?: Record<string, never> | null;
             /** @description Takes manage_security. */
             customDomains?: string[] | null;
@@ -4155,7 +4225,7 @@ export interface components {
             blocks?: Record<string, never> | null;
             /** @description Types and mapping. */
             events?: Record<string, never> | null;
-            /** @description Models of the knowledge area. */
+            /** @description Providers of language models and defaults. Takes manage_security. Keys only as `{{secret.NAME}}`. */
             models?: Record<string, never> | null;
             /** @description Takes manage_security. */
             customDomains?: string[] | null;
@@ -13788,6 +13858,98 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KnowledgeCrawlPage"][];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: {
+                page?: number;
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The models. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LanguageModel"][];
+                };
+            };
+        };
+    };
+    testModel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description provider/id, or the id alone. */
+                    model: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What became of the call. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ok: boolean;
+                        /** @description Milliseconds. */
+                        latency: number;
+                        /** @description Of the vectors of an embedding model. */
+                        dimensions?: number;
+                        error?: {
+                            reason: string;
+                            message: string;
+                        };
+                    };
                 };
             };
         };

@@ -1,0 +1,96 @@
+// Package models has the handlers of the language models that a workspace may use.
+package models
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"svc/commands/models"
+	"svc/domain"
+	"svc/http/api/handler"
+	"svc/http/gateway"
+)
+
+// Handlers answer requests about models.
+type Handlers struct {
+	Models Models
+	Now    func() time.Time
+}
+
+// Models finds and calls models. It is a *models.Models.
+type Models interface {
+	List(ctx context.Context, workspaceID string) ([]models.Model, error)
+	Resolve(ctx context.Context, workspaceID, name string, kind models.Kind) (models.Model, error)
+	Chat(ctx context.Context, r models.ChatRequest, onDelta func(models.Delta) error) (models.ChatReply, error)
+	Embed(ctx context.Context, r models.EmbedRequest) (models.Embeddings, error)
+}
+
+// List handles GET …/models.
+func (h *Handlers) List(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	page := q.Page(100, 1000)
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	list, err := h.Models.List(r.Context(), handler.WorkspaceID(r))
+	if err != nil {
+		return nil, err
+	}
+	return gateway.ListOf(r, list, page), nil
+}
+
+// testResult is what became of a test.
+type testResult struct {
+	OK         bool       `json:"ok"`
+	Latency    int64      `json:"latency"` // milliseconds
+	Dimensions int        `json:"dimensions,omitempty"`
+	Error      *testFault `json:"error,omitempty"`
+}
+
+type testFault struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// testTokens is how long the answer of a test may be.
+const testTokens = 16
+
+// Test handles POST …/models/test: it calls a model once. A model that cannot be used is no fault of the request.
+func (h *Handlers) Test(r *http.Request) (any, error) {
+	var in struct {
+		Model *string `json:"model"`
+	}
+	if err := gateway.Decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Model == nil || *in.Model == "" {
+		return nil, domain.Refuse(domain.CodeMissingParameter, "model is required").With("errors", []domain.FieldError{{Field: "model", Message: "is required"}})
+	}
+	ctx, workspaceID := r.Context(), handler.WorkspaceID(r)
+	model, err := h.Models.Resolve(ctx, workspaceID, *in.Model, models.EmbeddingKind)
+	if domain.CodeOf(err) == domain.CodeValidation {
+		model, err = h.Models.Resolve(ctx, workspaceID, *in.Model, models.ChatKind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, began := testResult{OK: true}, h.Now()
+	if model.Kind == models.EmbeddingKind {
+		var made models.Embeddings
+		if made, err = h.Models.Embed(ctx, models.EmbedRequest{WorkspaceID: workspaceID, Model: model.Name(), Texts: []string{"test"}}); err == nil {
+			result.Dimensions = len(made.Vectors[0])
+		}
+	} else {
+		_, err = h.Models.Chat(ctx, models.ChatRequest{
+			WorkspaceID: workspaceID, Model: model.Name(), MaxTokens: testTokens, Messages: []models.Message{{Role: "user", Content: "Answer with the word ok."}},
+		}, nil)
+	}
+	result.Latency = h.Now().Sub(began).Milliseconds()
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		reason, _ := refusal.Details["reason"].(string)
+		result.OK, result.Error, err = false, &testFault{Reason: reason, Message: refusal.Message}, nil
+	}
+	return result, err
+}
