@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"svc/cmd/settings"
-	"svc/commands/models"
-	"svc/commands/models/fakemodel"
+	"svc/commands/llm"
+	"svc/commands/llm/fakemodel"
 	"svc/commands/secrets"
-	modelhandlers "svc/http/api/models"
+	modelhandlers "svc/http/api/llm"
 	"svc/projections"
 )
 
@@ -25,7 +25,7 @@ func (n *Node) openLanguageModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.workspaces.languageModels, err = models.New(models.Options{
+	n.workspaces.languageModels, err = llm.New(llm.Options{
 		Platform: platform, PlatformClient: n.egress.OperatorClient(), WorkspaceClient: n.egress.Client(0),
 		Workspace: n.workspaceModels, Resolve: secrets.Secrets{Values: n.workspaces.secrets}.Resolve,
 		Timeout: k.ModelTimeout, Concurrency: k.ModelConcurrency, Log: n.log,
@@ -34,7 +34,7 @@ func (n *Node) openLanguageModels(ctx context.Context) error {
 }
 
 // workspaceModels returns the providers of a workspace.
-func (n *Node) workspaceModels(_ context.Context, workspaceID string) (c models.Config, err error) {
+func (n *Node) workspaceModels(_ context.Context, workspaceID string) (c llm.Config, err error) {
 	r := n.models.Reader()
 	defer r.Close()
 	doc, ok, err := projections.Workspaces{}.Settings(r, workspaceID)
@@ -54,22 +54,22 @@ func (n *Node) modelHandlers() *modelhandlers.Handlers {
 }
 
 // platformModels returns the providers of the settings.
-func (n *Node) platformModels(ctx context.Context) (models.Config, error) {
+func (n *Node) platformModels(ctx context.Context) (llm.Config, error) {
 	k := n.config().Knowledge
 	switch {
 	case k.Models != "":
-		c, err := models.ParseConfig(k.Models.Reveal())
+		c, err := llm.ParseConfig(k.Models.Reveal())
 		if err != nil {
 			return c, fmt.Errorf("MODELS_CONFIG: %w", err)
 		}
 		return c, nil
 	case k.LLMBaseURL == settings.DemoModels:
 		address, err := n.serveDemoModels(ctx)
-		return models.SingleProvider(address, fakemodel.Key, cmp.Or(k.LLMModel, fakemodel.ChatModel), cmp.Or(k.LLMEmbedding, fakemodel.EmbeddingModel)), err
+		return llm.SingleProvider(address, fakemodel.Key, cmp.Or(k.LLMModel, fakemodel.ChatModel), cmp.Or(k.LLMEmbedding, fakemodel.EmbeddingModel)), err
 	case k.LLMBaseURL != "":
-		return models.SingleProvider(k.LLMBaseURL.Reveal(), k.LLMAPIKey.Reveal(), k.LLMModel, k.LLMEmbedding), nil
+		return llm.SingleProvider(k.LLMBaseURL.Reveal(), k.LLMAPIKey.Reveal(), k.LLMModel, k.LLMEmbedding), nil
 	}
-	return models.Config{}, nil
+	return llm.Config{}, nil
 }
 
 // serveDemoModels starts a model server that needs no model, for this machine only.

@@ -20,7 +20,7 @@ import (
 	"svc/commands/files"
 	"svc/commands/gitsync"
 	"svc/commands/knowledge"
-	"svc/commands/models"
+	"svc/commands/llm"
 	"svc/commands/operations"
 	"svc/commands/repositories"
 	"svc/commands/secrets"
@@ -46,7 +46,7 @@ type workspaceServices struct {
 	searcher       *search.Searcher     // in knowledge bases
 	crawls         crawls
 	extractor      *extract.Extractor // of texts of files
-	languageModels *models.Models
+	languageModels *llm.Models
 	apps           apps.Apps
 	repositories   *repositories.Repositories
 	operations     *operations.Runner

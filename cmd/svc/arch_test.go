@@ -54,10 +54,11 @@ var pure = []string{"net/url", "net/netip"}
 // doors are the packages through which alone something of the outside enters a
 // room: all other packages of the room ask them.
 var doors = map[string]string{
-	"commands/egress":  "net/http", // the one way out for HTTP
-	"commands/fetch":   "net/http", // automations send requests, through egress
-	"commands/gitsync": "net/http", // Git speaks HTTP, through egress
-	"commands/models":  "net/http", // providers of language models speak HTTP, through egress
+	"commands/egress":        "net/http", // the one way out for HTTP
+	"commands/fetch":         "net/http", // automations send requests, through egress
+	"commands/gitsync":       "net/http", // Git speaks HTTP, through egress
+	"commands/llm":           "net/http", // providers of language models speak HTTP, through egress
+	"commands/llm/fakemodel": "net/http", // the model server for tests and demonstrations
 }
 
 // domainLibraries are the small pure libraries that domain may use. A new one

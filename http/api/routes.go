@@ -10,7 +10,7 @@ import (
 	"svc/http/api/events"
 	"svc/http/api/files"
 	"svc/http/api/knowledge"
-	"svc/http/api/models"
+	"svc/http/api/llm"
 	"svc/http/api/runs"
 	"svc/http/api/suites"
 	"svc/http/api/system"
@@ -67,7 +67,7 @@ type Handlers struct {
 	Collections *collections.Handlers
 	Files       *files.Handlers
 	Knowledge   *knowledge.Handlers
-	Models      *models.Handlers
+	Models      *llm.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
 	Pages       *pages.Pages     // has routes of its own

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
-	"svc/commands/models/fakemodel"
+	"svc/commands/llm/fakemodel"
 )
 
 // startModels starts a model server, and returns the settings of a service that uses it.

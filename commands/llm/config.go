@@ -1,4 +1,4 @@
-package models
+package llm
 
 import (
 	"bytes"
@@ -74,10 +74,10 @@ func ParseConfig(text string) (c Config, err error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
-		return Config{}, errors.New("models: the configuration is not an object of providers and defaults: " + jsonProblem(err))
+		return Config{}, errors.New("llm: the configuration is not an object of providers and defaults: " + jsonProblem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Config{}, errors.New("models: the configuration has more than one JSON value")
+		return Config{}, errors.New("llm: the configuration has more than one JSON value")
 	}
 	return c, c.check()
 }
@@ -95,7 +95,7 @@ func jsonProblem(err error) string {
 
 func (c Config) check() error {
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("models: "+format, args...)) }
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("llm: "+format, args...)) }
 	for _, slug := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[slug]
 		if slug == "" || strings.ContainsAny(slug, "/ ") {

@@ -1,10 +1,10 @@
-// Package models talks to language models: chat, with functions and as a stream, and embeddings. Providers are
+// Package llm talks to language models: chat, with functions and as a stream, and embeddings. Providers are
 // OpenAI-compatible endpoints, Anthropic or Ollama, of the settings of the platform or of a workspace.
 //
 // A fault of a provider is a domain error with a stable reason: model_auth_failed, model_rate_limited,
 // model_unavailable, model_timeout, context_too_long, model_rejected. Calls are repeated where that can help and is safe,
 // and a provider that fails again and again is left alone for a while. No key is in any error or log.
-package models
+package llm
 
 import (
 	"cmp"
@@ -60,7 +60,7 @@ const cachedProviders = 10_000
 // New returns Models.
 func New(o Options) (*Models, error) {
 	if o.PlatformClient == nil || o.WorkspaceClient == nil || o.Timeout <= 0 || o.Concurrency <= 0 || o.Workspace != nil && o.Resolve == nil {
-		return nil, errors.New("models: Options lack a required field")
+		return nil, errors.New("llm: Options lack a required field")
 	}
 	if err := o.Platform.check(); err != nil {
 		return nil, err

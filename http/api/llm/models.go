@@ -1,5 +1,5 @@
-// Package models has the handlers of the language models that a workspace may use.
-package models
+// Package llm has the handlers of the language models that a workspace may use.
+package llm
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"svc/commands/models"
+	"svc/commands/llm"
 	"svc/domain"
 	"svc/http/api/handler"
 	"svc/http/gateway"
@@ -19,12 +19,12 @@ type Handlers struct {
 	Now    func() time.Time
 }
 
-// Models finds and calls models. It is a *models.Models.
+// Models finds and calls models. It is a *llm.Models.
 type Models interface {
-	List(ctx context.Context, workspaceID string) ([]models.Model, error)
-	Resolve(ctx context.Context, workspaceID, name string, kind models.Kind) (models.Model, error)
-	Chat(ctx context.Context, r models.ChatRequest, onDelta func(models.Delta) error) (models.ChatReply, error)
-	Embed(ctx context.Context, r models.EmbedRequest) (models.Embeddings, error)
+	List(ctx context.Context, workspaceID string) ([]llm.Model, error)
+	Resolve(ctx context.Context, workspaceID, name string, kind llm.Kind) (llm.Model, error)
+	Chat(ctx context.Context, r llm.ChatRequest, onDelta func(llm.Delta) error) (llm.ChatReply, error)
+	Embed(ctx context.Context, r llm.EmbedRequest) (llm.Embeddings, error)
 }
 
 // List handles GET …/models.
@@ -69,22 +69,22 @@ func (h *Handlers) Test(r *http.Request) (any, error) {
 		return nil, domain.Refuse(domain.CodeMissingParameter, "model is required").With("errors", []domain.FieldError{{Field: "model", Message: "is required"}})
 	}
 	ctx, workspaceID := r.Context(), handler.WorkspaceID(r)
-	model, err := h.Models.Resolve(ctx, workspaceID, *in.Model, models.EmbeddingKind)
+	model, err := h.Models.Resolve(ctx, workspaceID, *in.Model, llm.EmbeddingKind)
 	if domain.CodeOf(err) == domain.CodeValidation {
-		model, err = h.Models.Resolve(ctx, workspaceID, *in.Model, models.ChatKind)
+		model, err = h.Models.Resolve(ctx, workspaceID, *in.Model, llm.ChatKind)
 	}
 	if err != nil {
 		return nil, err
 	}
 	result, began := testResult{OK: true}, h.Now()
-	if model.Kind == models.EmbeddingKind {
-		var made models.Embeddings
-		if made, err = h.Models.Embed(ctx, models.EmbedRequest{WorkspaceID: workspaceID, Model: model.Name(), Texts: []string{"test"}}); err == nil {
+	if model.Kind == llm.EmbeddingKind {
+		var made llm.Embeddings
+		if made, err = h.Models.Embed(ctx, llm.EmbedRequest{WorkspaceID: workspaceID, Model: model.Name(), Texts: []string{"test"}}); err == nil {
 			result.Dimensions = len(made.Vectors[0])
 		}
 	} else {
-		_, err = h.Models.Chat(ctx, models.ChatRequest{
-			WorkspaceID: workspaceID, Model: model.Name(), MaxTokens: testTokens, Messages: []models.Message{{Role: "user", Content: "Answer with the word ok."}},
+		_, err = h.Models.Chat(ctx, llm.ChatRequest{
+			WorkspaceID: workspaceID, Model: model.Name(), MaxTokens: testTokens, Messages: []llm.Message{{Role: "user", Content: "Answer with the word ok."}},
 		}, nil)
 	}
 	result.Latency = h.Now().Sub(began).Milliseconds()

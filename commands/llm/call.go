@@ -1,4 +1,4 @@
-package models
+package llm
 
 import (
 	"bytes"
@@ -197,7 +197,7 @@ func (p *provider) newRequest(ctx context.Context, r request) (*http.Request, er
 	if r.body != nil {
 		text, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, fmt.Errorf("models: write a request: %w", err)
+			return nil, fmt.Errorf("llm: write a request: %w", err)
 		}
 		content = bytes.NewReader(text)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/commands/models/fakemodel"
+	"svc/commands/llm/fakemodel"
 )
 
 // post sends a request and returns the status and the body of the answer.

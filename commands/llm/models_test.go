@@ -1,4 +1,4 @@
-package models_test
+package llm_test
 
 import (
 	"bytes"
@@ -17,25 +17,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/egress"
-	"svc/commands/models"
-	"svc/commands/models/fakemodel"
+	"svc/commands/llm"
+	"svc/commands/llm/fakemodel"
 	"svc/domain"
 )
 
 // newModels returns Models of one provider called default, at an address.
-func newModels(t *testing.T, address string, change ...func(*models.Options)) *models.Models {
+func newModels(t *testing.T, address string, change ...func(*llm.Options)) *llm.Models {
 	t.Helper()
 	e, err := egress.New(egress.Options{})
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
-	o := models.Options{
-		Platform:       models.SingleProvider(address, fakemodel.Key, fakemodel.ChatModel, fakemodel.EmbeddingModel),
+	o := llm.Options{
+		Platform:       llm.SingleProvider(address, fakemodel.Key, fakemodel.ChatModel, fakemodel.EmbeddingModel),
 		PlatformClient: e.OperatorClient(), WorkspaceClient: e.Client(0), Timeout: time.Minute, Concurrency: 8, Pauses: []time.Duration{0, 0},
 	}
 	for _, c := range change {
 		c(&o)
 	}
-	m, err := models.New(o)
+	m, err := llm.New(o)
 	require.NoError(t, err)
 	return m
 }
@@ -48,13 +48,13 @@ func startFake(t *testing.T) (*fakemodel.Server, string) {
 	return fake, server.URL + "/v1"
 }
 
-func user(text string) models.ChatRequest {
-	return models.ChatRequest{Messages: []models.Message{{Role: "user", Content: text}}}
+func user(text string) llm.ChatRequest {
+	return llm.ChatRequest{Messages: []llm.Message{{Role: "user", Content: text}}}
 }
 
 // collect gathers the pieces of an answer.
-func collect(into *strings.Builder) func(models.Delta) error {
-	return func(d models.Delta) error {
+func collect(into *strings.Builder) func(llm.Delta) error {
+	return func(d llm.Delta) error {
 		into.WriteString(d.Text)
 		return nil
 	}
@@ -75,19 +75,19 @@ func TestChat(t *testing.T) {
 	var pieces strings.Builder
 	reply, err := m.Chat(t.Context(), user("say:Paris is the capital"), collect(&pieces))
 	require.NoError(t, err)
-	require.Equal(t, models.ChatReply{
-		Text: "Paris is the capital", Usage: models.Usage{PromptTokens: 5, CompletionTokens: 4}, FinishReason: "stop", Model: "default/fake-chat",
+	require.Equal(t, llm.ChatReply{
+		Text: "Paris is the capital", Usage: llm.Usage{PromptTokens: 5, CompletionTokens: 4}, FinishReason: "stop", Model: "default/fake-chat",
 	}, reply)
 	require.Equal(t, reply.Text, pieces.String())
 
 	in := user("call:refund {\"id\":\"é1\"}\ncall:refund {\"id\":2}\ncall:other {}")
-	in.Tools = []models.Tool{{Name: "refund", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	in.Tools = []llm.Tool{{Name: "refund", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	reply, err = m.Chat(t.Context(), in, nil)
 	require.NoError(t, err)
-	require.Equal(t, []models.ToolCall{{"call_1", "refund", `{"id":"é1"}`}, {"call_2", "refund", `{"id":2}`}}, reply.ToolCalls)
+	require.Equal(t, []llm.ToolCall{{"call_1", "refund", `{"id":"é1"}`}, {"call_2", "refund", `{"id":2}`}}, reply.ToolCalls)
 	require.Equal(t, "tool_calls", reply.FinishReason)
 
-	in.Messages = append(in.Messages, models.Message{Role: "assistant", ToolCalls: reply.ToolCalls}, models.Message{Role: "tool", ToolCallID: "call_1", Content: "done"})
+	in.Messages = append(in.Messages, llm.Message{Role: "assistant", ToolCalls: reply.ToolCalls}, llm.Message{Role: "tool", ToolCallID: "call_1", Content: "done"})
 	reply, err = m.Chat(t.Context(), in, nil)
 	require.NoError(t, err)
 	require.Equal(t, "tool said: done", reply.Text)
@@ -131,7 +131,7 @@ func TestStreamsOfOtherServers(t *testing.T) {
 	reply, err := m.Chat(t.Context(), user("x"), nil)
 	require.NoError(t, err)
 	require.Equal(t, "é", reply.Text)
-	require.Equal(t, []models.ToolCall{{"call_1", "a", `{"x":1}`}, {"b1", "b", "{}"}}, reply.ToolCalls)
+	require.Equal(t, []llm.ToolCall{{"call_1", "a", `{"x":1}`}, {"b1", "b", "{}"}}, reply.ToolCalls)
 	require.Equal(t, "tool_calls", reply.FinishReason)
 	require.True(t, reply.Usage.Estimated)
 
@@ -198,8 +198,8 @@ func TestNoKeyIsShown(t *testing.T) {
 	t.Parallel()
 	_, address := startFake(t)
 	var log bytes.Buffer
-	m := newModels(t, address, func(o *models.Options) {
-		o.Platform = models.SingleProvider(address, "sk-wrong-key-1234", fakemodel.ChatModel, "")
+	m := newModels(t, address, func(o *llm.Options) {
+		o.Platform = llm.SingleProvider(address, "sk-wrong-key-1234", fakemodel.ChatModel, "")
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	_, err := m.Chat(t.Context(), user("x"), nil)
@@ -214,7 +214,7 @@ func TestASilentProviderIsGivenUp(t *testing.T) {
 	t.Parallel()
 	fake, address := startFake(t)
 	fake.Script(fakemodel.Reply{Text: "never", SlowMS: 600_000})
-	m := newModels(t, address, func(o *models.Options) { o.Timeout = 100 * time.Millisecond })
+	m := newModels(t, address, func(o *llm.Options) { o.Timeout = 100 * time.Millisecond })
 	_, err := m.Chat(t.Context(), user("x"), nil)
 	code, reason, _ := refusalOf(t, err)
 	require.Equal(t, domain.CodeGatewayTimeout, code)
@@ -228,14 +228,14 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 	m := newModels(t, address)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the client is gone")
-	reply, err := m.Chat(ctx, user("x"), func(models.Delta) error {
+	reply, err := m.Chat(ctx, user("x"), func(llm.Delta) error {
 		cancel(gone)
 		return nil
 	})
 	require.ErrorIs(t, err, gone)
 	require.NotEmpty(t, reply.Text)
 	require.True(t, reply.Usage.Estimated)
-	_, err = m.Chat(t.Context(), user("x"), func(models.Delta) error { return gone })
+	_, err = m.Chat(t.Context(), user("x"), func(llm.Delta) error { return gone })
 	require.Same(t, gone, err)
 	require.Eventually(t, func() bool { return fake.Calls()[0].Ended && fake.Calls()[1].Ended }, time.Minute, time.Millisecond)
 }
@@ -244,7 +244,7 @@ func TestAProviderThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	fake, address := startFake(t)
 	now := time.Now()
-	m := newModels(t, address, func(o *models.Options) { o.Now = func() time.Time { return now } })
+	m := newModels(t, address, func(o *llm.Options) { o.Now = func() time.Time { return now } })
 	for range 5 {
 		_, err := m.Chat(t.Context(), user("fail:500"), nil)
 		require.Error(t, err)
@@ -277,7 +277,7 @@ func TestEmbeddings(t *testing.T) {
 	for i := range texts {
 		texts[i] = strings.Repeat("word ", i%3+1)
 	}
-	made, err := m.Embed(t.Context(), models.EmbedRequest{Texts: texts, Dimensions: 16})
+	made, err := m.Embed(t.Context(), llm.EmbedRequest{Texts: texts, Dimensions: 16})
 	require.NoError(t, err)
 	require.Len(t, made.Vectors, 130)
 	require.Len(t, made.Vectors[129], 16)
@@ -286,36 +286,36 @@ func TestEmbeddings(t *testing.T) {
 	require.False(t, made.Estimated)
 	require.Equal(t, 130+129, made.Tokens)
 
-	_, err = newModels(t, address).Embed(t.Context(), models.EmbedRequest{Texts: []string{strings.Repeat("word ", 10_000), "b"}})
+	_, err = newModels(t, address).Embed(t.Context(), llm.EmbedRequest{Texts: []string{strings.Repeat("word ", 10_000), "b"}})
 	require.NoError(t, err)
 	require.Equal(t, 5, fake.Count("/v1/embeddings"), "a long text goes alone")
 
-	declared := func(o *models.Options) {
+	declared := func(o *llm.Options) {
 		p := o.Platform.Providers["default"]
-		p.Models = []models.Declaration{{ID: fakemodel.EmbeddingModel, Kind: models.EmbeddingKind, Dimensions: 8}}
+		p.Models = []llm.Declaration{{ID: fakemodel.EmbeddingModel, Kind: llm.EmbeddingKind, Dimensions: 8}}
 		o.Platform.Providers["default"] = p
 	}
-	_, err = newModels(t, address, declared).Embed(t.Context(), models.EmbedRequest{Texts: texts[:1]})
+	_, err = newModels(t, address, declared).Embed(t.Context(), llm.EmbedRequest{Texts: texts[:1]})
 	_, reason, _ := refusalOf(t, err)
-	require.Equal(t, models.WrongDimensions, reason)
+	require.Equal(t, llm.WrongDimensions, reason)
 }
 
 func TestWhichModelIsMeant(t *testing.T) {
 	t.Parallel()
 	_, address := startFake(t)
 	no := false
-	own := models.Config{
-		Providers: map[string]models.ProviderConfig{
-			"mine": {BaseURL: address, APIKey: "{{secret.KEY}}", Models: []models.Declaration{{ID: "own", Tools: &no, Context: 1000}, {ID: "embed-1"}}},
+	own := llm.Config{
+		Providers: map[string]llm.ProviderConfig{
+			"mine": {BaseURL: address, APIKey: "{{secret.KEY}}", Models: []llm.Declaration{{ID: "own", Tools: &no, Context: 1000}, {ID: "embed-1"}}},
 		},
-		Defaults: models.Defaults{Chat: "mine/own"},
+		Defaults: llm.Defaults{Chat: "mine/own"},
 	}
-	m := newModels(t, address, func(o *models.Options) {
-		o.Workspace = func(_ context.Context, id string) (models.Config, error) {
+	m := newModels(t, address, func(o *llm.Options) {
+		o.Workspace = func(_ context.Context, id string) (llm.Config, error) {
 			if id == "w1" {
 				return own, nil
 			}
-			return models.Config{}, nil
+			return llm.Config{}, nil
 		}
 		o.Resolve = func(_ context.Context, _, text string) (string, error) {
 			return strings.ReplaceAll(text, "{{secret.KEY}}", "sk-1"), nil
@@ -323,21 +323,21 @@ func TestWhichModelIsMeant(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		workspace, name string
-		kind            models.Kind
+		kind            llm.Kind
 		want            string // or the reason of the refusal, or its code
 	}{
-		{"w0", "", models.ChatKind, "default/fake-chat"},
-		{"w1", "", models.ChatKind, "mine/own"},
-		{"w1", "", models.EmbeddingKind, "default/fake-embed"},
-		{"w1", "own", models.ChatKind, "mine/own"},
-		{"w1", "fake-chat", models.ChatKind, "default/fake-chat"},
-		{"w1", "default/fake-chat", models.ChatKind, "default/fake-chat"},
-		{"w1", "embed-1", models.EmbeddingKind, "mine/embed-1"},
-		{"w1", "embed-1", models.ChatKind, "validation_failed"},
-		{"w1", "mine/nope", models.ChatKind, "validation_failed"},
-		{"w0", "mine/own", models.ChatKind, "validation_failed"},
-		{"w0", "default/nope", models.ChatKind, "validation_failed"},
-		{"w0", "nope", models.ChatKind, "validation_failed"},
+		{"w0", "", llm.ChatKind, "default/fake-chat"},
+		{"w1", "", llm.ChatKind, "mine/own"},
+		{"w1", "", llm.EmbeddingKind, "default/fake-embed"},
+		{"w1", "own", llm.ChatKind, "mine/own"},
+		{"w1", "fake-chat", llm.ChatKind, "default/fake-chat"},
+		{"w1", "default/fake-chat", llm.ChatKind, "default/fake-chat"},
+		{"w1", "embed-1", llm.EmbeddingKind, "mine/embed-1"},
+		{"w1", "embed-1", llm.ChatKind, "validation_failed"},
+		{"w1", "mine/nope", llm.ChatKind, "validation_failed"},
+		{"w0", "mine/own", llm.ChatKind, "validation_failed"},
+		{"w0", "default/nope", llm.ChatKind, "validation_failed"},
+		{"w0", "nope", llm.ChatKind, "validation_failed"},
 	} {
 		found, err := m.Resolve(t.Context(), tt.workspace, tt.name, tt.kind)
 		if err != nil {
@@ -348,20 +348,20 @@ func TestWhichModelIsMeant(t *testing.T) {
 	}
 	all, err := m.List(t.Context(), "w1")
 	require.NoError(t, err)
-	require.Equal(t, []models.Model{
-		{ID: "own", Provider: "mine", Kind: models.ChatKind, Context: 1000, Origin: models.OfWorkspace, Default: true},
-		{ID: "embed-1", Provider: "mine", Kind: models.EmbeddingKind, Origin: models.OfWorkspace},
-		{ID: "fake-chat", Provider: "default", Kind: models.ChatKind, Tools: true, Origin: models.OfPlatform, Default: true},
-		{ID: "fake-embed", Provider: "default", Kind: models.EmbeddingKind, Origin: models.OfPlatform, Default: true},
+	require.Equal(t, []llm.Model{
+		{ID: "own", Provider: "mine", Kind: llm.ChatKind, Context: 1000, Origin: llm.OfWorkspace, Default: true},
+		{ID: "embed-1", Provider: "mine", Kind: llm.EmbeddingKind, Origin: llm.OfWorkspace},
+		{ID: "fake-chat", Provider: "default", Kind: llm.ChatKind, Tools: true, Origin: llm.OfPlatform, Default: true},
+		{ID: "fake-embed", Provider: "default", Kind: llm.EmbeddingKind, Origin: llm.OfPlatform, Default: true},
 	}, all)
-	_, err = m.Chat(t.Context(), models.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages, Tools: []models.Tool{{Name: "f"}}}, nil)
+	_, err = m.Chat(t.Context(), llm.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages, Tools: []llm.Tool{{Name: "f"}}}, nil)
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err), "it cannot call functions")
-	_, err = m.Chat(t.Context(), models.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages}, nil)
+	_, err = m.Chat(t.Context(), llm.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages}, nil)
 	_, reason, _ := refusalOf(t, err)
 	require.Equal(t, "model_unavailable", reason, "the addresses of workspaces are checked: this one is local")
 
-	none := newModels(t, address, func(o *models.Options) { o.Platform = models.Config{} })
-	_, err = none.Resolve(t.Context(), "w1", "", models.ChatKind)
+	none := newModels(t, address, func(o *llm.Options) { o.Platform = llm.Config{} })
+	_, err = none.Resolve(t.Context(), "w1", "", llm.ChatKind)
 	code, reason, _ := refusalOf(t, err)
 	require.Equal(t, domain.CodeConflict, code)
 	require.Equal(t, "no_model", reason)
@@ -405,20 +405,20 @@ event: message_stop
 data: {"type":"message_stop"}
 
 `, &seen)
-	m := newModels(t, address, func(o *models.Options) {
-		o.Platform = models.Config{Providers: map[string]models.ProviderConfig{"claude": {Type: "anthropic", BaseURL: address, APIKey: "sk-ant"}}, Defaults: models.Defaults{Chat: "claude/m"}}
+	m := newModels(t, address, func(o *llm.Options) {
+		o.Platform = llm.Config{Providers: map[string]llm.ProviderConfig{"claude": {Type: "anthropic", BaseURL: address, APIKey: "sk-ant"}}, Defaults: llm.Defaults{Chat: "claude/m"}}
 	})
 	var pieces strings.Builder
-	reply, err := m.Chat(t.Context(), models.ChatRequest{
-		Messages: []models.Message{
-			{Role: "system", Content: "be brief"}, {Role: "user", Content: "refund 1"}, {Role: "assistant", ToolCalls: []models.ToolCall{{"t0", "refund", `{"broken`}}},
+	reply, err := m.Chat(t.Context(), llm.ChatRequest{
+		Messages: []llm.Message{
+			{Role: "system", Content: "be brief"}, {Role: "user", Content: "refund 1"}, {Role: "assistant", ToolCalls: []llm.ToolCall{{"t0", "refund", `{"broken`}}},
 			{Role: "tool", ToolCallID: "t0", Content: "bad"}, {Role: "user", Content: "again"},
 		},
-		Tools: []models.Tool{{Name: "refund"}},
+		Tools: []llm.Tool{{Name: "refund"}},
 	}, collect(&pieces))
 	require.NoError(t, err)
-	require.Equal(t, models.ChatReply{
-		Text: "Let me see.", ToolCalls: []models.ToolCall{{"toolu_1", "refund", `{"id":1}`}}, Usage: models.Usage{PromptTokens: 12, CompletionTokens: 9},
+	require.Equal(t, llm.ChatReply{
+		Text: "Let me see.", ToolCalls: []llm.ToolCall{{"toolu_1", "refund", `{"id":1}`}}, Usage: llm.Usage{PromptTokens: 12, CompletionTokens: 9},
 		FinishReason: "tool_calls", Model: "claude/m",
 	}, reply)
 	require.Equal(t, reply.Text, pieces.String())
@@ -428,7 +428,7 @@ data: {"type":"message_stop"}
 		{"role":"user","content":[{"type":"text","text":"refund 1"}]},
 		{"role":"assistant","content":[{"type":"tool_use","id":"t0","name":"refund","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"t0","content":"bad"},{"type":"text","text":"again"}]}]}`, body)
-	_, err = m.Embed(t.Context(), models.EmbedRequest{Model: "claude/x", Texts: []string{"a"}})
+	_, err = m.Embed(t.Context(), llm.EmbedRequest{Model: "claude/x", Texts: []string{"a"}})
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
 }
 
@@ -440,25 +440,25 @@ func TestOllama(t *testing.T) {
 {"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"refund","arguments":{"id":1}}}]},"done":false}
 {"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":26,"eval_count":7}
 `, &seen)
-	ollamaAt := func(address string) func(*models.Options) {
-		return func(o *models.Options) {
-			o.Platform = models.Config{
-				Providers: map[string]models.ProviderConfig{"local": {Type: "ollama", BaseURL: address}}, Defaults: models.Defaults{Chat: "local/llama", Embedding: "local/nomic"},
+	ollamaAt := func(address string) func(*llm.Options) {
+		return func(o *llm.Options) {
+			o.Platform = llm.Config{
+				Providers: map[string]llm.ProviderConfig{"local": {Type: "ollama", BaseURL: address}}, Defaults: llm.Defaults{Chat: "local/llama", Embedding: "local/nomic"},
 			}
 		}
 	}
 	reply, err := newModels(t, address, ollamaAt(address)).Chat(t.Context(), user("hi"), nil)
 	require.NoError(t, err)
-	require.Equal(t, models.ChatReply{
-		Text: "Hello", ToolCalls: []models.ToolCall{{"call_1", "refund", `{"id":1}`}}, Usage: models.Usage{PromptTokens: 26, CompletionTokens: 7},
+	require.Equal(t, llm.ChatReply{
+		Text: "Hello", ToolCalls: []llm.ToolCall{{"call_1", "refund", `{"id":1}`}}, Usage: llm.Usage{PromptTokens: 26, CompletionTokens: 7},
 		FinishReason: "tool_calls", Model: "local/llama",
 	}, reply)
 	require.Contains(t, *seen.Load(), "/api/chat ")
 
 	address = serve(t, `{"embeddings":[[1,0],[0,1]],"prompt_eval_count":8}`, &seen)
-	made, err := newModels(t, address, ollamaAt(address)).Embed(t.Context(), models.EmbedRequest{Texts: []string{"a", "b"}})
+	made, err := newModels(t, address, ollamaAt(address)).Embed(t.Context(), llm.EmbedRequest{Texts: []string{"a", "b"}})
 	require.NoError(t, err)
-	require.Equal(t, models.Embeddings{Vectors: [][]float32{{1, 0}, {0, 1}}, Model: "local/nomic", Tokens: 8}, made)
+	require.Equal(t, llm.Embeddings{Vectors: [][]float32{{1, 0}, {0, 1}}, Model: "local/nomic", Tokens: 8}, made)
 
 	address = serve(t, `{"error":"model requires more system memory"}`, nil)
 	_, err = newModels(t, address, ollamaAt(address)).Chat(t.Context(), user("hi"), nil)
@@ -467,7 +467,7 @@ func TestOllama(t *testing.T) {
 
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
-	c, err := models.ParseConfig(`{"providers":{"a":{"baseUrl":"https://m/v1","apiKey":"k","models":[{"id":"x","kind":"chat","tools":false}]}},"defaults":{"chat":"a/x"}}`)
+	c, err := llm.ParseConfig(`{"providers":{"a":{"baseUrl":"https://m/v1","apiKey":"k","models":[{"id":"x","kind":"chat","tools":false}]}},"defaults":{"chat":"a/x"}}`)
 	require.NoError(t, err)
 	require.Equal(t, "k", c.Providers["a"].APIKey)
 	for name, text := range map[string]string{
@@ -480,7 +480,7 @@ func TestConfiguration(t *testing.T) {
 		"a model without id":  `{"providers":{"a":{"baseUrl":"https://m/v1","models":[{}]}}}`,
 		"no JSON":             `{"providers":"sk-1`,
 	} {
-		_, err := models.ParseConfig(text)
+		_, err := llm.ParseConfig(text)
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "sk-1", name)
 	}
