@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/feed"
@@ -318,10 +319,28 @@ func (f *Feed) revisionAt(workspaceID string, seq uint64) (uint64, error) {
 	return projections.History{}.Revision(r, workspaceID, seq)
 }
 
-// Logs returns what an execution logged, by id and sequence of the event that says how it ended. It is
+// payloadDelay is how long after an event its payload may come: it is stored when the event has its sequence.
+const payloadDelay = 5 * time.Second
+
+// payload returns what is kept apart of an event that was stored at a time; found is false when it was erased. Of an
+// event of just now it may be on its way: then it is waited for.
+func (f *Feed) payload(ctx context.Context, workspaceID, eventID string, seq uint64, at time.Time) (body []byte, found bool, err error) {
+	for {
+		body, found, err = f.payloads.Get(ctx, workspaceID, eventID, seq)
+		age := time.Since(at).Abs() // the clock of the broker may be ahead
+		if err != nil || found || age > payloadDelay {
+			return body, found, err
+		}
+		if err := commands.Sleep(ctx, max(time.Millisecond, age/4)); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// Logs returns what an execution logged, by id, sequence and time of the event that says how it ended. It is
 // nil when that was erased.
-func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string, seq uint64) ([]string, error) {
-	apart, found, err := f.payloads.Get(ctx, workspaceID, eventID, seq)
+func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string, seq uint64, at time.Time) ([]string, error) {
+	apart, found, err := f.payload(ctx, workspaceID, eventID, seq, at)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -342,7 +361,7 @@ func (f *Feed) toExecutedEvent(ctx context.Context, ev domain.Recorded, at domai
 	}
 	delete(fields, "apart")
 	delete(fields, "logged")
-	apart, found, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID, ev.Seq)
+	apart, found, err := f.payload(ctx, ev.Stream.Scope, ev.ID, ev.Seq, ev.At)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/activity"
 	domainfeed "svc/domain/feed"
 	"svc/domain/session"
 	"svc/eventstore"
@@ -151,6 +153,49 @@ func TestAWalkOverAllWorkspacesFindsTheEventsOfAMessage(t *testing.T) {
 			require.Equal(t, want, found)
 		}
 	}
+}
+
+// latePayloads come some time after their events, as on a busy machine.
+type latePayloads struct {
+	feed.Payloads
+	misses atomic.Int64 // that are left
+}
+
+// Get implements feed.Payloads.
+func (p *latePayloads) Get(ctx context.Context, workspaceID, eventID string, seq uint64) ([]byte, bool, error) {
+	if p.misses.Add(-1) >= 0 {
+		return nil, false, nil
+	}
+	return p.Payloads.Get(ctx, workspaceID, eventID, seq)
+}
+
+// A payload is stored after its event: who reads the event at once waits for it.
+func TestAPayloadThatIsOnItsWayIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	store, models := livetest.Open(t)
+	late := &latePayloads{Payloads: store.Payloads}
+	made, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: late})
+	require.NoError(t, err)
+	id := ulid.Make().String()
+	receipt, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: []eventstore.Fact{{
+		ID: id, Event: activity.Executed{Slug: "pay", ExecutionID: "x1", Apart: true, Logged: true}, Apart: []byte(`{"output":"paid","logs":["one"]}`),
+	}}})
+	require.NoError(t, err)
+	livetest.Fresh(t, models)
+	late.misses.Store(3)
+	e, ok, err := made.Get(t.Context(), "w1", id)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.False(t, e.Stripped)
+	require.Contains(t, string(e.Payload), `"output":"paid"`)
+	late.misses.Store(3)
+	logs, err := made.Logs(t.Context(), "w1", id, receipt.Seqs[0], e.At)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one"}, logs)
+	late.misses.Store(1)
+	logs, err = made.Logs(t.Context(), "w1", id, receipt.Seqs[0], e.At.Add(-time.Minute))
+	require.NoError(t, err)
+	require.Empty(t, logs, "nothing is on its way a minute later")
 }
 
 func TestFiltersUseTheIndex(t *testing.T) {

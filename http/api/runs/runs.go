@@ -295,9 +295,10 @@ type executionResponse struct {
 	// Steps are its instructions, in the order in which they began, when it was recorded.
 	Steps []*recording.Step `json:"steps,omitempty"`
 
-	logged bool   // what it logged is kept with this event
-	event  string // that says how it ended
-	seq    uint64 // of that event
+	logged bool      // what it logged is kept with this event
+	event  string    // that says how it ended
+	seq    uint64    // of that event,
+	ended  time.Time // and when it was stored
 	parent string
 	began  time.Time
 }
@@ -408,7 +409,7 @@ func (h *Handlers) addLogs(ctx context.Context, workspaceID string, t *runTree) 
 			t.cut = true
 			return nil
 		}
-		lines, err := h.Feed.Logs(ctx, workspaceID, x.event, x.seq)
+		lines, err := h.Feed.Logs(ctx, workspaceID, x.event, x.seq, x.ended)
 		if err != nil {
 			return err
 		}
@@ -435,7 +436,7 @@ func (t *runTree) apply(e *feed.Event) error {
 	}
 	x := &executionResponse{
 		ExecutionID: ended.ExecutionID, Slug: ended.Slug, StartedAt: ended.StartedAt, Duration: &ended.Duration, Throttled: ended.Throttled,
-		Break: ended.Break, Error: ended.Error, parent: ended.ParentExecutionID, logged: ended.Logged, event: e.ID, seq: e.Number(),
+		Break: ended.Break, Error: ended.Error, parent: ended.ParentExecutionID, logged: ended.Logged, event: e.ID, seq: e.Number(), ended: e.At,
 	}
 	_ = json.Unmarshal(ended.Trigger, &x.Trigger)          // none is one of no type
 	x.began, _ = time.Parse(time.RFC3339, ended.StartedAt) // no time is the first
