@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func prepare(dir string, env ...string) *fixture {
 		env: append(append(os.Environ(),
 			roleVariable+"=serve", "DATA_DIR="+filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 			"INTERNAL_API_KEY=k7Qm2ZxVt9LbRw4Jd8NcPf3HgYs6TuAe", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1",
-			"JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes", "DISABLE_RATE_LIMIT=yes", livetest.Patient), env...),
+			"JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes", "DISABLE_RATE_LIMIT=yes", "GATEWAY_REQUEST_TIMEOUT_SECONDS=120", livetest.Patient), env...),
 	}
 }
 
@@ -159,11 +160,18 @@ func (a answer) json(t *testing.T) map[string]any {
 	return v
 }
 
-// ask asks the service as the user u1.
+// operationPaths end in what starts an operation.
+var operationPaths = regexp.MustCompile(`/(pull|push|versions|resolve)$`)
+
+// ask asks the service as the user u1. It waits a minute for an operation unless the path says how long.
 func (h *fixture) ask(method, path, body string) (answer, error) {
 	r, err := http.NewRequest(method, h.base+path, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
+	}
+	if q := r.URL.Query(); method == http.MethodPost && operationPaths.MatchString(r.URL.Path) && !q.Has("timeout") {
+		q.Set("timeout", "60")
+		r.URL.RawQuery = q.Encode()
 	}
 	r.Header.Set("Authorization", "Bearer u1")
 	if body != "" {
