@@ -120,7 +120,7 @@ func TestRemotesWrongCredentials(t *testing.T) {
 
 func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t, "GIT_REMOTE_TIMEOUT_SECONDS=1")
+	h := newFixture(t, "GIT_REMOTE_TIMEOUT_SECONDS=5")
 	p := newGitWorkspace(t, h)
 	p.automation("charge", "charged")
 	silent := gittest.Silent(t)
@@ -136,7 +136,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	clone := p.repo.Clone()
 	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
-	p.repo.Hook("pre-receive", "exec sleep 4")
+	p.repo.Hook("pre-receive", "exec sleep 15")
 	got, err := p.ask("POST", p.path+"/pull?timeout=30", toOrigin)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, got.StatusCode, 500, "%s", got.body)
