@@ -11,6 +11,7 @@ import (
 	"svc/commands/content"
 	"svc/commands/extract"
 	"svc/commands/knowledge"
+	"svc/commands/secrets"
 	"svc/domain/crawl"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
@@ -108,7 +109,7 @@ func (n *Node) startCrawler(ctx context.Context, extractor *extract.Extractor, f
 	}
 	reader, err := crawler.New(crawler.Options{
 		Crawls: s.crawls.commands, Documents: s.documents, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, Fetcher: fetcher,
-		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Secrets: s.secrets.All,
+		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Resolve: secrets.Secrets{Values: s.secrets}.Resolve,
 		Settings: func() crawler.Settings {
 			c := n.config().Crawler
 			return crawler.Settings{Delay: c.DownloadDelay, MaxText: c.MaxContentLen, MaxPages: c.MaxPages}

@@ -70,8 +70,8 @@ type Options struct {
 	Hosts     eventstore.Bucket // turns at hosts; volatile
 	// Bases returns the knowledge bases of a workspace.
 	Bases func(ctx context.Context, workspaceID string) ([]Base, error)
-	// Secrets returns the secrets of a workspace by name.
-	Secrets  func(ctx context.Context, workspaceID string) (map[string]string, error)
+	// Resolve replaces {{secret.NAME}} by the secrets of a workspace. It refuses what the workspace does not have.
+	Resolve  func(ctx context.Context, workspaceID, text string) (string, error)
 	Settings func() Settings
 	Zone     func() *time.Location // of schedules
 
@@ -108,7 +108,7 @@ type Crawler struct {
 // New returns a Crawler. Nothing is read before Run.
 func New(o Options) (*Crawler, error) {
 	if o.Crawls.Engine == nil || o.Documents == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.Records == nil ||
-		o.Known == nil || o.Hosts == nil || o.Bases == nil || o.Secrets == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 || o.PerHost < 1 ||
+		o.Known == nil || o.Hosts == nil || o.Bases == nil || o.Resolve == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 || o.PerHost < 1 ||
 		o.RequestTimeout <= 0 || o.Interval <= 0 || o.Fresh == nil {
 		return nil, errors.New("crawler: an option is missing")
 	}

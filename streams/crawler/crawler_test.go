@@ -19,6 +19,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/extract"
 	documents "svc/commands/knowledge"
+	"svc/commands/secrets"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
 	"svc/domain/operation"
@@ -153,6 +154,12 @@ type fixture struct {
 	limit   int    // of documents
 }
 
+// knownSecrets are the secrets of every workspace.
+type knownSecrets map[string]string
+
+// All implements secrets.Values.
+func (s knownSecrets) All(context.Context, string) (map[string]string, error) { return s, nil }
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, base: kbdocument.Base{ID: "kb_1", Slug: "faq"}, limit: 1000}
@@ -186,10 +193,8 @@ func newFixture(t *testing.T) *fixture {
 		Crawls: f.crawls, Documents: f.docs, Models: f.models, Blobs: f.store.Blobs, Extractor: extractor,
 		Fetcher: site.New(guard.Client(10*time.Second), "svc-crawler/1 (test)", 1<<20),
 		Records: open("CRAWLS", false), Known: open("CRAWL_PAGES", false), Hosts: open("CRAWL_HOSTS", true),
-		Bases: f.bases,
-		Secrets: func(context.Context, string) (map[string]string, error) {
-			return map[string]string{"TOKEN": "s3cret"}, nil
-		},
+		Bases:    f.bases,
+		Resolve:  secrets.Secrets{Values: knownSecrets{"TOKEN": "s3cret", domainworkspace.SecretPrefix + "DEPLOY": "of the platform"}}.Resolve,
 		Settings: func() crawler.Settings { return crawler.Settings{MaxText: 1000, MaxPages: 500} },
 		Zone:     func() *time.Location { return time.UTC },
 		Requests: 8, PerHost: 4, RequestTimeout: 10 * time.Second, Interval: 50 * time.Millisecond, Fresh: f.models.LatestState,
@@ -711,4 +716,17 @@ func TestASourceIsReadWhenItsScheduleSays(t *testing.T) {
 	pass(24 * time.Hour)
 	require.NoError(t, f.models.LatestState(t.Context()))
 	await(2)
+}
+
+// Who edits a base must not send the secrets of the platform to a site of theirs.
+func TestSecretsOfThePlatformAreSentToNoSite(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "a page")
+	f.configure(`{"urls":["%s"],"headers":{"x-token":"{{secret.%sDEPLOY}}"}}`, w.URL, domainworkspace.SecretPrefix)
+	f.start(nil)
+	op := f.crawl()
+	require.Equal(t, operation.Failed, op.Status)
+	require.Equal(t, "secret_missing", op.Failure.Details["reason"])
+	require.Empty(t, w.requests())
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -129,28 +128,18 @@ func refusal(code domain.Code, reason, message string) *operation.Failure {
 	return operation.FailureOf(domain.Refuse(code, "%s", message).Reason(reason))
 }
 
-// secretRef is a value of a header that is a secret.
-var secretRef = regexp.MustCompile(`^\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}$`)
-
-// loadHeaders opens the secrets of headers.
+// loadHeaders fills the secrets of the workspace into headers. A header that refers to a secret that is not there is a fault.
 func (r *run) loadHeaders(ctx context.Context) (*operation.Failure, error) {
 	r.headers = map[string]string{}
-	var secrets map[string]string
-	for name, v := range r.source.Headers {
-		if ref := secretRef.FindStringSubmatch(v); ref != nil {
-			if secrets == nil {
-				var err error
-				if secrets, err = r.Secrets(ctx, r.key.workspaceID); err != nil {
-					return nil, err
-				}
-			}
-			value, ok := secrets[ref[1]]
-			if !ok {
-				return refusal(domain.CodeValidation, "missing_secret", fmt.Sprintf("the workspace has no secret %s, which the header %s is", ref[1], name)), nil
-			}
-			v = value
+	for name, text := range r.source.Headers {
+		value, err := r.Resolve(ctx, r.key.workspaceID, text)
+		if refused, ok := errors.AsType[*domain.Error](err); ok {
+			return operation.FailureOf(refused), nil
 		}
-		r.headers[name] = v
+		if err != nil {
+			return nil, err
+		}
+		r.headers[name] = value
 	}
 	return nil, nil
 }

@@ -42,21 +42,12 @@ const baseSubject = "knowledgeBases"
 
 // newBaseRequest finds the base that the path names, if the caller may do something to it.
 func (h *Handlers) newBaseRequest(r *http.Request, action string) (request, error) {
-	slug := gateway.Var(r, "slug")
-	in := request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	item, ok, err := projections.Content{}.Get(rd, in.workspaceID, "knowledge/"+slug)
+	in, item, err := findBase(rd, r, action, baseSubject)
 	if err != nil {
 		return in, err
 	}
-	if !ok {
-		if !in.rights.Could(action, baseSubject) {
-			return in, in.rights.Refusal(action, baseSubject)
-		}
-		return in, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
-	}
-	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
 	fields := projections.Content{}.Fields(rd, in.workspaceID, item)
 	fields["id"] = item.ID
 	return in, in.rights.Check(action, baseSubject, access.Object(fields))

@@ -66,24 +66,33 @@ type request struct {
 	rights      *access.Rights
 }
 
-// newRequest finds the base that the path names.
+// newRequest finds the base that the path names, if the caller may do something to its documents.
 func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
-	slug := gateway.Var(r, "slug")
-	in := request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	item, ok, err := projections.Content{}.Get(rd, in.workspaceID, "knowledge/"+slug)
+	in, _, err := findBase(rd, r, action, subject)
 	if err != nil {
 		return in, err
 	}
+	return in, search.CheckBase(in.rights, action, in.base.Slug)
+}
+
+// findBase finds the base that the path names. Who may do nothing to the subject is not told whether it exists.
+func findBase(rd projections.Reader, r *http.Request, action, subject string) (in request, item projections.Item, err error) {
+	slug := gateway.Var(r, "slug")
+	in = request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	item, ok, err := projections.Content{}.Get(rd, in.workspaceID, "knowledge/"+slug)
+	if err != nil {
+		return in, item, err
+	}
 	if !ok {
 		if !in.rights.Could(action, subject) {
-			return in, in.rights.Refusal(action, subject)
+			return in, item, in.rights.Refusal(action, subject)
 		}
-		return in, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
+		return in, item, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
 	}
 	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
-	return in, search.CheckBase(in.rights, action, slug)
+	return in, item, nil
 }
 
 const subject = search.Subject
