@@ -44,8 +44,7 @@ func TestKnowledge(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	b.drop(write("delivery.md", "# Delivery\n\nParcels arrive within <b>two</b> days.\n\n## Abroad\n\nWithin a week."))
-	b.drop(write("nothing.txt", ""))
+	b.drop(write("delivery.md", "# Delivery\n\nParcels arrive within <b>two</b> days.\n\n## Abroad\n\nWithin a week."), write("nothing.txt", ""))
 	b.await(`[...document.querySelectorAll('[role=row][data-key]')].map((row) => row.innerText.replace(/\s+/g, ' ')).sort().every((row, i, all) => all.length === 2 && (row.includes('Ready') || row.includes('Failed')))`)
 	b.press("n")
 	b.see("dialog", "Add documents")

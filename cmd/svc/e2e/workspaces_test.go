@@ -38,12 +38,15 @@ func (b *tab) release() {
 	call(b, fetch.Disable, struct{}{})
 }
 
-// drop drops a file in the middle of the page.
-func (b *tab) drop(file string) {
+// drop drops files in the middle of the page, and waits until the page has them. Files that come together are dropped together: the
+// browser of a busy machine loses a second drop that follows at once.
+func (b *tab) drop(files ...string) {
 	b.t.Helper()
+	eval[bool](b, `(window.dropped = false, addEventListener('drop', () => (window.dropped = true), {capture: true, once: true}), true)`)
 	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
-		call(b, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: 640, Y: 400, Data: &input.DragData{Items: []*input.DragDataItem{}, Files: []string{file}, DragOperationsMask: 1}})
+		call(b, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: 640, Y: 400, Data: &input.DragData{Items: []*input.DragDataItem{}, Files: files, DragOperationsMask: 1}})
 	}
+	b.await(`window.dropped`)
 }
 
 // archiveOf writes a zip of files by their names.

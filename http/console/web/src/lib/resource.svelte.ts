@@ -68,6 +68,8 @@ export class Resource<T> {
   private lastRead = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private minSeq = '';
+  /** The position that the read under way waits for. */
+  private awaited = '';
   private unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -140,12 +142,15 @@ export class Resource<T> {
       const cached = key === undefined ? undefined : (cache.get(key) as Answer<T> | undefined);
       if (cached && this.data === undefined) this.take(cached);
     });
-    const headers: Record<string, string> = minSeq ? { 'x-svc-min-seq': minSeq } : {};
+    // A read that replaces another one waits for what that one waited for.
+    const seq = (this.awaited = minSeq || this.awaited);
+    const headers: Record<string, string> = seq ? { 'x-svc-min-seq': seq } : {};
     // Called here and not later, so that the effect sees what the function reads.
     const call = this.read({ signal: abort.signal, headers });
     call.then(
       (answered) => {
         if (abort.signal.aborted) return;
+        this.awaited = '';
         this.take(answered);
         this.pending = 0;
         this.reading = false;
@@ -156,6 +161,7 @@ export class Resource<T> {
       },
       (error: unknown) => {
         if (abort.signal.aborted) return;
+        this.awaited = '';
         this.error = asApiError(error);
         this.reading = false;
         // A server that asked for a pause is asked again by itself, with its countdown on the screen.
@@ -163,10 +169,10 @@ export class Resource<T> {
         if ((refusal.status === 429 || refusal.status === 503) && refusal.retryAfter > 0) {
           this.timer ??= setTimeout(() => {
             this.timer = undefined;
-            this.reload(minSeq);
+            this.reload(seq);
           }, refusal.retryAfter * 1000);
         } else if (refusal.code === 'offline') {
-          addEventListener('online', () => this.reload(minSeq), { once: true, signal: abort.signal });
+          addEventListener('online', () => this.reload(seq), { once: true, signal: abort.signal });
         }
       },
     );

@@ -26,11 +26,16 @@ export function followKnowledge(workspace: OpenWorkspace, changed: (seq: string)
       stream.close();
     };
   });
+  pollWhile(isBusy, () => changed(''));
+}
+
+/** Calls `poll` every 3 s while something is true and the page is seen. */
+export function pollWhile(isBusy: () => boolean, poll: () => void): void {
   const busy = $derived(isBusy());
   $effect(() => {
     if (!busy) return;
     const interval = setInterval(() => {
-      if (!document.hidden) changed('');
+      if (!document.hidden) poll();
     }, 3000);
     return () => clearInterval(interval);
   });
