@@ -27,6 +27,21 @@ func IsLine(s string, limit int) bool {
 // IsTitle is IsLine for a text that says something.
 func IsTitle(s string, limit int) bool { return strings.TrimSpace(s) != "" && IsLine(s, limit) }
 
+// Shorten returns at most so many characters of a text that a user chose, for a message, and says by … that there are more.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	length := 0
+	for at := range s {
+		if length == limit {
+			return s[:at] + "…"
+		}
+		length++
+	}
+	return s
+}
+
 // maxPicture is the length of the address of a picture, in characters.
 const maxPicture = 2048
 

@@ -30,7 +30,7 @@ func newCompiler() *compiler { return &compiler{regex: maxTotal, values: maxValu
 
 func (c *compiler) fault(field, format string, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, domain.FieldError{Field: shorten(field, 2*maxPath), Message: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, domain.FieldError{Field: domain.Shorten(field, 2*maxPath), Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *compiler) object(at string, m map[string]any, depth int) match.Conditio
 		if c.values--; c.values < 0 {
 			return nil
 		}
-		fieldPath, path := at+"."+shorten(key, maxPath), strings.Split(shorten(key, maxPath), ".")
+		fieldPath, path := at+"."+domain.Shorten(key, maxPath), strings.Split(domain.Shorten(key, maxPath), ".")
 		var found match.Condition
 		switch {
 		case len(key) > maxPath || slices.Contains(path, ""):
@@ -122,7 +122,7 @@ func (c *compiler) field(at string, path []string, v any, depth int) match.Condi
 			return nil
 		}
 		before = c.values
-		t := c.operator(at+"."+shorten(key, maxPath), key, path, m, depth)
+		t := c.operator(at+"."+domain.Shorten(key, maxPath), key, path, m, depth)
 		if t.Regexp == nil {
 			t.Cost = before - c.values
 		}
@@ -602,7 +602,7 @@ func compilePattern(expr string, limit int) (re *regexp.Regexp, instructions int
 
 // reason returns what the parser found, of which only a part may be long.
 func reason(err error) string {
-	return shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "), maxRegex)
+	return domain.Shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "), maxRegex)
 }
 
 // minInstructions returns a lower bound of the instructions of an expression.
@@ -747,12 +747,4 @@ func isReserved(name string) bool {
 		return -1
 	}, name)
 	return strings.EqualFold(letters, owner) || strings.EqualFold(letters, superadmin)
-}
-
-// shorten shortens a text that a user chose.
-func shorten(s string, length int) string {
-	if len(s) <= length {
-		return s
-	}
-	return strings.ToValidUTF8(s[:length], "") + "…"
 }

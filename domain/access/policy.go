@@ -247,7 +247,7 @@ func (c *compiler) words(at string, actions, subjects []string) {
 	c.count(at+".subject", subjects)
 	for _, word := range subjects {
 		if word != everything && subjectIndex(word) < 0 {
-			c.fault(at+".subject", "unknown subject %q", shorten(word, maxName))
+			c.fault(at+".subject", "unknown subject %q", domain.Shorten(word, maxName))
 			return
 		}
 	}
@@ -256,7 +256,7 @@ func (c *compiler) words(at string, actions, subjects []string) {
 			return slices.ContainsFunc(subjectsOf(word), func(i int) bool { return vocabulary[i].actionsOf(action) != 0 })
 		})
 		if !effect && len(subjects) > 0 {
-			c.fault(at+".action", "unknown action %q of %s", shorten(action, maxName), shorten(strings.Join(subjects, ", "), maxName))
+			c.fault(at+".action", "unknown action %q of %s", domain.Shorten(action, maxName), domain.Shorten(strings.Join(subjects, ", "), maxName))
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (c *compiler) bindings(at string, p *Policy, r Rule) {
 		case role == owner || role == superadmin:
 			c.fault(at+".role", "no rule binds %s", role)
 		case !p.hasRole(role):
-			c.fault(at+".role", "unknown role %q", shorten(role, maxName))
+			c.fault(at+".role", "unknown role %q", domain.Shorten(role, maxName))
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (p *Policy) CheckShare(s Share) error {
 	case named != 1:
 		c.fault("target", "must name a user, a role or the public, and one of them only")
 	case t.Role != "" && (t.Role == owner || !p.hasRole(t.Role)):
-		c.fault("target.role", "unknown role %q", shorten(t.Role, maxName))
+		c.fault("target.role", "unknown role %q", domain.Shorten(t.Role, maxName))
 	}
 	switch {
 	case s.Permissions.Role == "" && len(s.Permissions.Policies) == 0:
@@ -67,7 +67,7 @@ func (p *Policy) CheckShare(s Share) error {
 	case s.Permissions.Role != "" && t.ID == "":
 		c.fault("permissions.role", "is for users; roles and the public take policies only")
 	case s.Permissions.Role != "" && !p.hasRole(s.Permissions.Role):
-		c.fault("permissions.role", "unknown role %q", shorten(s.Permissions.Role, maxName))
+		c.fault("permissions.role", "unknown role %q", domain.Shorten(s.Permissions.Role, maxName))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Permissions.Policies)) {
 		if policies[name] == "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"svc/domain"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
 	"svc/domain/value"
@@ -844,13 +845,7 @@ func listValues(values []any) string {
 	return strings.Join(named, ", ")
 }
 
-func cutText(text string) string {
-	const most = 60
-	if runes := []rune(text); len(text) > most && len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
+func cutText(text string) string { return domain.Shorten(text, 60) }
 
 // compareStored compares two stored values of a field of an ordered type.
 func compareStored(kind string, a, b any) int {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/domain"
 	"svc/domain/operation"
 )
 
@@ -113,7 +114,7 @@ func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record)
 		}
 		switch {
 		case reason != "":
-			r.Refused = append(r.Refused, Page{URL: shorten(address), Outcome: Skipped, Reason: reason, Depth: depth, At: now})
+			r.Refused = append(r.Refused, Page{URL: domain.Shorten(address, maxShown), Outcome: Skipped, Reason: reason, Depth: depth, At: now})
 		case accepted >= f.source.MaxPages:
 			r.Cut = true
 		default:
@@ -129,13 +130,6 @@ func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record)
 
 // maxShown is how much of an address is shown that is refused.
 const maxShown = 300
-
-func shorten(address string) string {
-	if len(address) > maxShown {
-		return strings.ToValidUTF8(address[:maxShown], "") + "…"
-	}
-	return address
-}
 
 // Next returns the first address that waits and that may be visited now, and takes it out.
 func (f *Frontier) Next(may func(Link) bool) (Link, bool) {

@@ -245,7 +245,7 @@ type parser struct {
 }
 
 func (p *parser) fault(name, format string, args ...any) {
-	p.faults = append(p.faults, domain.FieldError{Field: truncateName(name), Message: fmt.Sprintf(format, args...)})
+	p.faults = append(p.faults, domain.FieldError{Field: domain.Shorten(name, 100), Message: fmt.Sprintf(format, args...)})
 }
 
 // err refuses everything that is wrong, at once.
@@ -256,13 +256,6 @@ func (p *parser) err() error {
 	first := p.faults[0]
 	return domain.Refuse(domain.CodeInvalidParameter, "%s %s", first.Field, first.Message).
 		With("parameter", first.Field).With("errors", p.faults)
-}
-
-func truncateName(name string) string {
-	if len(name) > 100 {
-		return strings.ToValidUTF8(name[:100], "") + "…"
-	}
-	return name
 }
 
 func (p *parser) read(name string, texts []string) {

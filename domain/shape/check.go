@@ -294,22 +294,10 @@ func (p *fieldPath) String() string {
 	for ; p != nil; p = p.up {
 		step := p.step
 		if key, ok := step.(string); ok {
-			step = shorten(key, maxField)
+			step = domain.Shorten(key, maxField)
 		}
 		steps = append(steps, step)
 	}
 	slices.Reverse(steps)
-	return shorten(Path(steps...), maxField)
-}
-
-// shorten shortens a text that a user chose.
-func shorten(s string, limit int) string {
-	length := 0
-	for i := range s {
-		if length == limit {
-			return s[:i] + "…"
-		}
-		length++
-	}
-	return s
+	return domain.Shorten(Path(steps...), maxField)
 }

@@ -243,7 +243,7 @@ func wrongType(e *json.UnmarshalTypeError, t reflect.Type) error {
 	if e.Field == "" {
 		return badBody("the body " + expected)
 	}
-	field := truncateName(withoutEmbedded(e.Field, t))
+	field := domain.Shorten(withoutEmbedded(e.Field, t), maxQuoted)
 	return badBody(field+": "+expected, domain.FieldError{Field: field, Message: expected})
 }
 
@@ -305,22 +305,8 @@ const (
 
 func (w *walker) fault(path, message string) {
 	if len(w.faults) < maxFaults {
-		w.faults = append(w.faults, domain.FieldError{Field: truncateName(path), Message: message})
+		w.faults = append(w.faults, domain.FieldError{Field: domain.Shorten(path, maxQuoted), Message: message})
 	}
-}
-
-// truncateName truncates a name that the client chose.
-func truncateName(name string) string {
-	if len(name) <= maxQuoted {
-		return name
-	}
-	n := 0
-	for at := range name {
-		if n++; n > maxQuoted {
-			return name[:at] + "…"
-		}
-	}
-	return name
 }
 
 // value walks over one value. A nil type is open.
@@ -329,7 +315,7 @@ func (w *walker) value(t reflect.Type, path string, depth int) {
 	w.space()
 	opening := w.data[w.pos] == '{' || w.data[w.pos] == '['
 	if w.tooDeep = opening && depth >= maxNesting; w.tooDeep {
-		w.faults = []domain.FieldError{{Field: truncateName(path), Message: "is nested too deeply"}}
+		w.faults = []domain.FieldError{{Field: domain.Shorten(path, maxQuoted), Message: "is nested too deeply"}}
 		return
 	}
 	switch w.data[w.pos] {
@@ -479,9 +465,9 @@ func (w *walker) space() {
 
 func joinPath(path, key string) string {
 	if path == "" {
-		return truncateName(key)
+		return domain.Shorten(key, maxQuoted)
 	}
-	return path + "." + truncateName(key)
+	return path + "." + domain.Shorten(key, maxQuoted)
 }
 
 var (

@@ -62,7 +62,7 @@ func (q *Query) fault(code domain.Code, name, message string) {
 		q.code = code
 	}
 	if len(q.faults) < maxFaults {
-		q.faults = append(q.faults, domain.FieldError{Field: truncateName(name), Message: message})
+		q.faults = append(q.faults, domain.FieldError{Field: domain.Shorten(name, maxQuoted), Message: message})
 	}
 }
 

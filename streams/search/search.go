@@ -177,15 +177,7 @@ func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, 
 }
 
 func noBase(slug string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", shorten(slug))
-}
-
-// shorten returns so much of a text as an error shows.
-func shorten(text string) string {
-	if runes := []rune(text); len(runes) > 100 {
-		return string(runes[:100]) + "…"
-	}
-	return text
+	return domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", domain.Shorten(slug, 100))
 }
 
 func toSearchedBase(item projections.Item, settings *document.Map) searchedBase {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/value"
@@ -59,16 +60,7 @@ func (l *location) pointer(keyword string) string {
 }
 
 // shorten shortens a text that a user chose.
-func shorten(s string) string {
-	length := 0
-	for i := range s {
-		if length == maxText {
-			return s[:i] + "…"
-		}
-		length++
-	}
-	return s
-}
+func shorten(s string) string { return domain.Shorten(s, maxText) }
 
 // step is a key, or a position when key is "" and index is not -1.
 type step struct {
