@@ -414,7 +414,8 @@ func (b *tab) seeText(text string) {
 	b.await(`document.body.innerText.includes(`+string(quoted)+`)`, "")
 }
 
-// readyToClick waits until an element stays where it is, and notes when it is clicked.
+// readyToClick waits until an element stays where it is, and notes when it is clicked. A click that meets something else, because
+// the page moved after all, does nothing.
 const readyToClick = `async function () {
 	const e = this.nodeType === Node.ELEMENT_NODE ? this : this.parentElement;
 	e.scrollIntoView({ block: 'nearest', inline: 'nearest' });
@@ -422,6 +423,13 @@ const readyToClick = `async function () {
 	for (let last; last !== place(); await new Promise((done) => setTimeout(done, 20))) last = place();
 	window.clicked = false;
 	e.addEventListener('click', () => (window.clicked = true), { once: true, capture: true });
+	const own = [e, ...(e.labels ?? [])], once = { once: true, capture: true };
+	const stop = (event) => { event.stopImmediatePropagation(); event.preventDefault() };
+	addEventListener('pointerdown', (event) => {
+		if (own.some((one) => event.composedPath().includes(one))) return;
+		stop(event);
+		for (const kind of ['mousedown', 'click']) addEventListener(kind, stop, once);
+	}, once);
 }`
 
 // click clicks an element with a role and a name in its middle. A page that moves beneath the pointer

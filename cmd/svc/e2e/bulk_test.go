@@ -221,6 +221,10 @@ func TestBulkPushOfManyWorkspaces(t *testing.T) {
 	b.click("link", "Run again")
 	b.awaitTabs("All 200", fmt.Sprintf("To push %d", failed), fmt.Sprintf("Nothing to push %d", pushed))
 	b.click("button", fmt.Sprintf("Push %d workspaces", failed))
+	b.await(`/Bulk push: (Running|Done)/.test(document.body.innerText)`)
+	for part := range 4 { // on a busy machine all of them take longer than one wait
+		b.await(fmt.Sprintf(`!document.body.innerText.includes('Bulk push: Running') || (%s) >= %d`, shown, pushed+failed*part/4))
+	}
 	b.see("heading", "Bulk push: Done")
 	completed = admin.bulkEvents(t, "bulkPush.completed")[0]
 	require.EqualValues(t, failed, completed["pushed"])

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -50,6 +52,12 @@ func TestKnowledge(t *testing.T) {
 	b.see("dialog", "Add documents")
 	b.click("tab", "Text")
 	b.fill("Text", "# Refunds\n\nWithin 30 days.")
+	// A text that is selected with the pointer leaving the dialog does not close it, and so does not lose it.
+	at := eval[[]float64](b, `(() => { const r = document.querySelector('dialog textarea').getBoundingClientRect(); return [r.left + 9, r.top + 9] })()`)
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[1], chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 3, 3, chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, 3, 3, chromedp.ButtonLeft))
+	require.True(t, eval[bool](b, `document.querySelector('dialog').open`))
 	b.fill("Name of the document", "refunds.md")
 	b.fill("Tags", "money, policy")
 	sh.capture(b, "add")

@@ -28,3 +28,23 @@ export function modal(first?: (dialog: HTMLDialogElement) => HTMLElement | null 
     };
   };
 }
+
+/**
+ * Closes a dialog by a click beside it, for `{@attach closedBeside(close)}`. The pointer must have gone down beside it, too: a text
+ * that is selected with the pointer leaving the dialog closes nothing.
+ */
+export function closedBeside(close: () => void): (dialog: HTMLDialogElement) => () => void {
+  return (dialog) => {
+    let pressed = false;
+    const press = (event: Event): void => void (pressed = event.target === dialog);
+    const click = (event: Event): void => {
+      if (pressed && event.target === dialog) close();
+    };
+    dialog.addEventListener('pointerdown', press);
+    dialog.addEventListener('click', click);
+    return () => {
+      dialog.removeEventListener('pointerdown', press);
+      dialog.removeEventListener('click', click);
+    };
+  };
+}
