@@ -26,7 +26,8 @@ import (
 //	s{workspace}\0{n}      staged entries, and the name of the stage
 //	p{pageId}              workspace and path of a page
 //	a{app}\0{workspace}    nothing: the workspace has, or had, an instance of the app
-//	q{workspace}\0{pageId} shares of a page, without the public one
+//	q{workspace}\0{id}     shares of a page, a knowledge base or an agent; of a page and an agent without the public one
+//	u{workspace}\0{id}     Publication of an agent
 type Content struct{}
 
 // DocumentMeta is metadata that is computed from a document alone.
@@ -40,9 +41,9 @@ type DocumentMeta struct {
 type Item struct {
 	Path     string
 	Hash     string
-	ID       string // of a page or a knowledge base
+	ID       string // of a page, a knowledge base or an agent
 	Apart    bool   // its body is in the blob store
-	Public   bool   // a page that everyone may read
+	Public   bool   // a page that everyone may read, an agent that everyone may execute
 	Revision uint64 // its ETag names it
 	Created  uint64 // sequences of its first and its last change
 	Updated  uint64
@@ -72,12 +73,14 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case workspace.Staged:
 		return c.stage(tx, id, e)
-	case workspace.PageShared:
-		if err := c.putShare(tx, id, e.SubjectID, e.Target, &e.Permissions); err != nil {
+	}
+	switch shared, unshared := workspace.ShareOf(ev.Data); {
+	case shared != nil && !workspace.IsContentShare(shared.Path, shared.Target):
+		if err := c.putShare(tx, id, shared.SubjectID, shared.Target, &shared.Permissions); err != nil {
 			return err
 		}
-	case workspace.PageUnshared:
-		if err := c.putShare(tx, id, e.SubjectID, e.Target, nil); err != nil {
+	case unshared != nil && !workspace.IsContentShare(unshared.Path, unshared.Target):
+		if err := c.putShare(tx, id, unshared.SubjectID, unshared.Target, nil); err != nil {
 			return err
 		}
 	}
@@ -92,7 +95,41 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 		}
 		d.Entries = append(staged, d.Entries...)
 	}
-	return c.apply(tx, ev, id, d)
+	if err := c.apply(tx, ev, id, d); err != nil {
+		return err
+	}
+	if e, ok := ev.Data.(workspace.AgentUnpublished); ok {
+		return setJSON(tx, scopedKey('u', id, []byte(e.ID)), Publication{Publication: workspace.Publication{Number: e.Number}})
+	}
+	return nil
+}
+
+// Publication is what of an agent is published, and since which event.
+type Publication struct {
+	workspace.Publication
+	Seq uint64 `json:"seq"`
+}
+
+// putPublication stores what of an agent is published, when an entry publishes it.
+func (c Content) putPublication(tx Tx, id string, e workspace.Entry, seq uint64) error {
+	if !e.Published {
+		return nil
+	}
+	key := scopedKey('u', id, []byte(e.ID))
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	var before *workspace.Publication
+	if ok {
+		if err := json.Unmarshal(value, &before); err != nil {
+			return err
+		}
+	}
+	if next := before.Next(e); next != before {
+		return setJSON(tx, key, Publication{Publication: *next, Seq: seq})
+	}
+	return nil
 }
 
 // apply changes the content of a workspace.
@@ -193,6 +230,9 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 	if err := c.putPage(tx, id, e); err != nil {
 		return err
 	}
+	if err := c.putPublication(tx, id, e, ev.Seq); err != nil {
+		return err
+	}
 	if e.App != "" {
 		if err := tx.Set(scopedKey('a', e.App, []byte(id)), nil); err != nil {
 			return err
@@ -229,9 +269,23 @@ func (c Content) deleteItem(tx Tx, id, path string) error {
 	if err != nil {
 		return err
 	}
-	if folder, _ := workspace.Folder(path); folder == "pages" {
-		if err := c.deletePage(tx, id, item.ID); err != nil {
-			return err
+	if item.ID != "" {
+		if folder, _ := workspace.Folder(path); folder == "pages" {
+			if err := c.deletePage(tx, id, item.ID); err != nil {
+				return err
+			}
+		}
+		for _, space := range []byte("qu") {
+			key := scopedKey(space, id, []byte(item.ID))
+			if _, ok, err := tx.Get(key); err != nil || !ok {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
 		}
 	}
 	return tx.Delete(scopedKey('c', id, []byte(path)))
@@ -306,31 +360,22 @@ func (Content) putPage(tx Tx, id string, e workspace.Entry) error {
 	return tx.Set(key, []byte(id+"\x00"+e.Path))
 }
 
-// deletePage deletes the entries of a page by its id.
+// deletePage deletes where a page is.
 func (Content) deletePage(tx Tx, id, pageID string) error {
 	key := append([]byte{'p'}, pageID...)
 	value, ok, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	if owner, _ := parsePage(value); ok && owner == id {
-		if err := tx.Delete(key); err != nil {
-			return err
-		}
-	}
-	shares := scopedKey('q', id, []byte(pageID))
-	if _, shared, err := tx.Get(shares); err != nil || !shared {
-		return err
-	}
-	return tx.Delete(shares)
-}
-
-// putShare stores a share of a page; without permissions it deletes the share.
-func (Content) putShare(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
-	if target.Public {
+	if owner, _ := parsePage(value); !ok || owner != id {
 		return nil
 	}
-	key := scopedKey('q', id, []byte(pageID))
+	return tx.Delete(key)
+}
+
+// putShare stores a share of a document; without permissions it deletes the share.
+func (Content) putShare(tx Tx, id, documentID string, target access.Target, p *access.Permissions) error {
+	key := scopedKey('q', id, []byte(documentID))
 	value, ok, err := tx.Get(key)
 	if err != nil {
 		return err
@@ -429,9 +474,18 @@ func (c Content) Page(r Reader, pageID string) (workspaceID, path string, err er
 	return workspaceID, path, nil
 }
 
-// Shares returns the shares of a page, without the public one.
-func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err error) {
-	value, ok, err := r.Get(c, scopedKey('q', id, []byte(pageID)))
+// Publication returns what of an agent is published.
+func (c Content) Publication(r Reader, id, agentID string) (p Publication, err error) {
+	value, ok, err := r.Get(c, scopedKey('u', id, []byte(agentID)))
+	if err != nil || !ok {
+		return p, err
+	}
+	return p, json.Unmarshal(value, &p)
+}
+
+// Shares returns the shares of a document, without the one that is content.
+func (c Content) Shares(r Reader, id, documentID string) (shares []access.Share, err error) {
+	value, ok, err := r.Get(c, scopedKey('q', id, []byte(documentID)))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -511,10 +565,13 @@ func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err e
 	return entries, err
 }
 
-// PageObject returns a page as rules see it, with whom it is shared.
-func (c Content) PageObject(r Reader, id string, item Item) access.Object {
+// SharedObject returns a page, a knowledge base or an agent as rules see it, with whom it is shared.
+func (c Content) SharedObject(r Reader, id string, item Item) access.Object {
 	fields := c.Fields(r, id, item)
-	fields["id"], fields["public"] = item.ID, item.Public
+	fields["id"] = item.ID
+	if folder, _ := workspace.Folder(item.Path); workspace.Everyone(folder) != nil {
+		fields["public"] = item.Public
+	}
 	return access.Shared{Object: fields, Shares: c.AllShares(r, id, item)}
 }
 
@@ -529,14 +586,12 @@ func (c Content) Fields(r Reader, id string, item Item) access.Fields {
 	return fields
 }
 
-// AllShares returns all shares of a page, the public one first.
+// AllShares returns all shares of a document, the one that is content first.
 func (c Content) AllShares(r Reader, id string, item Item) []access.Share {
 	shares, err := c.Shares(r, id, item.ID)
 	if err != nil {
 		shares = nil // without the shares only public access remains
 	}
-	if item.Public {
-		shares = append([]access.Share{workspace.Everyone()}, shares...)
-	}
-	return shares
+	folder, _ := workspace.Folder(item.Path)
+	return workspace.Item{Public: item.Public, Shares: shares}.SharesOf(folder)
 }

@@ -279,7 +279,7 @@ func TestPagesOfTwoWorkspacesWithOneID(t *testing.T) {
 	victim.append(t, workspace.PageCreated{Entry: home})
 	thief.append(t, workspace.PageCreated{Entry: copied})
 	bob := access.Target{ID: "bob"}
-	thief.append(t, workspace.PageShared{SubjectID: "page001", Path: "pages/mine", Target: bob, Permissions: access.Permissions{Policies: map[string]bool{"update": true}}})
+	thief.append(t, workspace.PageShared{DocumentShare: workspace.DocumentShare{SubjectID: "page001", Path: "pages/mine", Target: bob, Permissions: access.Permissions{Policies: map[string]bool{"update": true}}}})
 	thief.append(t, workspace.PageDeleted{Slug: "mine"})
 	thief.reach(t)
 	require.NoError(t, shared.View(func(r projections.Reader) error {

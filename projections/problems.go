@@ -30,7 +30,7 @@ import (
 //	g{workspace}                 the last config schemas of a workspace, with their sequences
 //	l{workspace}                 list of the documents that listen to events
 //	m{workspace}\0{event}        list of the documents that emit the event; for a.b also under a.*
-//	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance (its automations, its events), s:secret, e:event
+//	n{workspace}\0{name}         list of the documents that use a name: c:automation, i:instance (its automations, its events), s:secret, e:event, k:base
 //	L…, M…, N…                   a bucket of the list under the same key in lower case
 //	s{workspace}\0{secret}       nothing: the secret has a value
 //	t{workspace}                 stagedName
@@ -61,7 +61,7 @@ type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"`
-	// Kind and Name are set for a name that does not exist: call, event or secret. With kind
+	// Kind and Name are set for a name that does not exist: call, event, secret or knowledgeBase. With kind
 	// PerhapsMissing it is the name of an automation of an app instance, which only the content
 	// of the installed version of the app can tell: readers of problems omit those that exist.
 	Kind string `json:"kind,omitempty"`
@@ -74,6 +74,7 @@ const (
 	PerhapsMissing = "instanceCall"
 	MissingEvent   = "event"
 	MissingSecret  = "secret"
+	MissingBase    = "knowledgeBase"
 )
 
 // documentFacts is what is stored about a document.
@@ -177,7 +178,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		olds[path], touched[path] = old, true
 		index.note(path, w.namesOf(old), w.namesOf(next))
 		if folder, slug := workspace.Folder(path); (old == nil) != (next == nil) {
-			name := map[string]string{"automations": "c:", "imports": "i:"}[folder]
+			name := map[string]string{"automations": "c:", "imports": "i:", "knowledge": "k:"}[folder]
 			if name != "" && next != nil {
 				appeared = append(appeared, name+slug)
 			} else if name != "" {
@@ -264,6 +265,9 @@ func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
 	}
 	for _, r := range f.Secrets {
 		use("s:" + r.Name)
+	}
+	for _, r := range f.Bases {
+		use("k:" + r.Name)
 	}
 	for _, r := range f.Listens {
 		use("e:" + r.Name)
@@ -503,6 +507,7 @@ func (w problemsTx) resolve(path string, f documentFacts) (found []Problem, err 
 	}
 	missing(MissingCall, f.Calls, func(name string) (bool, error) { return w.callable(path, name) }, review.NoAutomation)
 	missing(MissingSecret, f.Secrets, w.hasSecret, review.NoSecret)
+	missing(MissingBase, f.Bases, func(name string) (bool, error) { return w.has(scopedKey('z', w.id, []byte("knowledge/"+name))) }, review.NoBase)
 	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, review.NobodyEmits)
 	for _, r := range f.Calls {
 		instance, name, isCall := strings.Cut(r.Name, ".")
@@ -605,6 +610,8 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 		f.Review = review.Page(doc)
 	case "knowledge":
 		f.Findings = review.UnknownFields(document.Knowledge, doc)
+	case "agents":
+		f.Review = review.Agent(doc)
 	case "tests":
 		f.Review = review.Test(doc)
 	case "imports":

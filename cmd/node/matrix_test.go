@@ -181,11 +181,14 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if strings.Contains(rt.Path, "{pageId}") && !c.super {
 		return domain.CodeWorkspaceDenied // nobody's page
 	}
-	if (strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet || strings.HasSuffix(rt.Path, "/pages/preview")) && !isMissingWorkspace(place) {
-		return admitted // a page may be shared with whoever has no other right: TestPages asks as strangers
+	if isShareable.MatchString(rt.Path) && rt.Method != http.MethodGet && rt.Effect != gateway.Reads && !isMissingWorkspace(place) {
+		return admitted // it may be shared with whoever has no other right: TestPages and TestSharedKnowledge ask as strangers
 	}
 	return inside(c, action, place)
 }
+
+// isShareable matches routes of single pages, knowledge bases and agents, and of documents of a base.
+var isShareable = regexp.MustCompile(`/(pages|knowledgeBases|agents)/\{slug|/pages/preview$`)
 
 // wholeScope stands for a token that is not narrowed.
 const wholeScope = "all"
@@ -251,7 +254,7 @@ func ofEveryone(a gateway.Action, place string) bool {
 }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.
-var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections", "manage documents"}
+var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections", "manage documents", "execute agents"}
 
 // hasRight tells whether somebody with these rights on a workspace has a right in
 // it, by contract 4.1 to 4.3.
@@ -263,7 +266,7 @@ func hasRight(held []string, action gateway.Action) bool {
 		return true
 	case editor && (slices.Contains(ofEditors, right) || slices.Contains(ofEditors, "manage "+action.Subject)):
 		return true
-	case action.Subject != "automations" && action.Subject != "pages" && action.Subject != "knowledgeBases":
+	case action.Subject != "automations" && action.Subject != "pages" && action.Subject != "knowledgeBases" && action.Subject != "agents":
 		return false
 	case action.Action == "read":
 		return slices.Contains(held, "read")

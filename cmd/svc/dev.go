@@ -535,7 +535,7 @@ func (d *dev) handle(f client.Frame) (content bool) {
 		d.printLine(line)
 		return false
 	}
-	return slices.ContainsFunc([]string{"automations.", "knowledgeBases.", "pages.", "tests.", "apps.", "blocks.", "events.", "security.", "imported", "restored", "updated", "configured"}, func(part string) bool {
+	return slices.ContainsFunc([]string{"automations.", "agents.", "knowledgeBases.", "pages.", "tests.", "apps.", "blocks.", "events.", "security.", "imported", "restored", "updated", "configured"}, func(part string) bool {
 		return strings.HasPrefix(ev.Type, "workspaces."+part)
 	})
 }

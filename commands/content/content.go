@@ -136,7 +136,7 @@ type Saved struct {
 // Kinds of documents that are saved one by one, by their folder.
 var kinds = map[string]*document.Kind{
 	"automations": document.Automation, "pages": document.Page, "imports": document.Import, "knowledge": document.Knowledge,
-	"tests": document.Test,
+	"tests": document.Test, "agents": document.Agent,
 }
 
 // newDocumentID returns the id of a new document, "" for a kind whose documents have none.
@@ -146,6 +146,8 @@ func newDocumentID(ctx context.Context, folder string) string {
 		return commands.NewID(ctx, 7)
 	case "knowledge":
 		return "kb_" + commands.NewULID(ctx, "knowledgeBase")
+	case "agents":
+		return "agt_" + commands.NewULID(ctx, "agent")
 	}
 	return ""
 }
@@ -162,9 +164,7 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 		}
 	}
 	doc.Set("slug", chooseSlug(now.State, kind, doc))
-	if folder == "pages" {
-		doc.Delete("public")
-	}
+	setState(folder, doc, workspace.Item{})
 	if folder == instances {
 		if err := c.checkCapacity(ctx, workspaceID, "", nil, doc); err != nil {
 			return Saved{}, err
@@ -213,11 +213,8 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 				before = &item
 			}
 		}
-		if folder == "pages" {
-			next.Delete("public")
-			if before != nil && before.Public {
-				next.Set("public", true)
-			}
+		if before != nil {
+			setState(folder, next, *before)
 		}
 		entry, err := c.prepare(ctx, workspaceID, kind, next, before)
 		if err != nil {
@@ -241,7 +238,75 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 	}
 }
 
-// isStalePage reports whether the sharing of a page changed between its read and its write.
+// setState sets what a page or an agent says about its sharing and its publication, which saving it does not change.
+func setState(folder string, doc *document.Map, before workspace.Item) {
+	if workspace.Everyone(folder) == nil {
+		return
+	}
+	if doc.Delete("public"); before.Public {
+		doc.Set("public", true)
+	}
+	if folder != "agents" {
+		return
+	}
+	if doc.Delete("published"); before.IsPublished() && before.Published.Frozen == frozenHash(doc) {
+		doc.Set("published", true)
+	}
+}
+
+// frozenHash names what publishing an agent freezes: all but its slug and with whom it is shared.
+func frozenHash(doc *document.Map) string {
+	doc = document.Agent.Canonical(doc)
+	for _, key := range []string{"slug", "public", "published"} {
+		doc.Delete(key)
+	}
+	body, err := document.JSON(doc)
+	if err != nil {
+		return "" // it is refused when it is saved
+	}
+	return workspace.HashOf(body)
+}
+
+// PublishAgent publishes an agent as it is, or takes back what is published of it.
+func (c *Content) PublishAgent(ctx context.Context, workspaceID, slug, ifMatch string, publish bool) (Saved, error) {
+	path := "agents/" + slug
+	for attempt := 1; ; attempt++ {
+		now, err := c.Workspaces.Get(ctx, workspaceID)
+		if err != nil {
+			return Saved{}, withWorkspace(err, workspaceID)
+		}
+		item, exists := now.State.Items.Get(path)
+		if !exists {
+			_, err := workspace.Decider.Decide(now.State, workspace.Remove{Path: path})
+			return Saved{}, withWorkspace(err, workspaceID)
+		}
+		entry, err := c.changedEntry(ctx, workspaceID, now.Seq, path, item, "published", publish)
+		if err != nil {
+			return Saved{}, err
+		}
+		command := workspace.Command(workspace.PublishAgent{Entry: *entry})
+		if !publish {
+			command = workspace.UnpublishAgent{Entry: *entry}
+		}
+		done, err := c.Workspaces.Write(ctx, workspaceID, command, commands.Matches(ifMatch, commands.ItemRevision(path)), unmoved(path, item.Hash))
+		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
+			continue
+		}
+		return saved(done, path), withWorkspace(err, workspaceID)
+	}
+}
+
+// unmoved refuses a write when the document at a path is another one by now.
+func unmoved(path, hash string) func(workspace.State) error {
+	return func(s workspace.State) error {
+		if now, ok := s.Items.Get(path); !ok || now.Hash != hash {
+			return ErrMoved
+		}
+		return nil
+	}
+}
+
+// isStalePage reports whether the sharing of a page or an agent changed between its read and its write.
 func isStalePage(err error, ifMatch string) bool {
 	refusal, ok := err.(*domain.Error) //nolint:errorlint // decisions return it unwrapped
 	return ok && ifMatch == "" && refusal.Details["reason"] == "stale"
@@ -349,8 +414,9 @@ func isStored(field string, doc, stored *document.Map) bool {
 }
 
 func checkSlug(kind *document.Kind, s string) error {
-	if kind == document.Knowledge && !kind.HasSlug(s) {
-		return domain.Invalid(domain.FieldError{Field: "slug", Message: document.BaseSlugForm})
+	form := map[*document.Kind]string{document.Knowledge: document.BaseSlugForm, document.Agent: document.AgentSlugForm}[kind]
+	if form != "" && !kind.HasSlug(s) {
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: form})
 	}
 	if !kind.HasSlug(s) {
 		return domain.Invalid(domain.FieldError{Field: "slug", Message: "letters, digits, blanks, _ and - in parts joined by /, at most 128 characters, and none of the words that the platform uses itself"})
@@ -372,16 +438,16 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 	if name == nil && kind == document.Test {
 		name, _ = doc.Get("automation")
 	}
-	choose := slug.FromName
-	if kind == document.Knowledge {
-		choose = slug.BaseFromName
-	}
-	return choose(name, func(candidate string) bool {
+	isUsed := func(candidate string) bool {
 		for range s.Items.LikePath(kind.Folder + "/" + candidate) {
 			return true
 		}
 		return false
-	})
+	}
+	if kind == document.Knowledge || kind == document.Agent {
+		return slug.ShortFromName(kind, name, isUsed)
+	}
+	return slug.FromName(name, isUsed)
 }
 
 // newEntry makes an entry of a checked document. parsed is the parsed automation; nil: it is
@@ -447,6 +513,10 @@ func deriveFields(e *workspace.Entry, kind *document.Kind, doc *document.Map, pa
 		e.Public, _ = boolOf(doc, "public")
 		emit, listen := shape.PageEvents(doc)
 		e.Events = document.MapOf(document.Pair{Key: "emit", Value: document.StringList(emit)}, document.Pair{Key: "listen", Value: document.StringList(listen)})
+	case document.Agent:
+		e.Public, _ = boolOf(doc, "public")
+		e.Published, _ = boolOf(doc, "published")
+		e.Frozen = frozenHash(doc)
 	case document.Import:
 		e.App = doc.Text("appSlug")
 	}
@@ -538,6 +608,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 	case doc.Text("slug") == "":
 		doc.Set("slug", slug)
 	}
+	setState(folder, doc, item)
 	faults, parsed := c.Check(kind, doc)
 	if kind == document.Knowledge {
 		before := &item
@@ -613,52 +684,43 @@ func withRefusal(faults []Fault, err error) []Fault {
 	return append(faults, Fault{Field: field, Message: refusal.Message, Code: refusal.Code})
 }
 
-// SharePage shares a page with a target. Sharing with everyone changes the page, as any other
-// change of content does; sharing with others does not.
-func (c *Content) SharePage(ctx context.Context, workspaceID, pageID string, share access.Share) (commands.Workspace, error) {
-	if !share.Target.Public {
-		done, err := c.Workspaces.Execute(ctx, workspaceID, workspace.SharePage{PageID: pageID, Share: share})
-		return done, withWorkspace(err, workspaceID)
-	}
-	return c.setPublic(ctx, workspaceID, pageID, true, func(e *workspace.Entry) workspace.Command {
-		return workspace.SharePage{PageID: pageID, Share: share, Entry: e}
+// Share shares a page, a knowledge base or an agent with a target. Sharing a page or an agent with everyone changes it,
+// as any other change of content does; other shares do not.
+func (c *Content) Share(ctx context.Context, workspaceID, id string, share access.Share) (commands.Workspace, error) {
+	return c.share(ctx, workspaceID, id, share.Target.Public, true, func(e *workspace.Entry) workspace.Command {
+		return workspace.ShareDocument{ID: id, Share: share, Entry: e}
 	})
 }
 
-// UnsharePage stops sharing a page with a target, in the form that paths have.
-func (c *Content) UnsharePage(ctx context.Context, workspaceID, pageID, target string) (commands.Workspace, error) {
-	if target != (access.Target{Public: true}).String() {
-		done, err := c.Workspaces.Execute(ctx, workspaceID, workspace.UnsharePage{PageID: pageID, Target: target})
-		return done, withWorkspace(err, workspaceID)
-	}
-	return c.setPublic(ctx, workspaceID, pageID, false, func(e *workspace.Entry) workspace.Command {
-		return workspace.UnsharePage{PageID: pageID, Target: target, Entry: e}
+// Unshare stops sharing a page, a knowledge base or an agent with a target, in the form that paths have.
+func (c *Content) Unshare(ctx context.Context, workspaceID, id, target string) (commands.Workspace, error) {
+	return c.share(ctx, workspaceID, id, target == (access.Target{Public: true}).String(), false, func(e *workspace.Entry) workspace.Command {
+		return workspace.UnshareDocument{ID: id, Target: target, Entry: e}
 	})
 }
 
-// setPublic makes a page public, or not public any more. When the page changes meanwhile, its
-// entry is made again.
-func (c *Content) setPublic(ctx context.Context, workspaceID, pageID string, public bool, with func(*workspace.Entry) workspace.Command) (commands.Workspace, error) {
+// share executes a command about the shares of a document. When it is about everyone, and that is content, the command
+// gets the document that says so. When the document changes meanwhile, that is made again.
+func (c *Content) share(ctx context.Context, workspaceID, id string, everyone, public bool, with func(*workspace.Entry) workspace.Command) (commands.Workspace, error) {
 	for attempt := 1; ; attempt++ {
 		now, err := c.Workspaces.Get(ctx, workspaceID)
 		if err != nil {
-			return commands.Workspace{}, err
+			return commands.Workspace{}, withWorkspace(err, workspaceID)
 		}
-		path := now.State.PageOf(pageID)
+		path := now.State.PathOf(id)
+		folder, _ := workspace.Folder(path)
+		if !everyone || workspace.Everyone(folder) == nil {
+			done, err := c.Workspaces.Execute(ctx, workspaceID, with(nil))
+			return done, withWorkspace(err, workspaceID)
+		}
 		item := now.State.Items.At(path)
 		var entry *workspace.Entry
-		if path != "" && item.Public != public {
-			if entry, err = c.pageEntry(ctx, workspaceID, now.Seq, item, public); err != nil {
+		if item.Public != public {
+			if entry, err = c.changedEntry(ctx, workspaceID, now.Seq, path, item, "public", public); err != nil {
 				return commands.Workspace{}, err
 			}
-			entry.ID = item.ID
 		}
-		done, err := c.Workspaces.Write(ctx, workspaceID, with(entry), func(s workspace.State) error {
-			if at := s.PageOf(pageID); at != path || s.Items.At(at).Hash != item.Hash {
-				return ErrMoved
-			}
-			return nil
-		})
+		done, err := c.Workspaces.Write(ctx, workspaceID, with(entry), unmoved(path, item.Hash))
 		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
 			continue
 		}
@@ -666,9 +728,9 @@ func (c *Content) setPublic(ctx context.Context, workspaceID, pageID string, pub
 	}
 }
 
-// pageEntry returns the entry of a page with, or without, public in it. seq is that of its
+// changedEntry returns the entry of a stored document with, or without, a field that is true. seq is that of its
 // workspace.
-func (c *Content) pageEntry(ctx context.Context, workspaceID string, seq uint64, item workspace.Item, public bool) (*workspace.Entry, error) {
+func (c *Content) changedEntry(ctx context.Context, workspaceID string, seq uint64, path string, item workspace.Item, field string, value bool) (*workspace.Entry, error) {
 	if err := c.Library.Reach(ctx, seq); err != nil {
 		return nil, err
 	}
@@ -676,12 +738,14 @@ func (c *Content) pageEntry(ctx context.Context, workspaceID string, seq uint64,
 	if err != nil {
 		return nil, err
 	}
-	if doc.Delete("public"); public {
-		doc.Set("public", true)
+	if doc.Delete(field); value {
+		doc.Set(field, true)
 	}
-	e, err := c.newEntry(document.Page, doc, nil)
+	folder, _ := workspace.Folder(path)
+	e, err := c.newEntry(kinds[folder], doc, nil)
 	if err == nil {
 		err = c.storeLarge(ctx, &e)
 	}
+	e.ID = item.ID
 	return &e, err
 }

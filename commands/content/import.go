@@ -134,7 +134,7 @@ func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (
 // warnings.
 func (c *Content) CheckFile(workspaceID string, p archive.Location, doc *document.Map) error {
 	switch p.Kind {
-	case document.Automation, document.Agent:
+	case document.Automation:
 		return nil
 	case document.Security:
 		_, err := readSecurity(workspaceID, doc)

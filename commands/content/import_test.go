@@ -25,10 +25,10 @@ func TestAnImportIsMergedIntoWhatIsThere(t *testing.T) {
 	id := h.create(t, `{"name":"Shop","slug":"shop","labels":["aa"],"customDomains":["d.example.org"],"description":"old"}`)
 	first := h.ok(t, id, "", map[string]string{
 		"index.yml": "name: Shop\nslug: other\nlabels: [bb]\nid: other77\ncustomDomains: [e.example.org]\nrepositories: {x: {name: X}}\n", "pages/home.yml": "name: Home\n",
-		"automations/a.yml": "do: []\n", "automations/b.yml": "do: []\nslug: c\n", "agents/x.yml": "name: X\n",
+		"automations/a.yml": "do: []\n", "automations/b.yml": "do: []\nslug: c\n", "agents/x.yml": "name: X\ninstructions: Help\npublished: true\n",
 	})
-	require.Equal(t, []any{"automations/a", "automations/c", "index", "pages/home"}, first["imported"])
-	require.ElementsMatch(t, []string{"slug_mismatch", "unsupported_kind", "invalid_automation", "invalid_automation"}, words(first["warnings"], "err"), "%v", first["warnings"])
+	require.Equal(t, []any{"agents/x", "automations/a", "automations/c", "index", "pages/home"}, first["imported"])
+	require.ElementsMatch(t, []string{"slug_mismatch", "invalid_automation", "invalid_automation"}, words(first["warnings"], "err"), "%v", first["warnings"])
 	w := first["workspace"].(map[string]any)
 	require.Equal(t, []any{id, "shop", []any{"aa", "bb"}, []any{"d.example.org"}, nil, nil}, []any{w["id"], w["slug"], w["labels"], w["customDomains"], w["description"], w["repositories"]})
 	require.Contains(t, w["automations"], "c")
@@ -40,7 +40,7 @@ func TestAnImportIsMergedIntoWhatIsThere(t *testing.T) {
 	dry := h.ok(t, id, "?prune=true&dryRun=true", map[string]string{"index.yml": "name: Shop\n", "pages/home.yml": "name: [\n", "automations/a.yml": "name: A\ndo: []\n"})
 	require.Equal(t, kept["contentRevision"], dry["contentRevision"])
 	pruned := h.ok(t, id, "?prune=true", map[string]string{"index.yml": "name: Shop\n", "pages/home.yml": "name: [\n", "automations/a.yml": "name: A\ndo: []\n"})
-	require.Equal(t, []any{"automations/c"}, pruned["deleted"], "a file that failed deletes nothing")
+	require.Equal(t, []any{"agents/x", "automations/c"}, pruned["deleted"], "a file that failed deletes nothing")
 	require.Equal(t, dry["deleted"], pruned["deleted"])
 	shown := pruned["workspace"].(map[string]any)
 	require.Equal(t, page, shown["pages"].(map[string]any)["home"].(map[string]any)["id"], "a page keeps its id")

@@ -53,9 +53,6 @@ func Inspect(path string, text []byte, rules automation.Rules) *File {
 	if slug := doc.Text("slug"); kind.Folder != "" && slug != "" && slug != f.Location.Slug {
 		f.add("slug", "the file is called "+f.Location.Slug+": rename the file or change the slug", false)
 	}
-	if kind == document.Agent {
-		return f
-	}
 	corrected, changes := shape.Correct(kind, doc)
 	for _, change := range changes {
 		f.add(change.Field, change.Message, true)

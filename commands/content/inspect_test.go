@@ -42,6 +42,9 @@ func TestInspectFindsWhatIsWrongWithFiles(t *testing.T) {
 	}
 	found := inspect()
 	for i, want := range []string{
+		`agents/x.yml:1:1 false instructions: is required`,
+		`agents/x.yml:1:1 false name: is required`,
+		`agents/x.yml:1:1 true anything: unknown field`,
 		`automations/a.yml:5:5 true do[1].c: there is no instruction and no automation "c"`,
 		`automations/a.yml:6:5 true do[2].c: there is no instruction and no automation "c"`,
 		`automations/a.yml:8:5 true do[4]["gone.thing"]: there is no instruction and no automation "gone.thing"`,
@@ -57,7 +60,7 @@ func TestInspectFindsWhatIsWrongWithFiles(t *testing.T) {
 		require.Greater(t, len(found), i, "%q", found)
 		require.Contains(t, found[i], want)
 	}
-	require.Len(t, found, 11)
+	require.Len(t, found, 14)
 
 	delete(texts, "automations/b.yaml")
 	delete(texts, "automations/broken.yml") // who knows what it emits

@@ -35,6 +35,8 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 		return review.Page(doc)
 	case document.Test:
 		return review.Test(doc)
+	case document.Agent:
+		return review.Agent(doc)
 	}
 	config, _ := doc.Get("config")
 	return automation.Review{Secrets: review.Secrets(config, "config")}
@@ -159,6 +161,11 @@ func (n *nameChecker) check(path string, r automation.Review) {
 			n.warn("call", path, ref, review.NoAutomation(ref.Name)+nearest.DidYouMean(ref.Name, n.allCallable()))
 		case ofInstance && known && !slices.Contains(offered, name):
 			n.warn("call", path, ref, review.NotOffered(instance, name)+nearest.DidYouMean(name, slices.Values(offered)))
+		}
+	}
+	for _, ref := range r.Bases {
+		if !n.exists("knowledge/" + ref.Name) {
+			n.warn("knowledgeBase", path, ref, review.NoBase(ref.Name))
 		}
 	}
 	for _, ref := range r.Secrets {

@@ -18,6 +18,7 @@ import (
 	"svc/commands/spread"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/agent"
 	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/shape"
@@ -326,11 +327,6 @@ func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o Im
 			continue
 		}
 		kind := kinds[location.Kind.Folder]
-		if kind == nil {
-			p.excludeFile(path)
-			p.warn("unsupported_kind", path, "there are no "+location.Kind.Folder+" here: it was left out")
-			continue
-		}
 		doc := r.Content.Get(location).Copy()
 		doc.Set("slug", location.Slug)
 		if kind == document.Import {
@@ -342,10 +338,13 @@ func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o Im
 				continue
 			}
 		}
-		if kind == document.Page {
+		if workspace.Everyone(kind.Folder) != nil {
 			if doc, err = p.preservePublic(o.Authorizer, path, path, doc); err != nil {
 				return nil, err
 			}
+		}
+		if kind == document.Agent {
+			doc = p.limitAccess(o.Authorizer, path, doc)
 		}
 		b := &importedDoc{path: path, kind: kind, doc: doc}
 		if kind == document.Import {
@@ -642,6 +641,8 @@ type Authorizer interface {
 	May(t Touch) error
 	// MayShare reports whether the caller may change whether a page is public.
 	MayShare(t Touch) (bool, error)
+	// MayReadAll reports whether the caller may read every document of a knowledge base.
+	MayReadAll(base string) bool
 	// MayInstall reports whether the caller may read an app.
 	MayInstall(ctx context.Context, appSlug string) (bool, error)
 }
@@ -663,6 +664,9 @@ func (ownerAuthorizer) May(Touch) error { return nil }
 
 // MayShare implements Authorizer.
 func (ownerAuthorizer) MayShare(Touch) (bool, error) { return true, nil }
+
+// MayReadAll implements Authorizer.
+func (ownerAuthorizer) MayReadAll(string) bool { return true }
 
 // checkPlan refuses a plan with changes that the caller may not make.
 func (c *Content) checkPlan(ctx context.Context, p plan, authorizer Authorizer) error {
@@ -713,7 +717,33 @@ func (c *Content) checkDocument(ctx context.Context, p plan, authorizer Authoriz
 	return authorizer.May(t)
 }
 
-// preservePublic returns a page with its current value of public, when the caller may not change
+// limitAccess returns an agent that searches knowledge bases with the rights of its callers, where the caller of the
+// import may not lend theirs: documents that they may not read themselves.
+func (p *plan) limitAccess(authorizer Authorizer, path string, doc *document.Map) *document.Map {
+	list, _ := doc.Get("knowledge")
+	bases, _ := list.([]any)
+	limited := slices.Clone(bases)
+	changed := false
+	for i, item := range bases {
+		entry, ok := item.(*document.Map)
+		if !ok || entry.Text("access") != agent.AsAgent || authorizer == nil || authorizer.MayReadAll(entry.Text("base")) {
+			continue
+		}
+		entry = entry.Copy()
+		entry.Delete("access")
+		limited[i], changed = entry, true
+		field := fmt.Sprintf("knowledge[%d].access", i)
+		p.warnAt("security_excluded", path, field, field+": the agent searches "+entry.Text("base")+" with the rights of its callers: access agent needs the right to read all its documents")
+	}
+	if !changed {
+		return doc
+	}
+	doc = doc.Copy()
+	doc.Set("knowledge", limited)
+	return doc
+}
+
+// preservePublic returns a page or an agent with its current value of public, when the caller may not change
 // that. from is the current path of the page.
 func (p *plan) preservePublic(authorizer Authorizer, path, from string, doc *document.Map) (*document.Map, error) {
 	before := p.of.Items.At(from)
@@ -727,7 +757,7 @@ func (p *plan) preservePublic(authorizer Authorizer, path, from string, doc *doc
 	}
 	p.restricted = true
 	p.excludeFile(path)
-	p.warnAt("security_excluded", path, "public", "whether the page is public was not changed: that needs the permission manage_permissions")
+	p.warnAt("security_excluded", path, "public", "whether it is public was not changed: that needs the permission manage_permissions")
 	if doc = doc.Copy(); !before.Public {
 		doc.Delete("public")
 		return doc, nil

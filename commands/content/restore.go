@@ -251,13 +251,15 @@ func (c *Content) restoreDocument(ctx context.Context, p *plan, path string, ref
 	}
 	folder, _ := workspace.Folder(path)
 	id, from := "", r.from
-	if folder == "pages" || folder == "knowledge" {
+	if folder == "pages" || folder == "knowledge" || folder == "agents" {
 		id, from = p.restoredID(ctx, path, ref.ID, r.stays)
 		from = cmp.Or(r.from, from)
 	}
 	switch folder {
-	case "pages":
-		doc, err = p.preservePublic(r.authorizer, path, cmp.Or(from, path), doc)
+	case "pages", "agents":
+		if doc, err = p.preservePublic(r.authorizer, path, cmp.Or(from, path), doc); err == nil && folder == "agents" {
+			doc = p.limitAccess(r.authorizer, path, doc)
+		}
 	case instances:
 		var hidden bool
 		if hidden, err = p.isHiddenApp(ctx, r.authorizer, path, doc); hidden {

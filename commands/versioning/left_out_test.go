@@ -18,8 +18,8 @@ func TestWhatAPullLeavesOutStaysAtTheRemote(t *testing.T) {
 	endpoint := func(slug string) string {
 		return "slug: " + slug + "\nname: " + slug + "\nwhen:\n  endpoint: pay\ndo: []\n"
 	}
-	agent := "slug: helper\nname: Helper\n"
-	clone.Write("automations/one.yml", endpoint("one"), "automations/two.yml", endpoint("two"), "agents/helper.yml", agent)
+	unknown := "slug: helper\nname: Helper\n"
+	clone.Write("automations/one.yml", endpoint("one"), "automations/two.yml", endpoint("two"), "flows/helper.yml", unknown)
 	clone.Commit("two automations that want one endpoint, and what this version does not know")
 	clone.Push("main")
 
@@ -31,7 +31,7 @@ func TestWhatAPullLeavesOutStaysAtTheRemote(t *testing.T) {
 	p.automation("charge", "charged twice")
 	p.push("v2")
 	require.Equal(t, endpoint("two"), p.repo.Git("show", "main:automations/two.yml")+"\n")
-	require.Equal(t, agent, p.repo.Git("show", "main:agents/helper.yml")+"\n")
+	require.Equal(t, unknown, p.repo.Git("show", "main:flows/helper.yml")+"\n")
 }
 
 // Names and texts of versions have their bounds.

@@ -28,8 +28,9 @@ var builtIn = []struct {
 	{who: everyone, rule: readEvents("target.userTopic", map[string]any{"$in": "{{user.topics}}"})},
 	{who: editor, rule: Rule{Action: List("execute", "test"), Subject: Word("automations")}},
 	{who: editor, rule: Rule{Action: List("read", "create", "update", "delete"), Subject: Word("collections")}},
+	{who: editor, rule: Rule{Action: Word("execute"), Subject: Word("agents")}},
 	{who: owner, priority: 1000, rule: Rule{
-		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections", "knowledgeBases", "documents"),
+		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections", "knowledgeBases", "documents", "agents"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
 	{who: actingWorkspace, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},
@@ -124,8 +125,13 @@ var vocabulary = []subject{
 	{name: "events", scope: "source.workspaceId", actions: []string{"create", "read"}},
 	{name: "secrets", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 	{name: "collections", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
-	{name: "knowledgeBases", scope: "workspaceId", rests: true, actions: []string{"create", "read", "update", "delete"}},
+	{name: "knowledgeBases", scope: "workspaceId", rests: true, actions: []string{
+		"create", "read", "update", "delete", "manage_permissions",
+	}},
 	{name: "documents", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
+	{name: "agents", scope: "workspaceId", rests: true, actions: []string{
+		"create", "read", "update", "delete", "execute", "manage_permissions",
+	}},
 }
 
 // Subjects lists the subjects of rights, without "all".

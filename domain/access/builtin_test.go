@@ -58,10 +58,17 @@ knowledgeBases create           yes  yes  yes  -    -    -       -
 knowledgeBases read             yes  yes  yes  yes  -    -       yes
 knowledgeBases update           yes  yes  yes  -    -    -       -
 knowledgeBases delete           yes  yes  yes  -    -    -       -
+knowledgeBases manage_permissionsyes  yes  -    -    -    -       -
 documents create                yes  yes  yes  -    -    -       -
 documents read                  yes  yes  yes  -    -    -       -
 documents update                yes  yes  yes  -    -    -       -
 documents delete                yes  yes  yes  -    -    -       -
+agents create                   yes  yes  yes  -    -    -       -
+agents read                     yes  yes  yes  yes  -    -       yes
+agents update                   yes  yes  yes  -    -    -       -
+agents delete                   yes  yes  yes  -    -    -       -
+agents execute                  yes  yes  yes  -    -    -       -
+agents manage_permissions       yes  yes  -    -    -    -       -
 `
 
 func TestRightsInANewWorkspace(t *testing.T) {

@@ -179,7 +179,7 @@ func TestRoleNames(t *testing.T) {
 }
 
 func TestTheVocabularyIsClosed(t *testing.T) {
-	require.Equal(t, []string{"workspaces", "automations", "pages", "apps", "files", "events", "secrets", "collections", "knowledgeBases", "documents"}, access.Subjects())
+	require.Equal(t, []string{"workspaces", "automations", "pages", "apps", "files", "events", "secrets", "collections", "knowledgeBases", "documents", "agents"}, access.Subjects())
 	require.Equal(t, []string{"create", "read"}, access.Actions("events"))
 	require.Nil(t, access.Actions("all"))
 }

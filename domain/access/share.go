@@ -8,7 +8,7 @@ import (
 	"svc/domain"
 )
 
-// Share is an entry of the sharing list of a workspace or a page.
+// Share is an entry of the sharing list of a workspace, a page, a knowledge base or an agent.
 type Share struct {
 	Target      Target      `json:"target"`
 	Permissions Permissions `json:"permissions"`
@@ -42,12 +42,36 @@ func (t Target) String() string {
 // policies are what can be granted separately, and their actions.
 var policies = map[string]string{
 	"read": "read", "create": "create", "update": "update", "write": "update",
-	"delete": "delete", "manage_permissions": "manage_permissions",
+	"delete": "delete", "manage_permissions": "manage_permissions", "execute": "execute",
 }
 
-// CheckShare refuses an entry that the API does not allow in this workspace or
-// on a page of it.
-func (p *Policy) CheckShare(s Share) error {
+// shareable are the policies on an object of a subject.
+var shareable = map[string][]string{
+	"workspaces":     {"read", "create", "update", "write", "delete", "manage_permissions"},
+	"pages":          {"read", "create", "update", "write", "delete", "manage_permissions"},
+	"knowledgeBases": {"read", "update", "delete"},
+	"agents":         {"read", "execute", "update", "delete"},
+}
+
+// DocumentShares returns what the shares of a knowledge base grant on its documents: read reads them, update also
+// creates, changes and deletes them.
+func DocumentShares(base []Share) []Share {
+	shares := make([]Share, len(base))
+	for i, s := range base {
+		granted := map[string]bool{}
+		if s.Permissions.Policies["read"] {
+			granted["read"] = true
+		}
+		if s.Permissions.Policies["update"] {
+			granted["read"], granted["create"], granted["update"], granted["delete"] = true, true, true, true
+		}
+		shares[i] = Share{Target: s.Target, Permissions: Permissions{Role: s.Permissions.Role, Policies: granted}}
+	}
+	return shares
+}
+
+// CheckShare refuses an entry that the API does not allow on this workspace or on an object of it.
+func (p *Policy) CheckShare(subject string, s Share) error {
 	c, t := newCompiler(), s.Target
 	named := 0
 	for _, given := range []bool{t.ID != "", t.Role != "", t.Public} {
@@ -70,7 +94,7 @@ func (p *Policy) CheckShare(s Share) error {
 		c.fault("permissions.role", "unknown role %q", domain.Shorten(s.Permissions.Role, maxName))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Permissions.Policies)) {
-		if policies[name] == "" {
+		if !slices.Contains(shareable[subject], name) {
 			c.fault("permissions.policies."+name, "unknown policy")
 		}
 	}
@@ -145,7 +169,7 @@ func (s Share) rule(at int, r *Rights) *rule {
 	return newRule(p, MatchedRule{listed, "share:" + s.Target.String()}, !s.Target.Public, nil, 0)
 }
 
-// Shared is an object with a sharing list of its own: a page.
+// Shared is an object with a sharing list of its own, such as a page.
 type Shared struct {
 	Object
 	Shares []Share

@@ -118,7 +118,7 @@ func TestWhatCanBeShared(t *testing.T) {
 	} {
 		var s access.Share
 		require.NoError(t, json.Unmarshal([]byte(share), &s))
-		err := p.CheckShare(s)
+		err := p.CheckShare("workspaces", s)
 		if field == "" {
 			require.NoError(t, err, share)
 			back, err := json.Marshal(s)

@@ -20,6 +20,7 @@ type Review struct {
 	Calls   []Reference `json:"calls,omitempty"`
 	Secrets []Reference `json:"secrets,omitempty"`
 	Listens []Reference `json:"listens,omitempty"`
+	Bases   []Reference `json:"bases,omitempty"` // knowledge bases that it searches
 	// Emits are the types of events that it emits. EmitsLike are what types begin with
 	// that are computed when it runs; "": it may be any.
 	Emits     []string `json:"emits,omitempty"`
@@ -62,7 +63,7 @@ const maxNames = 500
 
 // Bounded returns a review that an event has room for.
 func (r Review) Bounded() Review {
-	for _, list := range []*[]Reference{&r.Calls, &r.Secrets, &r.Listens} {
+	for _, list := range []*[]Reference{&r.Calls, &r.Secrets, &r.Listens, &r.Bases} {
 		*list = (*list)[:min(len(*list), maxNames)]
 	}
 	for _, list := range []*[]string{&r.Emits, &r.EmitsLike} {

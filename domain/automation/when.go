@@ -70,7 +70,8 @@ var natives = map[string]string{
 	"workspaces.permissions.":    "shared deleted",
 	"workspaces.automations.":    "created updated deleted",
 	"workspaces.pages.":          "created updated deleted permissions.shared permissions.deleted",
-	"workspaces.knowledgeBases.": "created updated deleted",
+	"workspaces.knowledgeBases.": "created updated deleted permissions.shared permissions.deleted",
+	"workspaces.agents.":         "created updated deleted published unpublished permissions.shared permissions.deleted",
 	"workspaces.tests.":          "created updated deleted",
 	"knowledge.documents.":       "added updated deleted ready failed removed requeued begun postponed",
 	"knowledge.crawls.":          "started progress completed",
@@ -125,7 +126,7 @@ func emittedEventRule(v any) string {
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
-	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.tests.*", "knowledge.documents.*",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.agents.*", "workspaces.tests.*", "knowledge.documents.*",
 	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
 	"apps.published", "apps.deleted", "events.userTopics.*",
 	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",

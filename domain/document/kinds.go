@@ -16,7 +16,7 @@ type Kind struct {
 	never  []string            // not written, however they came in
 	slug   func(string) bool
 	// defaults are what fields are when a document says nothing. They are not written. Those of each are of every
-	// value of an object.
+	// value of an object or a list.
 	defaults *Map
 	each     map[string]*Map
 }
@@ -29,7 +29,7 @@ var (
 			"blocks events models"),
 		inner: map[string][]string{"config": {"schema", "block", "value"}},
 		never: strings.Fields("dirty lastPush lastPull versions contentRevision syncedRevision writeLock " +
-			"repositories platformRepositories customDomains authentication automations pages knowledgeBases imports tests"),
+			"repositories platformRepositories customDomains authentication agents automations pages knowledgeBases imports tests"),
 	}
 	Security = &Kind{
 		Name:  "security",
@@ -41,6 +41,13 @@ var (
 		Name: "agent", Folder: "agents", slug: isShortSlug,
 		keys: strings.Fields("slug name description labels public published disabled instructions model temperature " +
 			"maxTokens knowledge tools memory limits"),
+		inner: map[string][]string{"memory": {"messages"}, "limits": {"steps", "toolCalls", "seconds", "tokens"}},
+		defaults: MapOf(
+			Pair{"temperature", 0.2}, Pair{"maxTokens", 1000.0},
+			Pair{"memory", MapOf(Pair{"messages", 20.0})},
+			Pair{"limits", MapOf(Pair{"steps", 10.0}, Pair{"toolCalls", 20.0}, Pair{"seconds", 120.0}, Pair{"tokens", 50000.0})},
+		),
+		each: map[string]*Map{"knowledge": MapOf(Pair{"topK", 6.0}, Pair{"when", "tool"}, Pair{"access", "caller"})},
 	}
 	Automation = &Kind{
 		Name: "automation", Folder: "automations", slug: isPathSlug,
@@ -165,8 +172,17 @@ func (k *Kind) Complete(doc *Map) *Map {
 	return whole
 }
 
-// inEach returns an object with each of its objects changed; other values it returns as they are.
+// inEach returns an object or a list with each of its objects changed; other values it returns as they are.
 func inEach(v any, change func(*Map) *Map) any {
+	if list, ok := v.([]any); ok {
+		list = slices.Clone(list)
+		for i, item := range list {
+			if inner, ok := item.(*Map); ok {
+				list[i] = change(inner)
+			}
+		}
+		return list
+	}
 	m, ok := v.(*Map)
 	if !ok {
 		return v
@@ -296,6 +312,9 @@ func isShortSlug(slug string) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	})
 }
+
+// AgentSlugForm says which slugs agents have.
+const AgentSlugForm = "1 to 60 of a-z, 0-9 and -, not - first"
 
 // BaseSlugForm says which slugs knowledge bases have.
 const BaseSlugForm = "1 to 60 of a-z, 0-9 and -, not - first, and neither search nor ask"

@@ -5,6 +5,7 @@ package review
 import (
 	"regexp"
 	"slices"
+	"strconv"
 
 	"svc/domain/automation"
 	"svc/domain/document"
@@ -24,6 +25,24 @@ func UnknownFields(kind *document.Kind, doc *document.Map) (found []automation.F
 func Page(doc *document.Map) automation.Review {
 	r := automation.Review{Findings: UnknownFields(document.Page, doc), Calls: calls(document.Page, doc)}
 	r.Emits, _ = shape.PageEvents(doc)
+	return r
+}
+
+// Agent reviews an agent: its fields, the automations that it may call, the knowledge bases that it searches, and the
+// secrets that it sends to servers.
+func Agent(doc *document.Map) automation.Review {
+	r := automation.Review{Findings: UnknownFields(document.Agent, doc), Calls: calls(document.Agent, doc)}
+	bases, _ := doc.Get("knowledge")
+	list, _ := bases.([]any)
+	for i, item := range list {
+		entry, _ := item.(*document.Map)
+		slug := entry.Text("base")
+		if slug != "" && !slices.ContainsFunc(r.Bases, func(b automation.Reference) bool { return b.Name == slug }) {
+			r.Bases = append(r.Bases, automation.Reference{Name: slug, Field: "knowledge[" + strconv.Itoa(i) + "].base"})
+		}
+	}
+	tools, _ := doc.Get("tools")
+	r.Secrets = Secrets(tools, "tools")
 	return r
 }
 
@@ -83,6 +102,9 @@ func NotOffered(instance, name string) string {
 func Disabled(instance string) string {
 	return "the app instance " + quoted(instance) + " is disabled: nothing of it can be called"
 }
+
+// NoBase says that there is no such knowledge base.
+func NoBase(name string) string { return "there is no knowledge base " + quoted(name) }
 
 // NoSecret says that a secret has no value.
 func NoSecret(name string) string { return "the secret " + quoted(name) + " has no value" }

@@ -50,6 +50,8 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.fields(knowledgeTable, doc)
 	case document.Test:
 		doc = c.fields(testTable, doc)
+	case document.Agent:
+		doc = c.fields(agentTable, doc)
 	default: // other kinds are not checked here
 		doc = c.fields(&table{fields: []field{{name: "slug", is: text}}}, doc)
 	}

@@ -175,7 +175,7 @@ func PageEvents(doc *document.Map) (emit, listen []string) {
 	return emit, listen
 }
 
-// Uses returns every place at which a page, a block of an index or a test suite names an automation of
+// Uses returns every place at which a page, a block of an index, an agent or a test suite names an automation of
 // the workspace, or an event, in the order of the document. Names that are computed are not
 // known.
 func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
@@ -183,6 +183,15 @@ func Uses(kind *document.Kind, doc *document.Map) []automation.Use {
 	switch kind {
 	case document.Page:
 		f.definition(doc, nil)
+	case document.Agent:
+		tools, _ := doc.Get("tools")
+		list, _ := tools.([]any)
+		for i, item := range list {
+			if tool, ok := item.(*document.Map); ok {
+				run, _ := tool.Get("automation")
+				f.call(run, (*fieldPath)(nil).at("tools").at(i).at("automation"))
+			}
+		}
 	case document.Test:
 		run, _ := doc.Get("automation")
 		f.call(run, (*fieldPath)(nil).at("automation"))

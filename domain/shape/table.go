@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/agent"
 	"svc/domain/automation"
 	"svc/domain/automation/cron"
 	"svc/domain/crawl"
@@ -32,7 +34,7 @@ type table struct {
 }
 
 // tables are all documents of this package.
-var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable, knowledgeTable, testTable}
+var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable, knowledgeTable, testTable, agentTable}
 
 // audited are fields that the service sets on every object.
 var audited = readOnly("id", "checksum", "permissions", "createdAt", "createdBy", "updatedAt", "updatedBy")
@@ -172,7 +174,7 @@ var indexTable = &table{
 		)},
 	}, readOnly(
 		"platformRepositories", "dirty", "lastPush", "lastPull", "versions", "contentRevision", "syncedRevision", "writeLock",
-		"automations", "pages", "knowledgeBases", "tests", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
+		"agents", "automations", "pages", "knowledgeBases", "tests", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
 	), audited),
 	also: func(c *checker, doc *document.Map) {
 		for slug, provider := range doc.Object("models").Object("providers").All() {
@@ -334,6 +336,9 @@ var knowledgeTable = &table{
 	},
 }
 
+// requestHeaders are sent to other servers.
+var requestHeaders = field{is: object, rule: atMost(10, "headers"), keys: namingOf(matching("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$", "name of a header")), each: &field{is: text, limit: 4000, rule: headerRule}}
+
 // sourceFields are those of a site that is read.
 var sourceFields = []field{
 	{name: "urls", is: list, must: true, rule: from1To(100, "addresses"), each: &field{is: text, rule: siteRule}, doc: "Where reading begins."},
@@ -351,7 +356,7 @@ var sourceFields = []field{
 	}},
 	{name: "types", is: list, rule: from1To(7, "types"), each: &field{is: text, enum: []string{"html", "pdf", "docx", "xlsx", "csv", "markdown", "text"}}, doc: "What is stored: html when absent."},
 	{name: "ignoreParams", is: list, rule: atMost(100, "parameters"), each: &field{is: text, limit: 100, rule: lineRule}, doc: "Parameters of addresses that do not tell pages apart."},
-	{name: "headers", is: object, rule: atMost(10, "headers"), keys: namingOf(matching("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$", "name of a header")), each: &field{is: text, limit: 4000, rule: headerRule}, doc: "Sent to the hosts of urls only; credentials as {{secret.NAME}}."},
+	withDescription("headers", "Sent to the hosts of urls only; credentials as {{secret.NAME}}.", requestHeaders),
 	{name: "delay", is: number, least: 0, most: 3600, doc: "Seconds between requests to a host, at least DOWNLOAD_DELAY."},
 	{name: "robots", is: boolean, otherwise: true, doc: "Obey robots.txt; false only for hosts that the settings exempt."},
 	{name: "keepVanished", is: boolean, otherwise: false, doc: "Keep documents of pages that are gone."},
@@ -398,6 +403,123 @@ func cronRule(v any) string {
 func headerRule(v any) string {
 	if s, ok := v.(string); ok && (strings.TrimSpace(s) != s || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f })) {
 		return "must be a line of ASCII without blanks at its ends"
+	}
+	return ""
+}
+
+var functionName = matching(`^[A-Za-z0-9_-]{1,64}$`, "name of a function (1 to 64 letters, digits, _ and -)")
+
+var agentTable = &table{
+	name: "agent", kind: document.Agent, title: "Agent",
+	doc: "Instructions for a language model, the knowledge that it may look up, and the functions that it may call.",
+	fields: slices.Concat([]field{
+		{name: "slug", is: text, rule: slugRule(document.Agent, document.AgentSlugForm), doc: "Its name in the API."},
+		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule}))),
+		withDescription("description", "What it is about, by language.", prose),
+		withDescription("labels", "Labels; conditions of rules may name them. mcp: it can be called by MCP.", labels),
+		{name: "public", is: boolean, doc: "Everyone may execute it. Changed by sharing it."},
+		{name: "published", is: boolean, doc: "It is what callers get. Changed by publishing it."},
+		{name: "disabled", is: boolean, doc: "Only those who may change it can execute it."},
+		{name: "instructions", is: text, must: true, limit: 20000, rule: notBlankRule, doc: "For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in."},
+		{name: "model", is: text, limit: 200, rule: lineRule, doc: "provider/model, or a model; absent: the default."},
+		{name: "temperature", is: number, least: 0, most: 2, otherwise: 0.2, doc: "Of the model."},
+		{name: "maxTokens", is: number, least: 1, most: 1e6, whole: true, otherwise: 1000.0, doc: "Of an answer."},
+		{name: "knowledge", is: list, rule: atMost(20, "bases"), doc: "What it may look up.", each: &field{is: object, of: []field{
+			{name: "base", is: text, must: true, rule: slugRule(document.Knowledge, document.BaseSlugForm), doc: "A knowledge base, by its slug."},
+			{name: "filters", is: object, rule: filterRule, doc: "Which documents: conditions as in a search."},
+			{name: "topK", is: number, least: 1, most: 50, whole: true, otherwise: 6.0, doc: "Passages at most."},
+			{name: "when", is: text, enum: []string{"tool", "always"}, otherwise: "tool", doc: "When the model asks for it, or with each message."},
+			{name: "access", is: text, enum: []string{"caller", "agent"}, otherwise: "caller", doc: "caller: documents that the caller may read. agent: all within the filters, for whoever may execute the agent."},
+		}}},
+		{name: "tools", is: list, rule: atMost(agent.MaxFunctions, "tools"), doc: "Functions that it may call.", each: &field{is: object, of: []field{
+			{name: "automation", is: text, rule: slugRule(document.Automation, "that of an automation of this workspace"), doc: "An automation, by its slug."},
+			{name: "name", is: text, match: functionName, doc: "How the model calls it; absent: by the slug."},
+			withDescription("description", "For the model, by language; absent: that of the automation.", prose),
+			{name: "arguments", is: object, doc: "Fixed values, unseen by the model, that win over what it sends."},
+			{name: "mcp", is: object, doc: "An MCP server with functions.", of: []field{
+				{name: "url", is: text, must: true, rule: addressRule, limit: 2048, doc: "Its address."},
+				withDescription("headers", "Headers; secret ones as {{secret.NAME}}.", requestHeaders),
+				{name: "tools", is: list, rule: atMost(agent.MaxFunctions, "tools"), each: &field{is: text, limit: 128, rule: lineRule}, doc: "Those that the model may call; absent: all."},
+			}},
+			{name: "approval", is: text, enum: []string{"always"}, doc: "always: a call waits until the author of the conversation approves it."},
+		}}},
+		{name: "memory", is: object, doc: "What the model gets of the conversation.", of: []field{
+			{name: "messages", is: number, least: 0, most: 200, whole: true, otherwise: 20.0, doc: "The last ones."},
+		}},
+		{name: "limits", is: object, doc: "For one message.", of: []field{
+			{name: "steps", is: number, least: 1, most: 1000, whole: true, otherwise: 10.0, doc: "Calls of the model."},
+			{name: "toolCalls", is: number, least: 0, most: 1000, whole: true, otherwise: 20.0, doc: "Calls of functions."},
+			{name: "seconds", is: number, least: 1, most: 86400, whole: true, otherwise: 120.0},
+			{name: "tokens", is: number, least: 1, most: 1e9, whole: true, otherwise: 50000.0},
+		}},
+	}, audited),
+	also: checkTools,
+	examples: []string{
+		`{"slug":"helper","name":"Helper","labels":["mcp"],"instructions":"You answer customers of {{config.company}}. Today is {{run.date}}.","model":"default/large","temperature":0,` +
+			`"knowledge":[{"base":"faq","filters":{"tags":"public"},"topK":4,"when":"always"}],` +
+			`"tools":[{"automation":"refund","name":"refund","description":"Refunds an order","arguments":{"currency":"EUR"},"approval":"always"},` +
+			`{"mcp":{"url":"https://tools.example.com/mcp","headers":{"authorization":"{{secret.toolsToken}}"},"tools":["weather"]}}],` +
+			`"memory":{"messages":10},"limits":{"steps":5,"seconds":60}}`,
+	},
+}
+
+// checkTools checks what a tool is, and that no two functions have the same name.
+func checkTools(c *checker, doc *document.Map) {
+	tools, _ := doc.Get("tools")
+	list, _ := tools.([]any)
+	used := map[string]bool{}
+	if bases, _ := doc.Get("knowledge"); !isEmptyList(bases) {
+		used[agent.SearchFunction] = true
+	}
+	for i, item := range list {
+		tool, ok := item.(*document.Map)
+		if !ok {
+			continue
+		}
+		at := (*fieldPath)(nil).at("tools").at(i)
+		automation, server := tool.Text("automation"), tool.Object("mcp")
+		if (automation != "") == (server != nil) {
+			c.fault(domain.CodeValidation, at, "a tool is an automation or an MCP server: one of automation and mcp must be there")
+			continue
+		}
+		if automation == "" {
+			c.checkCredentialHeaders(server, at.at("mcp"))
+			for _, key := range []string{"name", "description", "arguments"} {
+				if v, _ := tool.Get(key); v != nil {
+					c.fault(domain.CodeValidation, at.at(key), "is for automations: the server says it itself")
+				}
+			}
+			continue
+		}
+		name := agent.FunctionName(tool.Text("name"), automation)
+		if used[name] {
+			c.fault(domain.CodeValidation, at.at("name"), "another function is called %s: choose another name", name)
+		}
+		used[name] = true
+	}
+}
+
+// filterRule is the rule of filters of documents.
+func filterRule(v any) string {
+	if _, err := kbdocument.ParseFilter("filters", v); err != nil {
+		if refusal, ok := errors.AsType[*domain.Error](err); ok {
+			if list, ok := refusal.Details["errors"].([]domain.FieldError); ok {
+				return list[0].Field + ": " + list[0].Message
+			}
+		}
+		return err.Error()
+	}
+	return ""
+}
+
+func isEmptyList(v any) bool {
+	list, _ := v.([]any)
+	return len(list) == 0
+}
+
+func notBlankRule(v any) string {
+	if s, ok := v.(string); ok && strings.TrimSpace(s) == "" {
+		return "must not be blank"
 	}
 	return ""
 }

@@ -77,11 +77,11 @@ func FromName(name any, isUsed func(lower string) bool) string {
 	return firstFree(plain(text.First()), document.Page, isUsed)
 }
 
-// BaseFromName is FromName for a knowledge base, whose slug has no capital letters, blanks and _.
-func BaseFromName(name any, isUsed func(string) bool) string {
+// ShortFromName is FromName for a knowledge base or an agent, whose slug has no capital letters, blanks and _.
+func ShortFromName(kind *document.Kind, name any, isUsed func(string) bool) string {
 	text, _ := document.AsLocalized(name)
 	base := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(plain(text.First())))
-	return firstFree(strings.Trim(base, "-"), document.Knowledge, isUsed)
+	return firstFree(strings.Trim(base, "-"), kind, isUsed)
 }
 
 // firstFree returns the first of base, base-1, base-2 … that a document of a kind may have and none has.

@@ -30,13 +30,15 @@ type Entry struct {
 	// it uses.
 	Review *automation.Review `json:"review,omitempty"`
 
-	ID          string            `json:"id,omitempty"`       // of a page or a knowledge base
-	Public      bool              `json:"public,omitempty"`   // of a page: shared with everyone
-	Endpoint    string            `json:"endpoint,omitempty"` // of an automation: the path it answers
-	App         string            `json:"app,omitempty"`      // of an app instance
-	Events      *document.Map     `json:"events,omitempty"`   // computed: emit, listen, autocomplete
-	Sealed      map[string][]byte `json:"sealed,omitempty"`   // settings that are secret, by name
-	HiddenPaths HiddenPaths       `json:"untold,omitempty"`   // in the config of an app instance
+	ID          string            `json:"id,omitempty"`        // of a page, a knowledge base or an agent
+	Public      bool              `json:"public,omitempty"`    // of a page or an agent: shared with everyone
+	Frozen      string            `json:"frozen,omitempty"`    // of an agent: the hash of what publishing freezes
+	Published   bool              `json:"published,omitempty"` // of an agent: it is what callers get
+	Endpoint    string            `json:"endpoint,omitempty"`  // of an automation: the path it answers
+	App         string            `json:"app,omitempty"`       // of an app instance
+	Events      *document.Map     `json:"events,omitempty"`    // computed: emit, listen, autocomplete
+	Sealed      map[string][]byte `json:"sealed,omitempty"`    // settings that are secret, by name
+	HiddenPaths HiddenPaths       `json:"untold,omitempty"`    // in the config of an app instance
 }
 
 // Item is what decisions know of a document.
@@ -49,8 +51,34 @@ type Item struct {
 	App         string            `json:"app,omitempty"`
 	Sealed      map[string][]byte `json:"sealed,omitempty"`
 	HiddenPaths HiddenPaths       `json:"untold,omitempty"`
-	Shares      []access.Share    `json:"shares,omitempty"` // of a page, but for the public one
+	Shares      []access.Share    `json:"shares,omitempty"` // of its own, but for the public one of a page or an agent
+	Frozen      string            `json:"frozen,omitempty"`
+	Published   *Publication      `json:"published,omitempty"` // of an agent; nil: it was never published
 }
+
+// Publication is what of an agent is published.
+type Publication struct {
+	Number int    `json:"number"` // how often it was published
+	Hash   string `json:"hash"`   // of the document; "": it is not published any more
+	Frozen string `json:"frozen"`
+}
+
+// Next returns the publication after an entry was saved. What the entry says about slug and sharing is not frozen.
+func (p *Publication) Next(e Entry) *Publication {
+	switch {
+	case !e.Published || p != nil && p.Hash != "" && p.Frozen == e.Frozen:
+		return p
+	case p == nil:
+		p = &Publication{}
+	}
+	return &Publication{Number: p.Number + 1, Hash: e.Hash, Frozen: e.Frozen}
+}
+
+// IsPublished reports whether some version of an agent is published.
+func (i Item) IsPublished() bool { return i.Published != nil && i.Published.Hash != "" }
+
+// IsCurrent reports whether an agent is published as it is.
+func (i Item) IsCurrent() bool { return i.IsPublished() && i.Published.Frozen == i.Frozen }
 
 // HashOf names a document by the SHA-256 of its JSON.
 func HashOf(body []byte) string {
@@ -108,10 +136,13 @@ func save(s State, c Save) ([]domain.Event, error) {
 	if err := s.checkFree(c.Entry); err != nil {
 		return nil, err
 	}
+	if c.Entry.Published != (before.IsPublished() && before.Published.Frozen == c.Entry.Frozen) {
+		return nil, domain.Refuse(domain.CodeConflict, "the agent was just published otherwise: read it again").Reason("stale")
+	}
 	if !c.Create {
 		c.Entry.ID = before.ID
 		if c.Entry.Public != before.Public {
-			return nil, domain.Refuse(domain.CodeConflict, "the page was just shared otherwise: read it again").Reason("stale")
+			return nil, domain.Refuse(domain.CodeConflict, "it was just shared otherwise: read it again").Reason("stale")
 		}
 		if c.Entry.From == "" && before.Hash == c.Entry.Hash && maps.EqualFunc(before.Sealed, c.Entry.Sealed, slices.Equal) {
 			return nil, nil
@@ -160,7 +191,7 @@ func alreadyUsedError(field, value string) *domain.Error {
 }
 
 // resources are what the documents of a folder are called in errors.
-var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance", "knowledge": "knowledgeBase", "tests": "test"}
+var resources = map[string]string{"automations": "automation", "pages": "page", "imports": "appInstance", "knowledge": "knowledgeBase", "tests": "test", "agents": "agent"}
 
 func documentNotFound(path string) *domain.Error {
 	folder, slug := Folder(path)
@@ -191,14 +222,15 @@ func (s State) apply(d Delta) State {
 		s.Items = s.Items.Delete(path)
 	}
 	for _, e := range entries {
-		shares := s.Items.At(e.Path).Shares
+		before := s.Items.At(e.Path)
 		if e.From != "" {
-			shares = s.Items.At(e.From).Shares
+			before = s.Items.At(e.From)
 			s.Items = s.Items.Delete(e.From)
 		}
 		s.Items = s.Items.Set(e.Path, Item{
 			Hash: e.Hash, Revision: s.Changes, ID: e.ID, Public: e.Public,
-			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: shares,
+			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, HiddenPaths: e.HiddenPaths, Shares: before.Shares,
+			Frozen: e.Frozen, Published: before.Published.Next(e),
 		})
 	}
 	return s
@@ -230,6 +262,24 @@ type (
 	// KnowledgeBaseDeleted says that a knowledge base is gone.
 	KnowledgeBaseDeleted struct {
 		Slug string `json:"slug"`
+	}
+	// AgentCreated says that an agent came into being.
+	AgentCreated struct{ Entry }
+	// AgentUpdated says that an agent was replaced, or renamed.
+	AgentUpdated struct{ Entry }
+	// AgentDeleted says that an agent is gone.
+	AgentDeleted struct {
+		Slug string `json:"slug"`
+	}
+	// AgentPublished says that callers get an agent as it is now.
+	AgentPublished struct {
+		Number int `json:"number"`
+		Entry
+	}
+	// AgentUnpublished says that callers do not get an agent any more.
+	AgentUnpublished struct {
+		Number int `json:"number"` // of what was published
+		Entry
 	}
 	// TestCreated says that a test suite came into being.
 	TestCreated struct{ Entry }
@@ -277,6 +327,21 @@ func (KnowledgeBaseUpdated) EventType() string { return "workspaces.knowledgeBas
 func (KnowledgeBaseDeleted) EventType() string { return "workspaces.knowledgeBases.deleted" }
 
 // EventType implements domain.Event.
+func (AgentCreated) EventType() string { return "workspaces.agents.created" }
+
+// EventType implements domain.Event.
+func (AgentUpdated) EventType() string { return "workspaces.agents.updated" }
+
+// EventType implements domain.Event.
+func (AgentDeleted) EventType() string { return "workspaces.agents.deleted" }
+
+// EventType implements domain.Event.
+func (AgentPublished) EventType() string { return "workspaces.agents.published" }
+
+// EventType implements domain.Event.
+func (AgentUnpublished) EventType() string { return "workspaces.agents.unpublished" }
+
+// EventType implements domain.Event.
 func (TestCreated) EventType() string { return "workspaces.tests.created" }
 
 // EventType implements domain.Event.
@@ -305,6 +370,10 @@ func saved(folder string, c Save) domain.Event {
 		return KnowledgeBaseCreated{c.Entry}
 	case folder == "knowledge":
 		return KnowledgeBaseUpdated{c.Entry}
+	case folder == "agents" && c.Create:
+		return AgentCreated{c.Entry}
+	case folder == "agents":
+		return AgentUpdated{c.Entry}
 	case folder == "tests" && c.Create:
 		return TestCreated{c.Entry}
 	case folder == "tests":
@@ -327,6 +396,8 @@ func removed(path string) domain.Event {
 		return PageDeleted{slug}
 	case "knowledge":
 		return KnowledgeBaseDeleted{slug}
+	case "agents":
+		return AgentDeleted{slug}
 	case "tests":
 		return TestDeleted{slug}
 	case "imports":
@@ -341,6 +412,7 @@ var unlisted = map[string][]string{
 	"pages":       {"styles", "onInit", "updateOn", "notifyOn", "automation"},
 	"imports":     {"config"},
 	"tests":       {"stubs", "cases"},
+	"agents":      {"instructions", "knowledge", "tools"},
 }
 
 // Describe returns what lists show of a document.
@@ -645,41 +717,96 @@ func (c SecurityChange) Document() *document.Map {
 }
 
 type (
-	// SharePage shares a page with a target. To share it with everyone is
-	// content: Entry is the page that says so.
-	SharePage struct {
-		PageID string
-		Share  access.Share
-		Entry  *Entry
+	// PublishAgent publishes an agent as it is. Entry is the agent that says so.
+	PublishAgent struct{ Entry Entry }
+	// UnpublishAgent takes back what is published of an agent. Entry is the agent that says so.
+	UnpublishAgent struct{ Entry Entry }
+)
+
+func (PublishAgent) workspaceCommand()   {}
+func (UnpublishAgent) workspaceCommand() {}
+
+func publishAgent(s State, c PublishAgent) ([]domain.Event, error) {
+	before, exists := s.Items.Get(c.Entry.Path)
+	if !exists {
+		return nil, documentNotFound(c.Entry.Path)
 	}
-	// UnsharePage takes the share of a target away, named as paths name it. When
-	// that is everyone, Entry is the page that does not say so any more.
-	UnsharePage struct {
-		PageID string
+	if before.IsCurrent() {
+		return nil, nil
+	}
+	c.Entry.ID = before.ID
+	return []domain.Event{AgentPublished{before.Published.Next(c.Entry).Number, c.Entry}}, nil
+}
+
+func unpublishAgent(s State, c UnpublishAgent) ([]domain.Event, error) {
+	before, exists := s.Items.Get(c.Entry.Path)
+	if !exists {
+		return nil, documentNotFound(c.Entry.Path)
+	}
+	if !before.IsPublished() {
+		return nil, nil
+	}
+	c.Entry.ID = before.ID
+	return []domain.Event{AgentUnpublished{before.Published.Number, c.Entry}}, nil
+}
+
+// unpublished forgets what is published of an agent, but for its number.
+func (s State) unpublished(e AgentUnpublished) State {
+	item := s.Items.At(e.Path)
+	item.Published = &Publication{Number: e.Number}
+	s.Items = s.Items.Set(e.Path, item)
+	return s
+}
+
+type (
+	// ShareDocument shares a page, a knowledge base or an agent with a target. To share a page or an agent with everyone
+	// is content: Entry is the document that says so.
+	ShareDocument struct {
+		ID    string
+		Share access.Share
+		Entry *Entry
+	}
+	// UnshareDocument takes the share of a target away, named as paths name it. When that is everyone, Entry is the page
+	// or the agent that does not say so any more.
+	UnshareDocument struct {
+		ID     string
 		Target string
 		Entry  *Entry
 	}
 )
 
-func (SharePage) workspaceCommand()   {}
-func (UnsharePage) workspaceCommand() {}
+func (ShareDocument) workspaceCommand()   {}
+func (UnshareDocument) workspaceCommand() {}
 
 type (
-	// PageShared says with whom a page is shared, and how, from now on.
-	PageShared struct {
+	// DocumentShare says with whom a document is shared, and how, from now on.
+	DocumentShare struct {
 		SubjectID   string             `json:"subjectId"`
 		Path        string             `json:"path"`
 		Target      access.Target      `json:"target"`
 		Permissions access.Permissions `json:"permissions"`
 		Entry       *Entry             `json:"entry,omitempty"`
 	}
-	// PageUnshared says that a page is shared with somebody no more.
-	PageUnshared struct {
+	// DocumentUnshare says that a document is shared with somebody no more.
+	DocumentUnshare struct {
 		SubjectID string        `json:"subjectId"`
 		Path      string        `json:"path"`
 		Target    access.Target `json:"target"`
 		Entry     *Entry        `json:"entry,omitempty"`
 	}
+
+	// PageShared is the DocumentShare of a page.
+	PageShared struct{ DocumentShare }
+	// PageUnshared is the DocumentUnshare of a page.
+	PageUnshared struct{ DocumentUnshare }
+	// KnowledgeBaseShared is the DocumentShare of a knowledge base.
+	KnowledgeBaseShared struct{ DocumentShare }
+	// KnowledgeBaseUnshared is the DocumentUnshare of a knowledge base.
+	KnowledgeBaseUnshared struct{ DocumentUnshare }
+	// AgentShared is the DocumentShare of an agent.
+	AgentShared struct{ DocumentShare }
+	// AgentUnshared is the DocumentUnshare of an agent.
+	AgentUnshared struct{ DocumentUnshare }
 )
 
 // EventType implements domain.Event.
@@ -688,20 +815,54 @@ func (PageShared) EventType() string { return "workspaces.pages.permissions.shar
 // EventType implements domain.Event.
 func (PageUnshared) EventType() string { return "workspaces.pages.permissions.deleted" }
 
-// Everyone is the share of a public page.
-func Everyone() access.Share {
-	return access.Share{Target: access.Target{Public: true}, Permissions: access.Permissions{Policies: map[string]bool{"read": true}}}
+// EventType implements domain.Event.
+func (KnowledgeBaseShared) EventType() string { return "workspaces.knowledgeBases.permissions.shared" }
+
+// EventType implements domain.Event.
+func (KnowledgeBaseUnshared) EventType() string {
+	return "workspaces.knowledgeBases.permissions.deleted"
 }
 
-// SharesOf returns all shares of a page.
-func (i Item) SharesOf() []access.Share {
-	if !i.Public {
-		return i.Shares
+// EventType implements domain.Event.
+func (AgentShared) EventType() string { return "workspaces.agents.permissions.shared" }
+
+// EventType implements domain.Event.
+func (AgentUnshared) EventType() string { return "workspaces.agents.permissions.deleted" }
+
+func (e DocumentShare) share() DocumentShare       { return e }
+func (e DocumentUnshare) unshare() DocumentUnshare { return e }
+
+// ShareOf returns what an event says of the shares of a document: one of the two, or none.
+func ShareOf(ev domain.Event) (shared *DocumentShare, unshared *DocumentUnshare) {
+	switch e := ev.(type) {
+	case interface{ share() DocumentShare }:
+		s := e.share()
+		return &s, nil
+	case interface{ unshare() DocumentUnshare }:
+		u := e.unshare()
+		return nil, &u
 	}
-	return append([]access.Share{Everyone()}, i.Shares...)
+	return nil, nil
 }
 
-// PathOf returns the path of the page or knowledge base with an id, "" when there is none.
+// Everyone is the share of a public document of a folder, nil of one that has none: its shares are no content.
+func Everyone(folder string) *access.Share {
+	action := map[string]string{"pages": "read", "agents": "execute"}[folder]
+	if action == "" {
+		return nil
+	}
+	return &access.Share{Target: access.Target{Public: true}, Permissions: access.Permissions{Policies: map[string]bool{action: true}}}
+}
+
+// SharesOf returns all shares of a document of a folder.
+func (i Item) SharesOf(folder string) []access.Share {
+	if everyone := Everyone(folder); i.Public && everyone != nil {
+		return append([]access.Share{*everyone}, i.Shares...)
+	}
+	return i.Shares
+}
+
+// PathOf returns the path of the page, knowledge base or agent with an id, "" when there is none.
 func (s State) PathOf(id string) string {
 	for path := range s.Items.WithID(id) {
 		return path
@@ -709,55 +870,68 @@ func (s State) PathOf(id string) string {
 	return ""
 }
 
-// PageOf returns the path of the page with an id, "" when there is none.
-func (s State) PageOf(id string) string {
-	path := s.PathOf(id)
-	if folder, _ := Folder(path); folder != "pages" {
-		return ""
-	}
-	return path
-}
+// subjects are what rights call the documents of a folder that can be shared.
+var subjects = map[string]string{"pages": "pages", "knowledge": "knowledgeBases", "agents": "agents"}
 
-func sharePage(s State, c SharePage) ([]domain.Event, error) {
-	path := s.PageOf(c.PageID)
+func shareDocument(s State, c ShareDocument) ([]domain.Event, error) {
+	path := s.PathOf(c.ID)
+	folder, _ := Folder(path)
 	if path == "" {
-		return nil, pageNotFound(c.PageID)
+		return nil, noDocument(c.ID)
 	}
 	policy, err := access.Compile(s.ID, s.Security)
 	if err != nil {
 		return nil, err
 	}
-	if err := policy.CheckShare(c.Share); err != nil {
+	if err := policy.CheckShare(subjects[folder], c.Share); err != nil {
 		return nil, err
 	}
-	if c.Share.Target.Public && !domain.Same(c.Share, Everyone()) {
-		return nil, domain.Invalid(domain.FieldError{Field: "permissions.policies", Message: "a page is shared with everyone for reading, and for nothing else"})
+	if everyone := Everyone(folder); c.Share.Target.Public && everyone != nil && !domain.Same(c.Share, *everyone) {
+		for action := range everyone.Permissions.Policies {
+			return nil, domain.Invalid(domain.FieldError{Field: "permissions.policies", Message: "it is shared with everyone for " + action + ", and for nothing else"})
+		}
 	}
-	before := s.Items.At(path).SharesOf()
+	before := s.Items.At(path).SharesOf(folder)
 	if i := indexOf(before, c.Share.Target.String()); i >= 0 && domain.Same(before[i], c.Share) {
 		return nil, nil
 	}
-	return []domain.Event{PageShared{c.PageID, path, c.Share.Target, c.Share.Permissions, c.Entry}}, nil
+	e := DocumentShare{c.ID, path, c.Share.Target, c.Share.Permissions, c.Entry}
+	switch folder {
+	case "knowledge":
+		return []domain.Event{KnowledgeBaseShared{e}}, nil
+	case "agents":
+		return []domain.Event{AgentShared{e}}, nil
+	}
+	return []domain.Event{PageShared{e}}, nil
 }
 
-func unsharePage(s State, c UnsharePage) ([]domain.Event, error) {
-	path := s.PageOf(c.PageID)
+func unshareDocument(s State, c UnshareDocument) ([]domain.Event, error) {
+	path := s.PathOf(c.ID)
+	folder, _ := Folder(path)
 	if path == "" {
-		return nil, pageNotFound(c.PageID)
+		return nil, noDocument(c.ID)
 	}
-	before := s.Items.At(path).SharesOf()
+	before := s.Items.At(path).SharesOf(folder)
 	i := indexOf(before, c.Target)
 	if i < 0 {
 		return nil, notShared(c.Target)
 	}
-	return []domain.Event{PageUnshared{c.PageID, path, before[i].Target, c.Entry}}, nil
+	e := DocumentUnshare{c.ID, path, before[i].Target, c.Entry}
+	switch folder {
+	case "knowledge":
+		return []domain.Event{KnowledgeBaseUnshared{e}}, nil
+	case "agents":
+		return []domain.Event{AgentUnshared{e}}, nil
+	}
+	return []domain.Event{PageUnshared{e}}, nil
 }
 
-func pageNotFound(id string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", id)
+// noDocument refuses to share what is gone meanwhile.
+func noDocument(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document").With("id", id)
 }
 
-// withShares returns s with other shares of a page.
+// withShares returns s with other shares of a document.
 func (s State) withShares(path string, shares []access.Share) State {
 	item := s.Items.At(path)
 	item.Shares = shares
@@ -765,15 +939,21 @@ func (s State) withShares(path string, shares []access.Share) State {
 	return s
 }
 
-func (s State) pageShared(e PageShared) State {
-	if e.Target.Public {
+// IsContentShare reports whether a share of the document at a path is part of the document itself.
+func IsContentShare(path string, target access.Target) bool {
+	folder, _ := Folder(path)
+	return target.Public && Everyone(folder) != nil
+}
+
+func (s State) documentShared(e DocumentShare) State {
+	if IsContentShare(e.Path, e.Target) {
 		return s
 	}
 	return s.withShares(e.Path, access.PutShare(s.Items.At(e.Path).Shares, access.Share{Target: e.Target, Permissions: e.Permissions}))
 }
 
-func (s State) pageUnshared(e PageUnshared) State {
-	if e.Target.Public {
+func (s State) documentUnshared(e DocumentUnshare) State {
+	if IsContentShare(e.Path, e.Target) {
 		return s
 	}
 	return s.withShares(e.Path, access.DropShare(s.Items.At(e.Path).Shares, e.Target.String()))

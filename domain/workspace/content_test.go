@@ -122,11 +122,11 @@ func TestARenamedPageKeepsItsShares(t *testing.T) {
 	moved := entry("pages/start", "one")
 	moved.From, moved.ID = "pages/home", "page001"
 	s := fold(append(owned(), workspace.PageCreated{Entry: home},
-		workspace.PageShared{SubjectID: "page001", Path: "pages/home", Target: bob.Target, Permissions: bob.Permissions},
+		workspace.PageShared{DocumentShare: workspace.DocumentShare{SubjectID: "page001", Path: "pages/home", Target: bob.Target, Permissions: bob.Permissions}},
 		workspace.PageUpdated{Entry: moved})...)
-	require.Equal(t, []access.Share{bob}, s.Items.At("pages/start").SharesOf())
+	require.Equal(t, []access.Share{bob}, s.Items.At("pages/start").SharesOf("pages"))
 	require.False(t, s.Items.Has("pages/home"))
-	require.Equal(t, "pages/start", s.PageOf("page001"))
+	require.Equal(t, "pages/start", s.PathOf("page001"))
 }
 
 func TestSharingAPageWithEveryoneIsContent(t *testing.T) {
@@ -135,11 +135,11 @@ func TestSharingAPageWithEveryoneIsContent(t *testing.T) {
 	public := entry("pages/home", "public")
 	public.ID, public.Public = "page001", true
 	given := append(owned(), workspace.PageCreated{Entry: home})
-	then := workspace.PageShared{
-		SubjectID: "page001", Path: "pages/home", Target: workspace.Everyone().Target, Permissions: workspace.Everyone().Permissions, Entry: &public,
-	}
+	then := workspace.PageShared{DocumentShare: workspace.DocumentShare{
+		SubjectID: "page001", Path: "pages/home", Target: workspace.Everyone("pages").Target, Permissions: workspace.Everyone("pages").Permissions, Entry: &public,
+	}}
 	scenario{
-		Given: given, When: workspace.SharePage{PageID: "page001", Share: workspace.Everyone(), Entry: &public}, Then: []domain.Event{then},
+		Given: given, When: workspace.ShareDocument{ID: "page001", Share: *workspace.Everyone("pages"), Entry: &public}, Then: []domain.Event{then},
 	}.Check(t, workspace.Decider)
 	_, content := workspace.DeltaOf(then)
 	require.True(t, content)
@@ -149,10 +149,10 @@ func TestSharingAPageWithEveryoneIsContent(t *testing.T) {
 		Given: append(given, then), When: workspace.Save{Entry: entry("pages/home", "x")}, Refuse: domain.CodeConflict,
 	}.Check(t, workspace.Decider)
 	scenario{
-		Given: given, When: workspace.SharePage{PageID: "nobody", Share: workspace.Everyone()}, Refuse: domain.CodeNotFound,
+		Given: given, When: workspace.ShareDocument{ID: "nobody", Share: *workspace.Everyone("pages")}, Refuse: domain.CodeNotFound,
 	}.Check(t, workspace.Decider)
 	scenario{
-		Given: given, When: workspace.UnsharePage{PageID: "page001", Target: "*"}, Refuse: domain.CodeNotFound,
+		Given: given, When: workspace.UnshareDocument{ID: "page001", Target: "*"}, Refuse: domain.CodeNotFound,
 	}.Check(t, workspace.Decider)
 }
 

@@ -158,6 +158,14 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return entryDelta(e.Entry), true
 	case KnowledgeBaseUpdated:
 		return entryDelta(e.Entry), true
+	case AgentCreated:
+		return entryDelta(e.Entry), true
+	case AgentUpdated:
+		return entryDelta(e.Entry), true
+	case AgentPublished:
+		return entryDelta(e.Entry), true
+	case AgentUnpublished:
+		return entryDelta(e.Entry), true
 	case TestCreated:
 		return entryDelta(e.Entry), true
 	case TestUpdated:
@@ -172,20 +180,24 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 		return Delta{Deleted: []string{"pages/" + e.Slug}}, true
 	case KnowledgeBaseDeleted:
 		return Delta{Deleted: []string{"knowledge/" + e.Slug}}, true
+	case AgentDeleted:
+		return Delta{Deleted: []string{"agents/" + e.Slug}}, true
 	case TestDeleted:
 		return Delta{Deleted: []string{"tests/" + e.Slug}}, true
 	case Uninstalled:
 		return Delta{Deleted: []string{"imports/" + e.Slug}}, true
-	case PageShared:
-		return optional(e.Entry)
-	case PageUnshared:
-		return optional(e.Entry)
 	case Imported:
 		return e.Switch.delta(), !e.Switch.empty()
 	case Restored:
 		return e.Switch.delta(), true
 	case Undeleted:
 		return Delta{Settings: e.Settings}, e.Settings != nil
+	}
+	switch shared, unshared := ShareOf(ev); {
+	case shared != nil:
+		return optional(shared.Entry)
+	case unshared != nil:
+		return optional(unshared.Entry)
 	}
 	return Delta{}, false
 }
@@ -270,11 +282,16 @@ type (
 		Automation    json.RawMessage `json:"automation,omitempty"`
 		Page          json.RawMessage `json:"page,omitempty"`
 		KnowledgeBase json.RawMessage `json:"knowledgeBase,omitempty"`
+		Agent         json.RawMessage `json:"agent,omitempty"`
 		Test          json.RawMessage `json:"test,omitempty"`
 		AppInstance   json.RawMessage `json:"appInstance,omitempty"`
 		Events        *document.Map   `json:"events,omitempty"`
 		OldSlug       string          `json:"oldSlug,omitempty"`
 		Truncated     bool            `json:"truncated,omitempty"`
+	}
+	publicationPayload struct {
+		Slug   string `json:"slug"`
+		Number int    `json:"number"`
 	}
 )
 
@@ -316,10 +333,10 @@ func (e Duplicated) Payload() any {
 func (e Secured) Payload() any { return securityPayload{e.Security} }
 
 // Payload implements domain.PayloadEvent.
-func (e PageShared) Payload() any { return sharePayload{e.SubjectID, e.Target, &e.Permissions} }
+func (e DocumentShare) Payload() any { return sharePayload{e.SubjectID, e.Target, &e.Permissions} }
 
 // Payload implements domain.PayloadEvent.
-func (e PageUnshared) Payload() any { return sharePayload{SubjectID: e.SubjectID, Target: e.Target} }
+func (e DocumentUnshare) Payload() any { return sharePayload{SubjectID: e.SubjectID, Target: e.Target} }
 
 // Payload implements domain.PayloadEvent.
 func (e SecretsUpdated) Payload() any {
@@ -373,6 +390,18 @@ func (e KnowledgeBaseCreated) Payload() any { return e.payload() }
 func (e KnowledgeBaseUpdated) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
+func (e AgentCreated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
+func (e AgentUpdated) Payload() any { return e.payload() }
+
+// Payload implements domain.PayloadEvent.
+func (e AgentPublished) Payload() any { return publicationPayload{slugOf(e.Path), e.Number} }
+
+// Payload implements domain.PayloadEvent.
+func (e AgentUnpublished) Payload() any { return publicationPayload{slugOf(e.Path), e.Number} }
+
+// Payload implements domain.PayloadEvent.
 func (e TestCreated) Payload() any { return e.payload() }
 
 // Payload implements domain.PayloadEvent.
@@ -401,6 +430,8 @@ func (e Entry) payload() documentPayload {
 		payload.Page = body
 	case "knowledge":
 		payload.KnowledgeBase = body
+	case "agents":
+		payload.Agent = body
 	case "tests":
 		payload.Test = body
 	case "imports":
@@ -438,7 +469,7 @@ func (e Restored) PayloadAt(contentRevision uint64) any {
 }
 
 // nouns are what the documents of a folder are called in sentences.
-var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance", "knowledge": "Knowledge base", "tests": "Test suite"}
+var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance", "knowledge": "Knowledge base", "tests": "Test suite", "agents": "Agent"}
 
 // Summarise returns a sentence about the change of an event to a workspace; "" for an internal event,
 // or one that is not of a workspace.
@@ -464,10 +495,10 @@ func Summarise(ev domain.Event) string {
 		return fmt.Sprintf("Shared with %s", e.Target)
 	case Unshared:
 		return fmt.Sprintf("No longer shared with %s", e.Target)
-	case PageShared:
-		return fmt.Sprintf("Page %s shared with %s", slugOf(e.Path), e.Target)
-	case PageUnshared:
-		return fmt.Sprintf("Page %s no longer shared with %s", slugOf(e.Path), e.Target)
+	case AgentPublished:
+		return fmt.Sprintf("Agent %s published", slugOf(e.Path))
+	case AgentUnpublished:
+		return fmt.Sprintf("Agent %s no longer published", slugOf(e.Path))
 	case Imported:
 		return fmt.Sprintf("Imported: %d changed, %d deleted, %d errors", e.Import.FilesCount, e.Import.DeletedCount, len(e.Import.Errors))
 	case Restored:
@@ -484,6 +515,14 @@ func Summarise(ev domain.Event) string {
 		return fmt.Sprintf("Version %s saved", e.Version.Name)
 	case VersionDeleted:
 		return fmt.Sprintf("Version %s deleted", e.Version.Name)
+	}
+	switch shared, unshared := ShareOf(ev); {
+	case shared != nil:
+		folder, slug := Folder(shared.Path)
+		return fmt.Sprintf("%s %s shared with %s", nouns[folder], slug, shared.Target)
+	case unshared != nil:
+		folder, slug := Folder(unshared.Path)
+		return fmt.Sprintf("%s %s no longer shared with %s", nouns[folder], slug, unshared.Target)
 	}
 	return summariseDocument(ev)
 }
@@ -503,7 +542,7 @@ func summariseDocument(ev domain.Event) string {
 	e := d.Entries[0]
 	folder, slug := Folder(e.Path)
 	switch ev.(type) {
-	case AutomationCreated, PageCreated, KnowledgeBaseCreated, TestCreated, Installed:
+	case AutomationCreated, PageCreated, KnowledgeBaseCreated, AgentCreated, TestCreated, Installed:
 		return fmt.Sprintf("%s %s created", nouns[folder], slug)
 	}
 	if e.From != "" {

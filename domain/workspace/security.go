@@ -45,7 +45,7 @@ func share(s State, c Share) ([]domain.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := policy.CheckShare(c.Entry); err != nil {
+	if err := policy.CheckShare("workspaces", c.Entry); err != nil {
 		return nil, err
 	}
 	if err := checkOwner(s, access.PutShare(s.Shares, c.Entry)); err != nil {

@@ -119,10 +119,14 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return share(s, c)
 	case Unshare:
 		return unshare(s, c)
-	case SharePage:
-		return sharePage(s, c)
-	case UnsharePage:
-		return unsharePage(s, c)
+	case ShareDocument:
+		return shareDocument(s, c)
+	case UnshareDocument:
+		return unshareDocument(s, c)
+	case PublishAgent:
+		return publishAgent(s, c)
+	case UnpublishAgent:
+		return unpublishAgent(s, c)
 	case SetSecrets:
 		return setSecrets(s, c)
 	case AcquireLock:
@@ -284,10 +288,6 @@ func evolve(s State, ev domain.Event) State {
 		s.Shares = access.PutShare(s.Shares, access.Share{Target: e.Target, Permissions: e.Permissions})
 	case Unshared:
 		s.Shares = access.DropShare(s.Shares, e.Target.String())
-	case PageShared:
-		s = s.pageShared(e)
-	case PageUnshared:
-		s = s.pageUnshared(e)
 	case SecretsUpdated:
 		s = s.secretsUpdated(e)
 	case Staged:
@@ -310,7 +310,18 @@ func evolve(s State, ev domain.Event) State {
 	d, content := DeltaOf(ev)
 	_, isNew := ev.(Created)
 	s.Edited = s.Edited || content && (!isNew || len(d.Entries) > 0 || d.Stage != "")
-	return s.synced(ev).apply(d)
+	s = s.synced(ev).apply(d)
+	switch e := ev.(type) {
+	case AgentUnpublished:
+		s = s.unpublished(e)
+	default:
+		if shared, unshared := ShareOf(ev); shared != nil {
+			s = s.documentShared(*shared)
+		} else if unshared != nil {
+			s = s.documentUnshared(*unshared)
+		}
+	}
+	return s
 }
 
 type (

@@ -2089,6 +2089,183 @@ func (c *Client) SearchKnowledgeBase(ctx context.Context, workspaceID string, sl
 	return answer, err
 }
 
+// ListKnowledgeBaseShares: List with whom a knowledge base is shared.
+//
+// GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions
+func (c *Client) ListKnowledgeBaseShares(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer ListKnowledgeBaseSharesAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions", workspaceID, slug), nil, false, options), &answer)
+	return answer, err
+}
+
+// ShareKnowledgeBase: Share a knowledge base.
+//
+// `read` is about the base and its documents, `update` also lets create, change and delete documents, `delete` is about the base.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions
+func (c *Client) ShareKnowledgeBase(ctx context.Context, workspaceID string, slug string, body Share, options ...RequestOption) (answer Share, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// UnshareKnowledgeBase: Stop sharing a knowledge base.
+//
+// DELETE /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}
+func (c *Client) UnshareKnowledgeBase(ctx context.Context, workspaceID string, slug string, target string, options ...RequestOption) (answer UnshareKnowledgeBaseAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}", workspaceID, slug, target), nil, true, options), &answer)
+	return answer, err
+}
+
+// ListAgentsQuery is an option of ListAgents. What is zero is not sent.
+type ListAgentsQuery struct {
+	// Text of slug, name and description.
+	Search string
+	// Comma list, any of.
+	Labels string
+	// Those that are published, or those that are not.
+	Published *bool
+	// From 0.
+	Page *int64
+	// 20 without it.
+	Limit *int64
+	// slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it.
+	Sort string
+}
+
+func (q ListAgentsQuery) change(r *request) {
+	if q.Search != "" {
+		r.query.Set("search", q.Search)
+	}
+	if q.Labels != "" {
+		r.query.Set("labels", q.Labels)
+	}
+	if q.Published != nil {
+		r.query.Set("published", strconv.FormatBool(*q.Published))
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+	if q.Sort != "" {
+		r.query.Set("sort", q.Sort)
+	}
+}
+
+// ListAgents: List the agents.
+//
+// GET /v2/workspaces/{workspaceId}/agents
+func (c *Client) ListAgents(ctx context.Context, workspaceID string, options ...RequestOption) (*Page[AgentMeta], error) {
+	return listPage[AgentMeta](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents", workspaceID), nil, false, options))
+}
+
+// CreateAgent: Create an agent.
+//
+// Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+// Automations and knowledge bases that do not exist are told in `warnings`. `access: agent` needs the right to read all
+// documents of the base.
+//
+// POST /v2/workspaces/{workspaceId}/agents
+func (c *Client) CreateAgent(ctx context.Context, workspaceID string, body NewAgent, options ...RequestOption) (answer Agent, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents", workspaceID), body, true, options), &answer)
+	return answer, err
+}
+
+// GetAgentQuery is an option of GetAgent. What is zero is not sent.
+type GetAgentQuery struct {
+	// The name of a version, or current.
+	Version string
+	// A time: what it was then.
+	At string
+	// A sequence token or a content revision: what it was then.
+	AtSeq string
+}
+
+func (q GetAgentQuery) change(r *request) {
+	if q.Version != "" {
+		r.query.Set("version", q.Version)
+	}
+	if q.At != "" {
+		r.query.Set("at", q.At)
+	}
+	if q.AtSeq != "" {
+		r.query.Set("atSeq", q.AtSeq)
+	}
+}
+
+// GetAgent: Read an agent.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}
+func (c *Client) GetAgent(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer Agent, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}", workspaceID, slug), nil, false, options), &answer)
+	return answer, err
+}
+
+// UpdateAgent: Change an agent.
+//
+// A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+// Another slug renames it. It is changed as a draft: callers get what is published.
+//
+// PATCH /v2/workspaces/{workspaceId}/agents/{slug}
+func (c *Client) UpdateAgent(ctx context.Context, workspaceID string, slug string, body AgentChange, options ...RequestOption) (answer Agent, err error) {
+	err = c.call(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/agents/{slug}", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// DeleteAgent: Delete an agent.
+//
+// DELETE /v2/workspaces/{workspaceId}/agents/{slug}
+func (c *Client) DeleteAgent(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer DeleteAgentAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/agents/{slug}", workspaceID, slug), nil, true, options), &answer)
+	return answer, err
+}
+
+// PublishAgent: Publish an agent as it is.
+//
+// Callers get the agent as it is now. What is changed afterwards is the draft, until it is published again.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/publish
+func (c *Client) PublishAgent(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer Agent, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/publish", workspaceID, slug), nil, true, options), &answer)
+	return answer, err
+}
+
+// UnpublishAgent: Take back what is published of an agent.
+//
+// Only those who may change it can execute it from then on.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/unpublish
+func (c *Client) UnpublishAgent(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer Agent, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/unpublish", workspaceID, slug), nil, true, options), &answer)
+	return answer, err
+}
+
+// ListAgentShares: List with whom an agent is shared.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions
+func (c *Client) ListAgentShares(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (answer ListAgentSharesAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}/permissions", workspaceID, slug), nil, false, options), &answer)
+	return answer, err
+}
+
+// ShareAgent: Share an agent.
+//
+// The policies are `read`, `execute`, `update` and `delete`; with everyone it is `execute` only. Sharing with everyone is content: it is refused while the workspace is locked. Other shares are not.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/permissions
+func (c *Client) ShareAgent(ctx context.Context, workspaceID string, slug string, body Share, options ...RequestOption) (answer Share, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/permissions", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// UnshareAgent: Stop sharing an agent.
+//
+// DELETE /v2/workspaces/{workspaceId}/agents/{slug}/permissions/{target}
+func (c *Client) UnshareAgent(ctx context.Context, workspaceID string, slug string, target string, options ...RequestOption) (answer UnshareAgentAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/agents/{slug}/permissions/{target}", workspaceID, slug, target), nil, true, options), &answer)
+	return answer, err
+}
+
 // ListKnowledgeDocumentsQuery is an option of ListKnowledgeDocuments. What is zero is not sent.
 type ListKnowledgeDocumentsQuery struct {
 	// How far it is.
@@ -4774,6 +4951,8 @@ type NewWorkspace struct {
 	// Ignored.
 	KnowledgeBases any `json:"knowledgeBases,omitempty"`
 	// Ignored.
+	Agents any `json:"agents,omitempty"`
+	// Ignored.
 	Tests any `json:"tests,omitempty"`
 	// Ignored.
 	Imports any `json:"imports,omitempty"`
@@ -4829,6 +5008,8 @@ type Workspace struct {
 	Pages map[string]map[string]any `json:"pages,omitempty"`
 	// By slug, without synonyms.
 	KnowledgeBases map[string]map[string]any `json:"knowledgeBases,omitempty"`
+	// By slug, without instructions, knowledge and tools.
+	Agents map[string]map[string]any `json:"agents,omitempty"`
 	// Test suites by slug, without stubs and cases.
 	Tests map[string]map[string]any `json:"tests,omitempty"`
 	// App instances by slug
@@ -4850,7 +5031,7 @@ func (v Workspace) MarshalJSON() ([]byte, error) { return joinJSON(plainWorkspac
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Workspace) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "models", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "tests", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
+	return splitJSON(text, (*plainWorkspace)(v), &v.Rest, "id", "slug", "name", "description", "photo", "logo", "platformRepositories", "labels", "config", "secrets", "blocks", "events", "models", "customDomains", "registerWorkspace", "allowUnsecurePages", "repositories", "dirty", "contentRevision", "lastPush", "lastPull", "writeLock", "automations", "pages", "knowledgeBases", "agents", "tests", "imports", "can", "createdAt", "createdBy", "updatedAt", "updatedBy")
 }
 
 // WorkspaceChange is described by the API.
@@ -4914,6 +5095,8 @@ type WorkspaceChange struct {
 	Pages any `json:"pages,omitempty"`
 	// Ignored.
 	KnowledgeBases any `json:"knowledgeBases,omitempty"`
+	// Ignored.
+	Agents any `json:"agents,omitempty"`
 	// Ignored.
 	Tests any `json:"tests,omitempty"`
 	// Ignored.
@@ -5777,16 +5960,18 @@ type KnowledgeBase struct {
 	// The model that turns passages into vectors.
 	Embedding *KnowledgeBaseEmbedding `json:"embedding,omitempty"`
 	// Of an imported file; it has no effect yet.
-	Answer    map[string]any   `json:"answer,omitempty"`
-	Sources   KnowledgeSources `json:"sources,omitempty"`
-	ID        string           `json:"id"`
-	Counts    *KnowledgeCounts `json:"counts,omitempty"`
-	Index     *KnowledgeIndex  `json:"index,omitempty"`
-	Checksum  string           `json:"checksum"`
-	CreatedAt string           `json:"createdAt,omitempty"`
-	CreatedBy string           `json:"createdBy,omitempty"`
-	UpdatedAt string           `json:"updatedAt,omitempty"`
-	UpdatedBy string           `json:"updatedBy,omitempty"`
+	Answer  map[string]any   `json:"answer,omitempty"`
+	Sources KnowledgeSources `json:"sources,omitempty"`
+	ID      string           `json:"id"`
+	Counts  *KnowledgeCounts `json:"counts,omitempty"`
+	Index   *KnowledgeIndex  `json:"index,omitempty"`
+	// With whom it is shared, for those who manage that.
+	Permissions []Share `json:"permissions,omitempty"`
+	Checksum    string  `json:"checksum"`
+	CreatedAt   string  `json:"createdAt,omitempty"`
+	CreatedBy   string  `json:"createdBy,omitempty"`
+	UpdatedAt   string  `json:"updatedAt,omitempty"`
+	UpdatedBy   string  `json:"updatedBy,omitempty"`
 	// Rest has the members without a field.
 	Rest map[string]any `json:"-"`
 }
@@ -5798,7 +5983,7 @@ func (v KnowledgeBase) MarshalJSON() ([]byte, error) { return joinJSON(plainKnow
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeBase) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "answer", "sources", "id", "counts", "index", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
+	return splitJSON(text, (*plainKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "answer", "sources", "id", "counts", "index", "permissions", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
 }
 
 // NewKnowledgeBase is described by the API.
@@ -5973,6 +6158,185 @@ func (v KnowledgeSearch) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeSearch) UnmarshalJSON(text []byte) error {
 	return splitJSON(text, (*plainKnowledgeSearch)(v), &v.Rest, "query", "mode", "filters", "facets", "group", "passages", "limit", "page", "minSimilarity", "weights", "highlight", "fuzzy")
+}
+
+// ListKnowledgeBaseSharesAnswer is described by the API.
+type ListKnowledgeBaseSharesAnswer struct {
+	Result []Share `json:"result"`
+}
+
+// UnshareKnowledgeBaseAnswer is described by the API.
+type UnshareKnowledgeBaseAnswer struct {
+	ID string `json:"id"`
+}
+
+// AgentMeta is described by the API.
+type AgentMeta struct {
+	Name        Localized `json:"name"`
+	Slug        string    `json:"slug"`
+	Description Localized `json:"description,omitempty"`
+	Labels      []Label   `json:"labels,omitempty"`
+	// Only those who may change it can execute it.
+	Disabled *bool `json:"disabled,omitempty"`
+	// provider/model, or a model; absent: the default.
+	Model string `json:"model,omitempty"`
+	// 0.2 without it.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// Of an answer; 1000 without it.
+	MaxTokens *int64       `json:"maxTokens,omitempty"`
+	Memory    *AgentMemory `json:"memory,omitempty"`
+	Limits    *AgentLimits `json:"limits,omitempty"`
+	ID        string       `json:"id"`
+	// Everyone may execute it.
+	Public    bool              `json:"public"`
+	Published *AgentPublication `json:"published,omitempty"`
+	Checksum  string            `json:"checksum"`
+	CreatedAt string            `json:"createdAt,omitempty"`
+	CreatedBy string            `json:"createdBy,omitempty"`
+	UpdatedAt string            `json:"updatedAt,omitempty"`
+	UpdatedBy string            `json:"updatedBy,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentMeta AgentMeta
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentMeta) MarshalJSON() ([]byte, error) { return joinJSON(plainAgentMeta(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentMeta) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentMeta)(v), &v.Rest, "name", "slug", "description", "labels", "disabled", "model", "temperature", "maxTokens", "memory", "limits", "id", "public", "published", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy")
+}
+
+// NewAgent is described by the API.
+type NewAgent struct {
+	Name        Localized `json:"name"`
+	Slug        string    `json:"slug,omitempty"`
+	Description Localized `json:"description,omitempty"`
+	Labels      []Label   `json:"labels,omitempty"`
+	// Only those who may change it can execute it.
+	Disabled *bool `json:"disabled,omitempty"`
+	// For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in.
+	Instructions string `json:"instructions"`
+	// provider/model, or a model; absent: the default.
+	Model string `json:"model,omitempty"`
+	// 0.2 without it.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// Of an answer; 1000 without it.
+	MaxTokens *int64           `json:"maxTokens,omitempty"`
+	Knowledge []AgentKnowledge `json:"knowledge,omitempty"`
+	Tools     []AgentTool      `json:"tools,omitempty"`
+	Memory    *AgentMemory     `json:"memory,omitempty"`
+	Limits    *AgentLimits     `json:"limits,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainNewAgent NewAgent
+
+// MarshalJSON implements json.Marshaler.
+func (v NewAgent) MarshalJSON() ([]byte, error) { return joinJSON(plainNewAgent(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *NewAgent) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainNewAgent)(v), &v.Rest, "name", "slug", "description", "labels", "disabled", "instructions", "model", "temperature", "maxTokens", "knowledge", "tools", "memory", "limits")
+}
+
+// Agent is described by the API.
+type Agent struct {
+	Name        Localized `json:"name"`
+	Slug        string    `json:"slug"`
+	Description Localized `json:"description,omitempty"`
+	Labels      []Label   `json:"labels,omitempty"`
+	// Only those who may change it can execute it.
+	Disabled *bool `json:"disabled,omitempty"`
+	// For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in.
+	Instructions string `json:"instructions"`
+	// provider/model, or a model; absent: the default.
+	Model string `json:"model,omitempty"`
+	// 0.2 without it.
+	Temperature float64 `json:"temperature"`
+	// Of an answer; 1000 without it.
+	MaxTokens int64            `json:"maxTokens"`
+	Knowledge []AgentKnowledge `json:"knowledge,omitempty"`
+	Tools     []AgentTool      `json:"tools,omitempty"`
+	Memory    AgentMemory      `json:"memory"`
+	Limits    AgentLimits      `json:"limits"`
+	ID        string           `json:"id"`
+	// Everyone may execute it.
+	Public    bool              `json:"public"`
+	Published *AgentPublication `json:"published,omitempty"`
+	Checksum  string            `json:"checksum"`
+	CreatedAt string            `json:"createdAt,omitempty"`
+	CreatedBy string            `json:"createdBy,omitempty"`
+	UpdatedAt string            `json:"updatedAt,omitempty"`
+	UpdatedBy string            `json:"updatedBy,omitempty"`
+	// With whom it is shared, for those who manage that.
+	Permissions []Share `json:"permissions,omitempty"`
+	// Of an agent that was saved: what is likely wrong with it.
+	Warnings []map[string]any `json:"warnings,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgent Agent
+
+// MarshalJSON implements json.Marshaler.
+func (v Agent) MarshalJSON() ([]byte, error) { return joinJSON(plainAgent(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Agent) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgent)(v), &v.Rest, "name", "slug", "description", "labels", "disabled", "instructions", "model", "temperature", "maxTokens", "knowledge", "tools", "memory", "limits", "id", "public", "published", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy", "permissions", "warnings")
+}
+
+// AgentChange is described by the API.
+type AgentChange struct {
+	Name        Localized         `json:"name,omitempty"`
+	Slug        Nullable[string]  `json:"slug,omitzero"`
+	Description LocalizedOrNull   `json:"description,omitempty"`
+	Labels      Nullable[[]Label] `json:"labels,omitzero"`
+	// Only those who may change it can execute it.
+	Disabled Nullable[bool] `json:"disabled,omitzero"`
+	// For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in.
+	Instructions string `json:"instructions,omitempty"`
+	// provider/model, or a model; absent: the default.
+	Model Nullable[string] `json:"model,omitzero"`
+	// 0.2 without it.
+	Temperature Nullable[float64] `json:"temperature,omitzero"`
+	// Of an answer; 1000 without it.
+	MaxTokens Nullable[int64]            `json:"maxTokens,omitzero"`
+	Knowledge Nullable[[]AgentKnowledge] `json:"knowledge,omitzero"`
+	Tools     Nullable[[]AgentTool]      `json:"tools,omitzero"`
+	Memory    Nullable[AgentMemory]      `json:"memory,omitzero"`
+	Limits    Nullable[AgentLimits]      `json:"limits,omitzero"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentChange AgentChange
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentChange) MarshalJSON() ([]byte, error) { return joinJSON(plainAgentChange(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentChange) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentChange)(v), &v.Rest, "name", "slug", "description", "labels", "disabled", "instructions", "model", "temperature", "maxTokens", "knowledge", "tools", "memory", "limits")
+}
+
+// DeleteAgentAnswer is described by the API.
+type DeleteAgentAnswer struct {
+	Slug string `json:"slug"`
+}
+
+// ListAgentSharesAnswer is described by the API.
+type ListAgentSharesAnswer struct {
+	Result []Share `json:"result"`
+}
+
+// UnshareAgentAnswer is described by the API.
+type UnshareAgentAnswer struct {
+	ID string `json:"id"`
 }
 
 // KnowledgeDocument is described by the API.
@@ -7747,6 +8111,78 @@ type KnowledgeSearchWeights struct {
 	Vector *float64 `json:"vector,omitempty"`
 }
 
+// AgentMemory is described by the API.
+type AgentMemory struct {
+	// The last messages of the conversation; 20 without it.
+	Messages *int64 `json:"messages,omitempty"`
+}
+
+// AgentLimits: For one message.
+type AgentLimits struct {
+	// 10 without it.
+	Steps *int64 `json:"steps,omitempty"`
+	// 20 without it.
+	ToolCalls *int64 `json:"toolCalls,omitempty"`
+	// 120 without it.
+	Seconds *int64 `json:"seconds,omitempty"`
+	// 50000 without it.
+	Tokens *int64 `json:"tokens,omitempty"`
+}
+
+// AgentPublication: What callers get.
+type AgentPublication struct {
+	// How often it was published.
+	Number int64  `json:"number"`
+	At     string `json:"at"`
+	By     string `json:"by"`
+	// The draft is what is published.
+	Current bool `json:"current"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentPublication AgentPublication
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentPublication) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainAgentPublication(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentPublication) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentPublication)(v), &v.Rest, "number", "at", "by", "current")
+}
+
+// AgentKnowledge is described by the API.
+type AgentKnowledge struct {
+	// The slug of a knowledge base.
+	Base string `json:"base"`
+	// Which documents, as in a search.
+	Filters map[string]any `json:"filters,omitempty"`
+	// 6 without it.
+	TopK *int64 `json:"topK,omitempty"`
+	// When the model asks for it, or with each message. tool without it.
+	// One of tool, always.
+	When string `json:"when,omitempty"`
+	// caller: documents that the caller may read. agent: all within the filters, for whoever may execute the agent. caller without it.
+	// One of caller, agent.
+	Access string `json:"access,omitempty"`
+}
+
+// AgentTool: An automation, or the functions of an MCP server.
+type AgentTool struct {
+	Automation string `json:"automation,omitempty"`
+	// How the model calls it; absent: by the slug.
+	Name        string    `json:"name,omitempty"`
+	Description Localized `json:"description,omitempty"`
+	// Fixed values, unseen by the model, that win over what it sends.
+	Arguments map[string]any `json:"arguments,omitempty"`
+	Mcp       *AgentToolMcp  `json:"mcp,omitempty"`
+	// A call waits until the author of the conversation approves it.
+	// One of always.
+	Approval string `json:"approval,omitempty"`
+}
+
 // KnowledgeDocumentError is described by the API.
 type KnowledgeDocumentError struct {
 	Reason  string `json:"reason"`
@@ -8442,6 +8878,13 @@ type KnowledgeSearchFacetsValueRangesItem struct {
 	From any `json:"from,omitempty"`
 	// The first value that is not in it.
 	To any `json:"to,omitempty"`
+}
+
+// AgentToolMcp is described by the API.
+type AgentToolMcp struct {
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Tools   []string          `json:"tools,omitempty"`
 }
 
 // TestCaseReport is described by the API.

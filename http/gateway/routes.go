@@ -255,6 +255,18 @@ func checkFixed(c Caller, p Permission) error {
 	return domain.Refuse(domain.CodePermissionDenied, "this route is not open to you")
 }
 
+// AskForCredential returns the handler of a route that anyone may use for some objects: who has no credential is not
+// refused, but asked for one.
+func AskForCredential(h HandlerFunc) HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		answer, err := h(r)
+		if CallerFrom(r.Context()).Kind == KindNone && statuses[domain.CodeOf(err)] == http.StatusForbidden {
+			err = MissingCredential()
+		}
+		return answer, err
+	}
+}
+
 // checkAsk refuses a caller without the credential that an action needs.
 func checkAsk(c Caller, a Action) error {
 	if c.Kind == KindNone && !a.Anyone {

@@ -82,9 +82,15 @@ func mayReadOwnEvents(c gateway.Caller, a gateway.Action) bool {
 	return a.Subject == "events" && access.EveryoneRights(c.Identity()).Could(a.Action, a.Subject)
 }
 
-// bySharing reports whether the shares of an object may grant the action: the handler checks those
-// of pages.
-func bySharing(a gateway.Action) bool { return a.Subject == "pages" && a.Action != "create" }
+// bySharing reports whether the shares of an object may grant the action: the handler checks those of pages, knowledge
+// bases and agents. Shares of a base are also about its documents.
+func bySharing(a gateway.Action) bool {
+	switch a.Subject {
+	case "pages", "knowledgeBases", "agents":
+		return a.Action != "create"
+	}
+	return a.Subject == "documents"
+}
 
 // resolve returns the id of a workspace that a path names by its slug or by one of its pages. An
 // unknown name is returned unchanged: no workspace has such an id.

@@ -239,7 +239,7 @@ func (v *visit) refusal() error {
 // mayRead reports whether the visitor may read a page.
 func (v *visit) mayRead(item projections.Item) (may bool) {
 	err := v.ReadModel.View(func(rd projections.Reader) error {
-		may = v.rights.Allows("read", "pages", projections.Content{}.PageObject(rd, v.place.workspaceID, item))
+		may = v.rights.Allows("read", "pages", projections.Content{}.SharedObject(rd, v.place.workspaceID, item))
 		return nil
 	})
 	return err == nil && may

@@ -135,7 +135,7 @@ func (v *visit) checkAuthor(author, slug string) (pageID string, err error) {
 	err = v.ReadModel.View(func(rd projections.Reader) error {
 		item, exists, err := projections.Content{}.Get(rd, v.place.workspaceID, "pages/"+slug)
 		if exists {
-			pageID, may = item.ID, v.rights.Allows("update", "pages", projections.Content{}.PageObject(rd, v.place.workspaceID, item))
+			pageID, may = item.ID, v.rights.Allows("update", "pages", projections.Content{}.SharedObject(rd, v.place.workspaceID, item))
 		}
 		return err
 	})

@@ -242,7 +242,7 @@ func (l *liveView) mayReadNow(item *projections.Item) (may bool) {
 		if err != nil || !ok || now.ID != item.ID {
 			return err
 		}
-		may = l.rights.Allows("read", "pages", projections.Content{}.PageObject(rd, l.record.WorkspaceID, now))
+		may = l.rights.Allows("read", "pages", projections.Content{}.SharedObject(rd, l.record.WorkspaceID, now))
 		return nil
 	})
 	return err == nil && may

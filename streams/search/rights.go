@@ -3,6 +3,7 @@ package search
 import (
 	"slices"
 
+	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/kbdocument"
 	"svc/projections"
@@ -30,21 +31,42 @@ func Fields(base string, d projections.KBDocument) map[string]any {
 	return fields
 }
 
-// Object returns a document as rules see it.
-func Object(workspaceID, base string, s kbdocument.State) access.Object {
-	fields := access.Fields(Fields(base, projections.KBDocument{State: s}))
-	fields["workspaceId"], fields["createdBy"] = workspaceID, s.CreatedBy
-	return fields
+// Base is a knowledge base as rights know it.
+type Base struct {
+	workspaceID, slug string
+	shares            []access.Share // as they are about its documents
 }
 
-// CheckBase refuses a caller whose rules all name other bases: they are not to meet an empty list.
-func CheckBase(rights *access.Rights, action, base string) error {
+// NewBase returns what rights need to know of a base.
+func NewBase(rd projections.Reader, workspaceID string, item projections.Item) Base {
+	return Base{workspaceID, item.Slug(), access.DocumentShares(projections.Content{}.AllShares(rd, workspaceID, item))}
+}
+
+// Object returns a document of the base as rules see it.
+func (b Base) Object(s kbdocument.State) access.Object {
+	fields := access.Fields(Fields(b.slug, projections.KBDocument{State: s}))
+	fields["workspaceId"], fields["createdBy"] = b.workspaceID, s.CreatedBy
+	return access.Shared{Object: fields, Shares: b.shares}
+}
+
+// Check refuses a caller whose rules all name other bases, and with whom this one is not shared: they are not to meet an
+// empty list.
+func (b Base) Check(rights *access.Rights, action string) error {
+	some := access.Shared{Object: access.Fields{"workspaceId": b.workspaceID, "knowledgeBase": b.slug}, Shares: b.shares}
+	switch {
+	case rights.Allows(action, Subject, some):
+		return nil
+	case !rights.Could(action, Subject) && rights.Allows("read", Subject, some): // they know that the base is there
+		return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, Subject).With("action", action).With("subject", Subject)
+	case !rights.Could(action, Subject):
+		return rights.Refusal(action, Subject)
+	}
 	alternatives, bounded := rights.Needs(action, Subject)
 	if !bounded {
 		return nil
 	}
 	fits := func(needs []access.Need) bool {
-		return !slices.ContainsFunc(needs, func(n access.Need) bool { return n.Path == "knowledgeBase" && !slices.Contains(n.Any, base) })
+		return !slices.ContainsFunc(needs, func(n access.Need) bool { return n.Path == "knowledgeBase" && !slices.Contains(n.Any, b.slug) })
 	}
 	if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, fits) {
 		return rights.Refusal(action, Subject)

@@ -106,6 +106,7 @@ func (s *Searcher) search(ctx context.Context, in knowledge.SearchRequest) (answ
 // searchedBase is a base with what searches take from its settings.
 type searchedBase struct {
 	id, slug      string
+	rights        Base
 	limit         int
 	title         float64 // boost
 	headings      float64
@@ -120,12 +121,12 @@ func (s *Searcher) findBases(ctx context.Context, in knowledge.SearchRequest) (b
 	if len(in.Bases) > maxSearched {
 		return nil, invalid("knowledgeBases", fmt.Sprintf("must be at most %d", maxSearched))
 	}
-	if in.Rights != nil && !in.Rights.Could("read", Subject) {
-		return nil, in.Rights.Refusal("read", Subject)
-	}
 	items, err := s.items(in)
 	if err != nil {
 		return nil, err
+	}
+	if len(items) == 0 && in.Rights != nil && !in.Rights.Could("read", Subject) {
+		return nil, in.Rights.Refusal("read", Subject)
 	}
 	if len(items) > maxSearched {
 		return nil, invalid("knowledgeBases", fmt.Sprintf("must name at most %d bases: there are %d", maxSearched, len(items)))
@@ -135,9 +136,18 @@ func (s *Searcher) findBases(ctx context.Context, in knowledge.SearchRequest) (b
 		if err != nil {
 			return nil, err
 		}
-		bases = append(bases, toSearchedBase(item, settings))
+		base := toSearchedBase(item, settings)
+		base.rights = s.rightsOf(in.WorkspaceID, item)
+		bases = append(bases, base)
 	}
 	return bases, nil
+}
+
+// rightsOf returns what rights need to know of a base.
+func (s *Searcher) rightsOf(workspaceID string, item projections.Item) Base {
+	rd := s.o.Models.Reader()
+	defer rd.Close()
+	return NewBase(rd, workspaceID, item)
 }
 
 // items returns the bases that the request names, or all whose documents the caller could read.
@@ -146,7 +156,7 @@ func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, 
 	defer rd.Close()
 	if in.Bases == nil {
 		err = projections.Content{}.List(rd, in.WorkspaceID, "knowledge/", func(item projections.Item) (bool, error) {
-			if in.Rights == nil || CheckBase(in.Rights, "read", item.Slug()) == nil {
+			if in.Rights == nil || NewBase(rd, in.WorkspaceID, item).Check(in.Rights, "read") == nil {
 				items = append(items, item)
 			}
 			return true, nil
@@ -163,11 +173,14 @@ func (s *Searcher) items(in knowledge.SearchRequest) (items []projections.Item, 
 		if err != nil {
 			return nil, err
 		}
+		if !ok && in.Rights != nil && !in.Rights.Could("read", Subject) {
+			return nil, in.Rights.Refusal("read", Subject)
+		}
 		if !ok {
 			return nil, noBase(slug)
 		}
 		if in.Rights != nil {
-			if err := CheckBase(in.Rights, "read", slug); err != nil {
+			if err := NewBase(rd, in.WorkspaceID, item).Check(in.Rights, "read"); err != nil {
 				return nil, err
 			}
 		}
@@ -466,7 +479,7 @@ func (m *matcher) takesAll() (bool, error) {
 
 // counts reports whether a document counts, and counts it in the facets.
 func (m *matcher) counts(d projections.KBDocument) bool {
-	if m.readable != nil && !m.readable(Object(m.in.WorkspaceID, m.base.slug, d.State)) {
+	if m.readable != nil && !m.readable(m.base.rights.Object(d.State)) {
 		return false
 	}
 	if len(m.filters) == 0 && len(m.facets) == 0 {

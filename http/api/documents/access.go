@@ -51,7 +51,7 @@ func CanReadDocument(rd projections.Reader, rights *access.Rights, id, folder st
 		return rights != nil && rights.Allows("read", subjectOf(folder), nil)
 	}
 	object := access.Object(&lazyObject{rd: rd, id: id, folder: folder, item: item})
-	if folder == "pages" {
+	if isShareable(folder) {
 		object = access.Shared{Object: object, Shares: (projections.Content{}).AllShares(rd, id, item)}
 	}
 	return rights.Allows("read", subjectOf(folder), object)
@@ -76,19 +76,22 @@ func documentObject(rd projections.Reader, id, folder string, item projections.I
 	if folder == "imports" {
 		return nil
 	}
-	if folder == "pages" {
-		return projections.Content{}.PageObject(rd, id, item)
+	if isShareable(folder) {
+		return projections.Content{}.SharedObject(rd, id, item)
 	}
 	fields := projections.Content{}.Fields(rd, id, item)
 	switch folder {
 	case "automations":
 		fields["runningWorkspaceId"] = id
-	case "knowledge":
-		fields["id"] = item.ID
 	case "tests":
 		asAutomation(fields, id)
 	}
 	return fields
+}
+
+// isShareable reports whether documents of a folder have shares of their own.
+func isShareable(folder string) bool {
+	return folder == "pages" || folder == "knowledge" || folder == "agents"
 }
 
 // asAutomation makes the fields of a test suite those that rules see: rules about an automation hold for its suites.
@@ -177,7 +180,7 @@ func (h *Handlers) NewChangeAuthorizer(r *http.Request) ChangeAuthorizer {
 }
 
 // folders are those whose documents rules speak of one by one.
-var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages, KnowledgeBases.name: KnowledgeBases, Tests.name: Tests}
+var folders = map[string]Folder{Automations.name: Automations, Pages.name: Pages, KnowledgeBases.name: KnowledgeBases, Tests.name: Tests, Agents.name: Agents}
 
 // May implements content.Authorizer.
 func (j ChangeAuthorizer) May(t content.Touch) error {
@@ -216,12 +219,19 @@ func itemOf(t content.Touch) projections.Item {
 func (j ChangeAuthorizer) MayShare(t content.Touch) (bool, error) {
 	rd := j.Handlers.ReadModel.Reader()
 	defer rd.Close()
-	object := Pages.objectAfter(rd, j.WorkspaceID, itemOf(t), t.After)
+	name, _ := workspace.Folder(t.Path)
+	f := folders[name]
+	object := f.objectAfter(rd, j.WorkspaceID, itemOf(t), t.After)
 	if t.Item.Hash != "" {
-		object = documentObject(rd, j.WorkspaceID, Pages.name, itemOf(t))
+		object = documentObject(rd, j.WorkspaceID, f.name, itemOf(t))
 	}
-	page := SharedPage{WorkspaceID: j.WorkspaceID, object: object}
-	return j.Rights.Allows("manage_permissions", Pages.name, object) && page.CheckShare(j.Rights, workspace.Everyone()) == nil, nil
+	shared := SharedDocument{WorkspaceID: j.WorkspaceID, folder: f, object: object}
+	return j.Rights.Allows("manage_permissions", f.subject, object) && shared.CheckShare(j.Rights, *workspace.Everyone(f.name)) == nil, nil
+}
+
+// MayReadAll implements content.Authorizer.
+func (j ChangeAuthorizer) MayReadAll(base string) bool {
+	return mayReadAll(j.Rights, j.WorkspaceID, base)
 }
 
 // MayInstall implements content.Authorizer. An app that is not there can be waited for.

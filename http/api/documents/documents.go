@@ -16,7 +16,9 @@ import (
 	"svc/commands/content"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/automation"
 	"svc/domain/document"
+	"svc/domain/review"
 	"svc/domain/workspace"
 	"svc/http/api/handler"
 	"svc/http/gateway"
@@ -38,6 +40,8 @@ type Folder struct {
 	addDetail func(*Handlers, *http.Request, *documentView) error
 	// addListed adds what a list shows of each besides; nil: nothing.
 	addListed func(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error
+	// check refuses a document for a reason of its own; nil: there is none.
+	check func(rights *access.Rights, workspaceID string, doc *document.Map) error
 	// gone is the answer to its deletion.
 	deletedResponse func(projections.Item) any
 }
@@ -125,13 +129,19 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 			return nil, err
 		}
 	}
-	if len(view.warnings) > 0 {
-		view.doc.Set("warnings", document.ValueOf(view.warnings))
+	if isShareable(f.name) {
+		if err := f.addShares(rd, view); err != nil {
+			return nil, err
+		}
 	}
 	whole, err := handler.ToTaggedJSON(view.doc, handler.RevisionTag(view.item.Revision))
-	if f.addDetail != nil {
+	if f.addDetail != nil || isShareable(f.name) {
 		sum := sha256.Sum256(whole.JSON)
 		whole.Tag += "." + hex.EncodeToString(sum[:6])
+	}
+	if len(view.warnings) > 0 && err == nil {
+		view.doc.Set("warnings", document.ValueOf(view.warnings))
+		whole, err = handler.ToTaggedJSON(view.doc, whole.Tag)
 	}
 	return handler.JSONOrYAML(r, whole, text), err
 }
@@ -181,7 +191,7 @@ func (f Folder) pastDocumentResponse(h *Handlers, r *http.Request, id string, re
 		doc.Set("id", ref.ID)
 		doc.Set("workspaceId", id)
 		doc.Set("public", ref.Public)
-	case "knowledge":
+	case "knowledge", "agents":
 		doc = f.kind.Complete(doc)
 		doc.Set("id", ref.ID)
 	}
@@ -200,6 +210,10 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 		q := gateway.NewQuery(r)
 		page, sort := q.Page(20, 100), q.Sort("slug", "createdAt", "updatedAt")
 		search, labels := strings.ToLower(q.Text("search")), q.List("labels")
+		var published *bool
+		if f.name == Agents.name {
+			published = q.Bool("published")
+		}
 		if err := q.Err(); err != nil {
 			return nil, err
 		}
@@ -215,6 +229,11 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 		}
 		if search != "" || len(labels) > 0 {
 			if items, err = filterItems(rd, id, items, search, labels); err != nil {
+				return nil, err
+			}
+		}
+		if published != nil {
+			if items, err = filterPublished(rd, id, items, *published); err != nil {
 				return nil, err
 			}
 		}
@@ -234,7 +253,7 @@ func (h *Handlers) ListDocuments(f Folder) gateway.HandlerFunc {
 // listReadable returns the documents of a folder that the caller may read.
 func (f Folder) listReadable(rd projections.Reader, rights *access.Rights, id string) (items []projections.Item, err error) {
 	may := rights.Filter("read", f.subject)
-	if f.name == "pages" { // their own shares may say more than rules do
+	if isShareable(f.name) { // their own shares may say more than rules do
 		may = func(o access.Object) bool { return rights.Allows("read", f.subject, o) }
 	}
 	err = projections.Content{}.List(rd, id, f.name+"/", func(item projections.Item) (bool, error) {
@@ -469,7 +488,10 @@ func (f Folder) checkReplace(h *Handlers, r *http.Request, item projections.Item
 func (f Folder) checkTouchNow(h *Handlers, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	return f.checkTouch(rd, rights, id, item, now, next)
+	if err := f.checkTouch(rd, rights, id, item, now, next); err != nil || f.check == nil {
+		return err
+	}
+	return f.check(rights, id, next)
 }
 
 // checkTouch asks for the right to make a document, nil for none, of another: to
@@ -549,7 +571,7 @@ func (f Folder) savedResponse(h *Handlers, r *http.Request, saved content.Saved,
 		err = f.refuseMissing(view.rights, "read", slug)
 	}
 	view.item = item
-	if err == nil && f.name == Automations.name {
+	if err == nil && (f.name == Automations.name || f.name == Agents.name) {
 		view.warnings, err = h.savedWarnings(r.Context(), rd, view.workspaceID, saved.Path, in)
 	}
 	if err != nil {
@@ -576,15 +598,25 @@ func (f Folder) dryRunResponse(h *Handlers, r *http.Request, slug string, in han
 			v.Errors = append(v.Errors, at)
 		}
 	}
-	if parsed == nil {
+	path := f.name + "/" + cmp.Or(in.Doc.Text("slug"), slug)
+	var found automation.Review
+	switch {
+	case parsed != nil:
+		found = automation.NewReview(parsed, nil)
+	case f.name == Agents.name:
+		found = review.Agent(in.Doc)
+		found.Findings = nil // they are errors
+	default:
 		return v, nil
 	}
-	path := f.name + "/" + cmp.Or(in.Doc.Text("slug"), slug)
-	more, err := h.triedWarnings(r.Context(), handler.WorkspaceID(r), path, parsed, in)
+	more, err := h.triedWarnings(r.Context(), handler.WorkspaceID(r), path, found, in)
 	if err != nil {
 		return nil, err
 	}
 	v.Warnings = append(v.Warnings, more...)
+	if parsed == nil {
+		return v, nil
+	}
 	for _, firing := range parsed.Firings(h.Now(), h.Zone(), maxFirings) {
 		next := make([]string, len(firing.Next))
 		for i, at := range firing.Next {
@@ -681,6 +713,13 @@ func completeDocument(rd projections.Reader, workspaceID, workspaceSlug string, 
 	case "knowledge":
 		doc = document.Knowledge.Complete(doc)
 		doc.Set("id", item.ID)
+	case "agents":
+		doc = document.Agent.Complete(doc)
+		doc.Set("id", item.ID)
+		doc.Set("public", item.Public)
+		if err := addPublication(rd, workspaceID, item, doc); err != nil {
+			return nil, err
+		}
 	}
 	if meta.Events != nil {
 		doc.Set("events", meta.Events)

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,23 +46,7 @@ func (h *Handlers) addPageDetail(r *http.Request, view *documentView) error {
 	if len(rec.Meta.CustomDomains) > 0 {
 		view.doc.Set("customDomains", document.ValueOf(rec.Meta.CustomDomains))
 	}
-	if !view.rights.Allows("manage_permissions", "pages", documentObject(rd, view.workspaceID, "pages", view.item)) {
-		return nil
-	}
-	shares, err := listPageShares(rd, view.workspaceID, view.item)
-	if err == nil {
-		view.doc.Set("permissions", document.ValueOf(shares))
-	}
-	return err
-}
-
-// listPageShares returns with whom a page is shared, everyone first.
-func listPageShares(rd projections.Reader, workspaceID string, item projections.Item) ([]access.Share, error) {
-	shares, err := projections.Content{}.Shares(rd, workspaceID, item.ID)
-	if item.Public {
-		shares = append([]access.Share{workspace.Everyone()}, shares...)
-	}
-	return append([]access.Share{}, shares...), err
+	return nil
 }
 
 // installedApp is an app instance of which pages may use the blocks.
@@ -307,74 +289,6 @@ func (h *Handlers) withVisitorHeaders(caller gateway.Caller, id string, body any
 	return gateway.OK(body).With("X-Svc-Client-Id", workspace.ClientID(id)).With("X-Svc-Csrf-Token", csrf)
 }
 
-// SharedPage is the page that a path names by its id.
-type SharedPage struct {
-	WorkspaceID string
-	Item        projections.Item
-	object      access.Object
-	Shares      []access.Share
-}
-
-// CheckShare refuses an entry that would share what the caller does not hold
-// themselves: its policies on this page, and what its role comes with.
-func (p SharedPage) CheckShare(rights *access.Rights, entry access.Share) error {
-	role := access.Share{Target: entry.Target, Permissions: access.Permissions{Role: entry.Permissions.Role}}
-	if err := rights.CheckShare(role); err != nil {
-		return err
-	}
-	for _, policy := range slices.Sorted(maps.Keys(entry.Permissions.Policies)) {
-		action := policy
-		if policy == "write" {
-			action = "update"
-		}
-		known := slices.Contains(access.Actions("pages"), action) // what is not, the decision names
-		if known && entry.Permissions.Policies[policy] {
-			if err := checkObject(rights, action, "pages", p.object); err != nil {
-				return err
-			}
-		}
-	}
-	return p.CheckReplace(rights, entry.Target.String())
-}
-
-// CheckReplace refuses to change the entry of an owner to anybody but an owner.
-func (p SharedPage) CheckReplace(rights *access.Rights, target string) error {
-	for _, present := range p.Shares {
-		if present.Target.String() == target {
-			return rights.CheckUnshare(present)
-		}
-	}
-	return nil
-}
-
 func noPage(id string) error {
 	return domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", id)
-}
-
-// PageToShare finds the page of a request whose shares the caller manages. The
-// gateway has found its workspace; shares of the page count too.
-func (h *Handlers) PageToShare(r *http.Request) (p SharedPage, err error) {
-	pageID, rights := gateway.Var(r, "pageId"), gateway.GrantFrom(r.Context()).Rights
-	if err := h.reachLog(r.Context(), handler.WorkspaceID(r)); err != nil {
-		return p, err
-	}
-	rd := h.ReadModel.Reader()
-	defer rd.Close()
-	var path string
-	if p.WorkspaceID, path, err = (projections.Content{}).Page(rd, pageID); err != nil {
-		return p, err
-	}
-	found := false
-	if path != "" {
-		p.Item, found, err = projections.Content{}.Get(rd, p.WorkspaceID, path)
-	}
-	if err != nil || !found {
-		return p, cmp.Or(err, noPage(pageID))
-	}
-	p.object = documentObject(rd, p.WorkspaceID, "pages", p.Item)
-	if err := checkObject(rights, "manage_permissions", "pages", p.object); err != nil {
-		return p, err
-	}
-	p.Shares, err = listPageShares(rd, p.WorkspaceID, p.Item)
-	return p, err
 }

@@ -269,7 +269,7 @@ func (h *Handlers) warningsOf(ctx context.Context, rd projections.Reader, id str
 	return all, nil
 }
 
-// savedWarnings returns what is likely wrong with an automation that was saved.
+// savedWarnings returns what is likely wrong with an automation or an agent that was saved.
 func (h *Handlers) savedWarnings(ctx context.Context, rd projections.Reader, id, path string, in handler.RequestDocument) ([]handler.LocatedFault, error) {
 	found, err := projections.Problems{}.Of(rd, id, path)
 	if err != nil {
@@ -278,12 +278,12 @@ func (h *Handlers) savedWarnings(ctx context.Context, rd projections.Reader, id,
 	return h.warningsOf(ctx, rd, id, found, in.Locate)
 }
 
-// triedWarnings returns the names that an automation uses and that do not exist, and the
-// variables that nothing sets.
-func (h *Handlers) triedWarnings(ctx context.Context, id, path string, parsed *automation.Automation, in handler.RequestDocument) ([]handler.LocatedFault, error) {
+// triedWarnings returns the names that an automation or an agent uses and that do not exist, and the variables that
+// nothing sets.
+func (h *Handlers) triedWarnings(ctx context.Context, id, path string, needs automation.Review, in handler.RequestDocument) ([]handler.LocatedFault, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	found, err := projections.Problems{}.Try(rd, id, path, automation.NewReview(parsed, nil))
+	found, err := projections.Problems{}.Try(rd, id, path, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"svc/domain"
-	"svc/domain/access"
 	"svc/domain/crawl"
 	"svc/domain/kbdocument"
 	"svc/domain/operation"
@@ -48,9 +47,7 @@ func (h *Handlers) newBaseRequest(r *http.Request, action string) (request, erro
 	if err != nil {
 		return in, err
 	}
-	fields := projections.Content{}.Fields(rd, in.workspaceID, item)
-	fields["id"] = item.ID
-	return in, in.rights.Check(action, baseSubject, access.Object(fields))
+	return in, in.rights.Check(action, baseSubject, projections.Content{}.SharedObject(rd, in.workspaceID, item))
 }
 
 // crawlRequest is the body of a request to read a source.

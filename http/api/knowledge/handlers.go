@@ -64,6 +64,7 @@ type request struct {
 	workspaceID string
 	base        kbdocument.Base
 	rights      *access.Rights
+	access      search.Base
 }
 
 // newRequest finds the base that the path names, if the caller may do something to its documents.
@@ -74,7 +75,7 @@ func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
 	if err != nil {
 		return in, err
 	}
-	return in, search.CheckBase(in.rights, action, in.base.Slug)
+	return in, in.access.Check(in.rights, action)
 }
 
 // findBase finds the base that the path names. Who may do nothing to the subject is not told whether it exists.
@@ -92,6 +93,7 @@ func findBase(rd projections.Reader, r *http.Request, action, subject string) (i
 		return in, item, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
 	}
 	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
+	in.access = search.NewBase(rd, in.workspaceID, item)
 	return in, item, nil
 }
 
@@ -99,7 +101,7 @@ const subject = search.Subject
 
 // object is a document as rules see it.
 func (r request) object(s kbdocument.State) access.Object {
-	return search.Object(r.workspaceID, r.base.Slug, s)
+	return r.access.Object(s)
 }
 
 // may decides with the rights of the caller. fields are those that an update changes.

@@ -6,6 +6,8 @@ import (
 	"svc/commands/knowledge"
 	"svc/http/api/handler"
 	"svc/http/gateway"
+	"svc/projections"
+	"svc/streams/search"
 )
 
 // searchBody is the body of a search.
@@ -27,6 +29,9 @@ func (h *Handlers) search(r *http.Request, bases []string, q knowledge.SearchQue
 
 // SearchBase handles POST …/knowledgeBases/{slug}/search.
 func (h *Handlers) SearchBase(r *http.Request) (any, error) {
+	if _, err := h.newRequest(r, "read"); err != nil {
+		return nil, err
+	}
 	var body searchBody
 	if err := gateway.Decode(r, &body); err != nil {
 		return nil, err
@@ -40,6 +45,9 @@ func (h *Handlers) SearchBase(r *http.Request) (any, error) {
 
 // FindInBase handles GET …/knowledgeBases/{slug}/search.
 func (h *Handlers) FindInBase(r *http.Request) (any, error) {
+	if _, err := h.newRequest(r, "read"); err != nil {
+		return nil, err
+	}
 	q := gateway.NewQuery(r)
 	query := knowledge.SearchQuery{Query: q.Required("q"), Mode: q.Text("mode")}
 	if tags := q.List("tags"); len(tags) > 0 {
@@ -59,8 +67,29 @@ func (h *Handlers) FindInBase(r *http.Request) (any, error) {
 	return h.search(r, []string{gateway.Var(r, "slug")}, query)
 }
 
+// checkSome refuses a caller who may read documents of no base, neither by a rule nor by a share.
+func (h *Handlers) checkSome(r *http.Request) error {
+	rights, workspaceID, shared := gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), false
+	if rights.Could("read", subject) {
+		return nil
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	err := projections.Content{}.List(rd, workspaceID, "knowledge/", func(item projections.Item) (bool, error) {
+		shared = search.NewBase(rd, workspaceID, item).Check(rights, "read") == nil
+		return !shared, nil
+	})
+	if err == nil && !shared {
+		err = rights.Refusal("read", subject)
+	}
+	return err
+}
+
 // SearchBases handles POST …/knowledgeBases/search.
 func (h *Handlers) SearchBases(r *http.Request) (any, error) {
+	if err := h.checkSome(r); err != nil {
+		return nil, err
+	}
 	var body struct {
 		Bases *[]string `json:"knowledgeBases"`
 		searchBody

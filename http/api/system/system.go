@@ -88,7 +88,7 @@ func (h *Handlers) SetLogging(r *http.Request) (any, error) {
 }
 
 // schemaNames are the sorts of documents that have a schema.
-var schemaNames = []string{"index", "security", "automation", "page", "block", "import", "knowledgeBase", "test"}
+var schemaNames = []string{"index", "security", "automation", "page", "block", "import", "knowledgeBase", "agent", "test"}
 
 // GetSchema handles GET /v2/schemas/{name}. A schema changes with the release
 // only.

@@ -198,7 +198,7 @@ func (h *Handlers) composeContent(ctx context.Context, rd projections.Reader, ri
 		return nil, nil, err
 	}
 	var editions []appEdition
-	folders := map[string]*document.Map{"automations": document.MapOf(), "pages": document.MapOf(), "imports": document.MapOf(), "knowledge": document.MapOf(), "tests": document.MapOf()}
+	folders := map[string]*document.Map{"automations": document.MapOf(), "pages": document.MapOf(), "imports": document.MapOf(), "knowledge": document.MapOf(), "tests": document.MapOf(), "agents": document.MapOf()}
 	err = projections.Content{}.List(rd, id, "", func(item projections.Item) (bool, error) {
 		folder, slug := workspace.Folder(item.Path)
 		if folders[folder] == nil || !documents.CanReadDocument(rd, rights, id, folder, item) {
@@ -226,7 +226,7 @@ func (h *Handlers) composeContent(ctx context.Context, rd projections.Reader, ri
 	}
 	body, err := document.JSON(document.MapOf(
 		document.Pair{Key: "automations", Value: folders["automations"]}, document.Pair{Key: "pages", Value: folders["pages"]},
-		document.Pair{Key: "knowledgeBases", Value: folders["knowledge"]}, document.Pair{Key: "tests", Value: folders["tests"]},
+		document.Pair{Key: "knowledgeBases", Value: folders["knowledge"]}, document.Pair{Key: "agents", Value: folders["agents"]}, document.Pair{Key: "tests", Value: folders["tests"]},
 		document.Pair{Key: "imports", Value: folders["imports"]}, document.Pair{Key: "can", Value: allowedActions(rights)},
 	))
 	return body, editions, err
@@ -309,7 +309,7 @@ func addPastFields(rd projections.Reader, id string, seq uint64, doc *document.M
 // who may read them.
 func appendPastDocuments(body []byte, rd projections.Reader, rights *access.Rights, id string, refs map[string]content.Ref) (_ []byte, err error) {
 	paths := slices.Sorted(maps.Keys(refs))
-	for _, folder := range []string{"automations", "pages", "knowledge", "tests", "imports"} {
+	for _, folder := range []string{"automations", "pages", "knowledge", "agents", "tests", "imports"} {
 		name := folder
 		if folder == "knowledge" {
 			name = "knowledgeBases"

@@ -7,6 +7,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/http/api/documents"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"
@@ -138,48 +139,57 @@ func (h *Handlers) toShareEntry(entry access.Share, email string) (shareEntry, e
 	return response, err
 }
 
-// ListPageShares handles GET /v2/pages/{pageId}/permissions.
-func (h *Handlers) ListPageShares(r *http.Request) (any, error) {
-	page, err := h.Documents.PageToShare(r)
-	if err != nil {
-		return nil, err
+// FindDocument finds the page, knowledge base or agent of a request whose shares the caller manages.
+type FindDocument func(*http.Request) (documents.SharedDocument, error)
+
+// ListDocumentShares handles GET …/permissions of a page, a knowledge base or an agent.
+func (h *Handlers) ListDocumentShares(find FindDocument) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		shared, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		return h.sharesResponse(shared.Shares)
 	}
-	return h.sharesResponse(page.Shares)
 }
 
-// SharePage handles POST /v2/pages/{pageId}/permissions.
-func (h *Handlers) SharePage(r *http.Request) (any, error) {
-	page, err := h.Documents.PageToShare(r)
-	if err != nil {
-		return nil, err
+// ShareDocument handles POST …/permissions.
+func (h *Handlers) ShareDocument(find FindDocument) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		shared, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		entry, email, err := h.readShareEntry(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := shared.CheckShare(gateway.GrantFrom(r.Context()).Rights, entry); err != nil {
+			return nil, err
+		}
+		if _, err := h.Content.Share(r.Context(), shared.WorkspaceID, shared.Item.ID, entry); err != nil {
+			return nil, err
+		}
+		handler.AwaitVisible(r.Context(), h.ReadModel)
+		return h.toShareEntry(entry, email)
 	}
-	entry, email, err := h.readShareEntry(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := page.CheckShare(gateway.GrantFrom(r.Context()).Rights, entry); err != nil {
-		return nil, err
-	}
-	if _, err := h.Content.SharePage(r.Context(), page.WorkspaceID, page.Item.ID, entry); err != nil {
-		return nil, err
-	}
-	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return h.toShareEntry(entry, email)
 }
 
-// UnsharePage handles DELETE /v2/pages/{pageId}/permissions/{target}.
-func (h *Handlers) UnsharePage(r *http.Request) (any, error) {
-	page, err := h.Documents.PageToShare(r)
-	if err != nil {
-		return nil, err
+// UnshareDocument handles DELETE …/permissions/{target}.
+func (h *Handlers) UnshareDocument(find FindDocument) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		shared, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		target := gateway.Var(r, "target")
+		if err := shared.CheckReplace(gateway.GrantFrom(r.Context()).Rights, target); err != nil {
+			return nil, err
+		}
+		if _, err := h.Content.Unshare(r.Context(), shared.WorkspaceID, shared.Item.ID, target); err != nil {
+			return nil, err
+		}
+		handler.AwaitVisible(r.Context(), h.ReadModel)
+		return handler.IDResponse(target), nil
 	}
-	target := gateway.Var(r, "target")
-	if err := page.CheckReplace(gateway.GrantFrom(r.Context()).Rights, target); err != nil {
-		return nil, err
-	}
-	if _, err := h.Content.UnsharePage(r.Context(), page.WorkspaceID, page.Item.ID, target); err != nil {
-		return nil, err
-	}
-	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return handler.IDResponse(target), nil
 }

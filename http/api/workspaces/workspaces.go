@@ -36,7 +36,7 @@ type Workspaces interface {
 
 // readOnlyFields are the fields of a workspace that the service sets.
 var readOnlyFields = []string{
-	"dirty", "lastPush", "lastPull", "contentRevision", "syncedRevision", "writeLock", "automations", "pages", "knowledgeBases", "tests", "imports",
+	"dirty", "lastPush", "lastPull", "contentRevision", "syncedRevision", "writeLock", "automations", "pages", "knowledgeBases", "agents", "tests", "imports",
 	"platformRepositories", "can", "clientId", "role",
 }
 

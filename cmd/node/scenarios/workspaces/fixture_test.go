@@ -75,6 +75,7 @@ func asOfThen(v any) any {
 	case map[string]any:
 		delete(v, "summary")
 		delete(v, "knowledgeBases")
+		delete(v, "agents")
 		delete(v, "documents")
 		delete(v, "tests")
 		for _, member := range v {

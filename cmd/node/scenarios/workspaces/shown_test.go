@@ -83,6 +83,13 @@ func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
 	own("a knowledge base", "POST", "/knowledgeBases", `{"name":"FAQ"}`)
 	own("a renamed knowledge base", "PATCH", "/knowledgeBases/faq", `{"slug":"help"}`)
 	own("no knowledge base", "DELETE", "/knowledgeBases/help", "")
+	own("an agent", "POST", "/agents", `{"name":"Helper","instructions":"Help."}`)
+	own("a published agent", "POST", "/agents/helper/publish", "")
+	own("a changed agent", "PATCH", "/agents/helper", `{"name":"Aide"}`)
+	own("an agent that is not published", "POST", "/agents/helper/unpublish", "")
+	own("a public agent", "POST", "/agents/helper/permissions", `{"target":{"public":true},"permissions":{"policies":{"execute":true}}}`)
+	own("a private agent", "DELETE", "/agents/helper/permissions/*", "")
+	own("no agent", "DELETE", "/agents/helper", "")
 	own("a test suite", "POST", "/tests", `{"slug":"hello","automation":"hello","cases":[]}`)
 	own("a renamed test suite", "PATCH", "/tests/hello", `{"slug":"hello-more"}`)
 	own("no test suite", "DELETE", "/tests/hello-more", "")
@@ -162,7 +169,7 @@ func (l *observedWorkspace) readAsEve(id string) {
 func (l *observedWorkspace) covers(id string) {
 	unseen := []string{ // a read of the workspace shows nothing of them, or they take Git
 		"workspaces.duplicated", "workspaces.staged", "workspaces.versions.", "workspaces.files.", "workspaces.operations.", "workspaces.bulk",
-		"workspaces.subscriptions.", "workspaces.collections.",
+		"workspaces.subscriptions.", "workspaces.collections.", "workspaces.knowledgeBases.permissions.",
 	}
 	var done []string
 	l.Stop(l.t)

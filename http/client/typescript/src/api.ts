@@ -1671,6 +1671,168 @@ export class Client extends Base {
   }
 
   /**
+   * List with whom a knowledge base is shared.
+   *
+   * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions`
+   */
+  listKnowledgeBaseShares(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<{
+    result: Share[];
+  }> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions', workspaceId, slug] }, options);
+  }
+
+  /**
+   * Share a knowledge base.
+   *
+   * `read` is about the base and its documents, `update` also lets create, change and delete documents, `delete` is about the base.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions`
+   */
+  shareKnowledgeBase(workspaceId: string, slug: string, body: Share, options: RequestOptions = {}): Promise<Share> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Stop sharing a knowledge base.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}`
+   */
+  unshareKnowledgeBase(workspaceId: string, slug: string, target: string, options: RequestOptions = {}): Promise<{
+    id: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}', workspaceId, slug, target], takesKey: true }, options);
+  }
+
+  /**
+   * List the agents.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents`
+   */
+  listAgents(workspaceId: string, query: {
+    /** Text of slug, name and description. */
+    search?: string;
+    /** Comma list, any of. */
+    labels?: string;
+    /** Those that are published, or those that are not. */
+    published?: boolean;
+    /** From 0. */
+    page?: number;
+    /** 20 without it. */
+    limit?: number;
+    /** slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+    sort?: string;
+  } = {}, options: RequestOptions = {}): Promise<Page<AgentMeta>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents', workspaceId], query }, options);
+  }
+
+  /**
+   * Create an agent.
+   *
+   * Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+   * Automations and knowledge bases that do not exist are told in `warnings`. `access: agent` needs the right to read all
+   * documents of the base.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents`
+   */
+  createAgent(workspaceId: string, body: NewAgent, options: RequestOptions = {}): Promise<Agent> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents', workspaceId], body, takesKey: true }, options);
+  }
+
+  /**
+   * Read an agent.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}`
+   */
+  getAgent(workspaceId: string, slug: string, query: {
+    /** The name of a version, or current. */
+    version?: string;
+    /** A time: what it was then. */
+    at?: string;
+    /** A sequence token or a content revision: what it was then. */
+    atSeq?: string;
+  } = {}, options: RequestOptions = {}): Promise<Agent> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Change an agent.
+   *
+   * A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+   * Another slug renames it. It is changed as a draft: callers get what is published.
+   *
+   * `PATCH /v2/workspaces/{workspaceId}/agents/{slug}`
+   */
+  updateAgent(workspaceId: string, slug: string, body: AgentChange, options: RequestOptions = {}): Promise<Agent> {
+    return this.call({ method: 'PATCH', path: ['/v2/workspaces/{workspaceId}/agents/{slug}', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Delete an agent.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/agents/{slug}`
+   */
+  deleteAgent(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<{
+    slug: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/agents/{slug}', workspaceId, slug], takesKey: true }, options);
+  }
+
+  /**
+   * Publish an agent as it is.
+   *
+   * Callers get the agent as it is now. What is changed afterwards is the draft, until it is published again.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/publish`
+   */
+  publishAgent(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<Agent> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/publish', workspaceId, slug], takesKey: true }, options);
+  }
+
+  /**
+   * Take back what is published of an agent.
+   *
+   * Only those who may change it can execute it from then on.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/unpublish`
+   */
+  unpublishAgent(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<Agent> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/unpublish', workspaceId, slug], takesKey: true }, options);
+  }
+
+  /**
+   * List with whom an agent is shared.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions`
+   */
+  listAgentShares(workspaceId: string, slug: string, options: RequestOptions = {}): Promise<{
+    result: Share[];
+  }> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/permissions', workspaceId, slug] }, options);
+  }
+
+  /**
+   * Share an agent.
+   *
+   * The policies are `read`, `execute`, `update` and `delete`; with everyone it is `execute` only. Sharing with everyone is content: it is refused while the workspace is locked. Other shares are not.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/permissions`
+   */
+  shareAgent(workspaceId: string, slug: string, body: Share, options: RequestOptions = {}): Promise<Share> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/permissions', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
+   * Stop sharing an agent.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/agents/{slug}/permissions/{target}`
+   */
+  unshareAgent(workspaceId: string, slug: string, target: string, options: RequestOptions = {}): Promise<{
+    id: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/permissions/{target}', workspaceId, slug, target], takesKey: true }, options);
+  }
+
+  /**
    * List the documents of a knowledge base.
    *
    * Only those that the caller may read. `metadata.{path}` asks for documents whose metadata has a value there, as text. Without
@@ -3760,6 +3922,8 @@ export interface Workspace {
   pages?: Record<string, Record<string, unknown>>;
   /** By slug, without synonyms. */
   knowledgeBases?: Record<string, Record<string, unknown>>;
+  /** By slug, without instructions, knowledge and tools. */
+  agents?: Record<string, Record<string, unknown>>;
   /** Test suites by slug, without stubs and cases. */
   tests?: Record<string, Record<string, unknown>>;
   /** App instances by slug */
@@ -3849,6 +4013,8 @@ export interface NewWorkspace {
   /** Ignored. */
   knowledgeBases?: unknown;
   /** Ignored. */
+  agents?: unknown;
+  /** Ignored. */
   tests?: unknown;
   /** Ignored. */
   imports?: unknown;
@@ -3922,6 +4088,8 @@ export interface WorkspaceChange {
   pages?: unknown;
   /** Ignored. */
   knowledgeBases?: unknown;
+  /** Ignored. */
+  agents?: unknown;
   /** Ignored. */
   tests?: unknown;
   /** Ignored. */
@@ -5122,6 +5290,165 @@ export interface TestFromRuns {
   }[];
 }
 
+export interface Agent {
+  name: Localized;
+  slug: string;
+  description?: Localized;
+  labels?: Label[];
+  /** Only those who may change it can execute it. */
+  disabled?: boolean;
+  /** For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+  instructions: string;
+  /** provider/model, or a model; absent: the default. */
+  model?: string;
+  /** 0.2 without it. */
+  temperature: number;
+  /** Of an answer; 1000 without it. */
+  maxTokens: number;
+  knowledge?: AgentKnowledge[];
+  tools?: AgentTool[];
+  memory: AgentMemory;
+  limits: AgentLimits;
+  id: string;
+  /** Everyone may execute it. */
+  public: boolean;
+  published?: AgentPublication;
+  checksum: string;
+  createdAt?: string;
+  createdBy?: string;
+  updatedAt?: string;
+  updatedBy?: string;
+  /** With whom it is shared, for those who manage that. */
+  permissions?: Share[];
+  /** Of an agent that was saved: what is likely wrong with it. */
+  warnings?: Record<string, unknown>[];
+}
+
+export interface AgentMeta {
+  name: Localized;
+  slug: string;
+  description?: Localized;
+  labels?: Label[];
+  /** Only those who may change it can execute it. */
+  disabled?: boolean;
+  /** provider/model, or a model; absent: the default. */
+  model?: string;
+  /** 0.2 without it. */
+  temperature?: number;
+  /** Of an answer; 1000 without it. */
+  maxTokens?: number;
+  memory?: AgentMemory;
+  limits?: AgentLimits;
+  id: string;
+  /** Everyone may execute it. */
+  public: boolean;
+  published?: AgentPublication;
+  checksum: string;
+  createdAt?: string;
+  createdBy?: string;
+  updatedAt?: string;
+  updatedBy?: string;
+}
+
+export interface NewAgent {
+  name: Localized;
+  slug?: string;
+  description?: Localized;
+  labels?: Label[];
+  /** Only those who may change it can execute it. */
+  disabled?: boolean;
+  /** For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+  instructions: string;
+  /** provider/model, or a model; absent: the default. */
+  model?: string;
+  /** 0.2 without it. */
+  temperature?: number;
+  /** Of an answer; 1000 without it. */
+  maxTokens?: number;
+  knowledge?: AgentKnowledge[];
+  tools?: AgentTool[];
+  memory?: AgentMemory;
+  limits?: AgentLimits;
+}
+
+export interface AgentChange {
+  name?: Localized;
+  slug?: string | null;
+  description?: LocalizedOrNull;
+  labels?: Label[] | null;
+  /** Only those who may change it can execute it. */
+  disabled?: boolean | null;
+  /** For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+  instructions?: string;
+  /** provider/model, or a model; absent: the default. */
+  model?: string | null;
+  /** 0.2 without it. */
+  temperature?: number | null;
+  /** Of an answer; 1000 without it. */
+  maxTokens?: number | null;
+  knowledge?: AgentKnowledge[] | null;
+  tools?: AgentTool[] | null;
+  memory?: AgentMemory | null;
+  limits?: AgentLimits | null;
+}
+
+/** What callers get. */
+export interface AgentPublication {
+  /** How often it was published. */
+  number: number;
+  at: string;
+  by: string;
+  /** The draft is what is published. */
+  current: boolean;
+}
+
+export interface AgentKnowledge {
+  /** The slug of a knowledge base. */
+  base: string;
+  /** Which documents, as in a search. */
+  filters?: Record<string, unknown>;
+  /** 6 without it. */
+  topK?: number;
+  /** When the model asks for it, or with each message. tool without it. */
+  when?: 'tool' | 'always';
+  /** caller: documents that the caller may read. agent: all within the filters, for whoever may execute the agent. caller without it. */
+  access?: 'caller' | 'agent';
+}
+
+/** An automation, or the functions of an MCP server. */
+export interface AgentTool {
+  automation?: string;
+  /** How the model calls it; absent: by the slug. */
+  name?: string;
+  description?: Localized;
+  /** Fixed values, unseen by the model, that win over what it sends. */
+  arguments?: Record<string, unknown>;
+  mcp?: {
+    url: string;
+    headers?: Record<string, string>;
+    tools?: string[];
+  };
+  /** A call waits until the author of the conversation approves it. */
+  approval?: 'always';
+}
+
+export interface AgentMemory {
+  /** The last messages of the conversation; 20 without it. */
+  messages?: number;
+}
+
+/** For one message. */
+export interface AgentLimits {
+  /** 10 without it. */
+  steps?: number;
+  /** 20 without it. */
+  toolCalls?: number;
+  /** 120 without it. */
+  seconds?: number;
+  /** 50000 without it. */
+  tokens?: number;
+}
+
 export interface KnowledgeBase {
   name: Localized;
   /** Neither search nor ask. */
@@ -5145,6 +5472,8 @@ export interface KnowledgeBase {
   id: string;
   counts?: KnowledgeCounts;
   index?: KnowledgeIndex;
+  /** With whom it is shared, for those who manage that. */
+  permissions?: Share[];
   checksum: string;
   createdAt?: string;
   createdBy?: string;

@@ -1697,6 +1697,168 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List with whom a knowledge base is shared */
+        get: operations["listKnowledgeBaseShares"];
+        put?: never;
+        /**
+         * Share a knowledge base
+         * @description `read` is about the base and its documents, `update` also lets create, change and delete documents, `delete` is about the base.
+         */
+        post: operations["shareKnowledgeBase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Stop sharing a knowledge base */
+        delete: operations["unshareKnowledgeBase"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the agents */
+        get: operations["listAgents"];
+        put?: never;
+        /**
+         * Create an agent
+         * @description Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+         *     Automations and knowledge bases that do not exist are told in `warnings`. `access: agent` needs the right to read all
+         *     documents of the base.
+         */
+        post: operations["createAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an agent */
+        get: operations["getAgent"];
+        put?: never;
+        post?: never;
+        /** Delete an agent */
+        delete: operations["deleteAgent"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an agent
+         * @description A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+         *     Another slug renames it. It is changed as a draft: callers get what is published.
+         */
+        patch: operations["updateAgent"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/publish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish an agent as it is
+         * @description Callers get the agent as it is now. What is changed afterwards is the draft, until it is published again.
+         */
+        post: operations["publishAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/unpublish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take back what is published of an agent
+         * @description Only those who may change it can execute it from then on.
+         */
+        post: operations["unpublishAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List with whom an agent is shared */
+        get: operations["listAgentShares"];
+        put?: never;
+        /**
+         * Share an agent
+         * @description The policies are `read`, `execute`, `update` and `delete`; with everyone it is `execute` only. Sharing with everyone is content: it is refused while the workspace is locked. Other shares are not.
+         */
+        post: operations["shareAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/permissions/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Stop sharing an agent */
+        delete: operations["unshareAgent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents": {
         parameters: {
             query?: never;
@@ -4086,6 +4248,10 @@ export interface components {
             knowledgeBases?: {
                 [key: string]: Record<string, never>;
             };
+            /** @description By slug, without instructions, knowledge and tools. */
+            agents?: {
+                [key: string]: Record<string, never>;
+            };
             /** @description Test suites by slug, without stubs and cases. */
             tests?: {
                 [key: string]: Record<string, never>;
@@ -4194,6 +4360,8 @@ export interface components {
             /** @description Ignored. */
             knowledgeBases?: unknown;
             /** @description Ignored. */
+            agents?: unknown;
+            /** @description Ignored. */
             tests?: unknown;
             /** @description Ignored. */
             imports?: unknown;
@@ -4266,6 +4434,8 @@ export interface components {
             pages?: unknown;
             /** @description Ignored. */
             knowledgeBases?: unknown;
+            /** @description Ignored. */
+            agents?: unknown;
             /** @description Ignored. */
             tests?: unknown;
             /** @description Ignored. */
@@ -5538,6 +5708,172 @@ export interface components {
                 reason: string;
             }[];
         };
+        Agent: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Only those who may change it can execute it. */
+            disabled?: boolean;
+            /** @description For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+            instructions: string;
+            /** @description provider/model, or a model; absent: the default. */
+            model?: string;
+            /** @description 0.2 without it. */
+            temperature: number;
+            /** @description Of an answer; 1000 without it. */
+            maxTokens: number;
+            knowledge?: components["schemas"]["AgentKnowledge"][];
+            tools?: components["schemas"]["AgentTool"][];
+            memory: components["schemas"]["AgentMemory"];
+            limits: components["schemas"]["AgentLimits"];
+            id: string;
+            /** @description Everyone may execute it. */
+            public: boolean;
+            published?: components["schemas"]["AgentPublication"];
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            /** @description With whom it is shared, for those who manage that. */
+            permissions?: components["schemas"]["Share"][];
+            /** @description Of an agent that was saved: what is likely wrong with it. */
+            warnings?: Record<string, never>[];
+        };
+        AgentMeta: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Only those who may change it can execute it. */
+            disabled?: boolean;
+            /** @description provider/model, or a model; absent: the default. */
+            model?: string;
+            /** @description 0.2 without it. */
+            temperature?: number;
+            /** @description Of an answer; 1000 without it. */
+            maxTokens?: number;
+            memory?: components["schemas"]["AgentMemory"];
+            limits?: components["schemas"]["AgentLimits"];
+            id: string;
+            /** @description Everyone may execute it. */
+            public: boolean;
+            published?: components["schemas"]["AgentPublication"];
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewAgent: {
+            name: components["schemas"]["Localized"];
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Only those who may change it can execute it. */
+            disabled?: boolean;
+            /** @description For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+            instructions: string;
+            /** @description provider/model, or a model; absent: the default. */
+            model?: string;
+            /** @description 0.2 without it. */
+            temperature?: number;
+            /** @description Of an answer; 1000 without it. */
+            maxTokens?: number;
+            knowledge?: components["schemas"]["AgentKnowledge"][];
+            tools?: components["schemas"]["AgentTool"][];
+            memory?: components["schemas"]["AgentMemory"];
+            limits?: components["schemas"]["AgentLimits"];
+        };
+        AgentChange: {
+            name?: components["schemas"]["Localized"];
+            slug?: string | null;
+            description?: components["schemas"]["LocalizedOrNull"];
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description Only those who may change it can execute it. */
+            disabled?: boolean | null;
+            /** @description For the model. {{config.x}}, {{user.id}}, {{user.email}}, {{run.date}} and {{context.x}} are filled in. */
+            instructions?: string;
+            /** @description provider/model, or a model; absent: the default. */
+            model?: string | null;
+            /** @description 0.2 without it. */
+            temperature?: number | null;
+            /** @description Of an answer; 1000 without it. */
+            maxTokens?: number | null;
+            knowledge?: components["schemas"]["AgentKnowledge"][] | null;
+            tools?: components["schemas"]["AgentTool"][] | null;
+            memory?: components["schemas"]["AgentMemory"] | null;
+            limits?: components["schemas"]["AgentLimits"] | null;
+        };
+        /** @description What callers get. */
+        AgentPublication: {
+            /** @description How often it was published. */
+            number: number;
+            /** Format: date-time */
+            at: string;
+            by: string;
+            /** @description The draft is what is published. */
+            current: boolean;
+        };
+        AgentKnowledge: {
+            /** @description The slug of a knowledge base. */
+            base: string;
+            /** @description Which documents, as in a search. */
+            filters?: Record<string, never>;
+            /** @description 6 without it. */
+            topK?: number;
+            /**
+             * @description When the model asks for it, or with each message. tool without it.
+             * @enum {string}
+             */
+            when?: "tool" | "always";
+            /**
+             * @description caller: documents that the caller may read. agent: all within the filters, for whoever may execute the agent. caller without it.
+             * @enum {string}
+             */
+            access?: "caller" | "agent";
+        };
+        /** @description An automation, or the functions of an MCP server. */
+        AgentTool: {
+            automation?: string;
+            /** @description How the model calls it; absent: by the slug. */
+            name?: string;
+            description?: components["schemas"]["Localized"];
+            /** @description Fixed values, unseen by the model, that win over what it sends. */
+            arguments?: Record<string, never>;
+            mcp?: {
+                url: string;
+                headers?: {
+                    [key: string]: string;
+                };
+                tools?: string[];
+            };
+            /**
+             * @description A call waits until the author of the conversation approves it.
+             * @enum {string}
+             */
+            approval?: "always";
+        };
+        AgentMemory: {
+            /** @description The last messages of the conversation; 20 without it. */
+            messages?: number;
+        };
+        /** @description For one message. */
+        AgentLimits: {
+            /** @description 10 without it. */
+            steps?: number;
+            /** @description 20 without it. */
+            toolCalls?: number;
+            /** @description 120 without it. */
+            seconds?: number;
+            /** @description 50000 without it. */
+            tokens?: number;
+        };
         KnowledgeBase: {
             name: components["schemas"]["Localized"];
             /** @description Neither search nor ask. */
@@ -5564,6 +5900,8 @@ export interface components {
             id: string;
             counts?: components["schemas"]["KnowledgeCounts"];
             index?: components["schemas"]["KnowledgeIndex"];
+            /** @description With whom it is shared, for those who manage that. */
+            permissions?: components["schemas"]["Share"][];
             checksum: string;
             /** Format: date-time */
             createdAt?: string;
@@ -13002,6 +13340,633 @@ export interface operations {
             };
         };
     };
+    listKnowledgeBaseShares: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        result: components["schemas"]["Share"][];
+                    };
+                };
+            };
+        };
+    };
+    shareKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Share"];
+            };
+        };
+        responses: {
+            /** @description The entry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+        };
+    };
+    unshareKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+                /** @description A user id, `*`, or `role:{name}`. */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    listAgents: {
+        parameters: {
+            query?: {
+                /** @description Text of slug, name and description. */
+                search?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description Those that are published, or those that are not. */
+                published?: boolean;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMeta"][];
+                };
+            };
+        };
+    };
+    createAgent: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getAgent: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, or its file with `Accept: application/yaml`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        slug: string;
+                    };
+                };
+            };
+        };
+    };
+    updateAgent: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    publishAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    unpublishAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listAgentShares: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        result: components["schemas"]["Share"][];
+                    };
+                };
+            };
+        };
+    };
+    shareAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Share"];
+            };
+        };
+        responses: {
+            /** @description The entry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+        };
+    };
+    unshareAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug. */
+                slug: string;
+                /** @description A user id, `*`, or `role:{name}`. */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
     listKnowledgeDocuments: {
         parameters: {
             query?: {
@@ -15314,7 +16279,7 @@ export interface operations {
             };
             path: {
                 /** @description The sort. */
-                name: "index" | "security" | "automation" | "page" | "block" | "import" | "knowledgeBase" | "test";
+                name: "index" | "security" | "automation" | "page" | "block" | "import" | "knowledgeBase" | "agent" | "test";
             };
             cookie?: never;
         };

@@ -21,7 +21,7 @@ export default {
   },
   subjects: {
     workspaces: 'this workspace', automations: 'automations', pages: 'pages', apps: 'apps', files: 'files', events: 'events',
-    secrets: 'secrets', collections: 'collections', knowledgeBases: 'knowledge bases', documents: 'documents of knowledge bases', all: 'everything',
+    secrets: 'secrets', collections: 'collections', knowledgeBases: 'knowledge bases', documents: 'documents of knowledge bases', agents: 'agents', all: 'everything',
   },
   noAccess: 'No access to this workspace',
   noAccessText: 'It does not exist, or nobody has shared it with you. Ask an owner to share it with you, or sign in as someone else.',

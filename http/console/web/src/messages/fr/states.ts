@@ -23,7 +23,7 @@ const states: Messages['states'] = {
   },
   subjects: {
     workspaces: 'cet espace de travail', automations: 'les automatisations', pages: 'les pages', apps: 'les applications', files: 'les fichiers', events: 'les événements',
-    secrets: 'les secrets', collections: 'les collections', knowledgeBases: 'les bases de connaissances', documents: 'les documents des bases de connaissances', all: 'tout',
+    secrets: 'les secrets', collections: 'les collections', knowledgeBases: 'les bases de connaissances', documents: 'les documents des bases de connaissances', agents: 'les agents', all: 'tout',
   },
   noAccess: 'Pas d’accès à cet espace de travail',
   noAccessText: 'Il n’existe pas, ou personne ne l’a partagé avec vous. Demandez à un propriétaire de le partager, ou connectez-vous avec un autre compte.',

@@ -16,8 +16,9 @@ export const vocabulary: Record<string, string[]> = {
   events: ['create', 'read'],
   secrets: ['create', 'read', 'update', 'delete'],
   collections: ['create', 'read', 'update', 'delete'],
-  knowledgeBases: ['create', 'read', 'update', 'delete'],
+  knowledgeBases: ['create', 'read', 'update', 'delete', 'manage_permissions'],
   documents: ['create', 'read', 'update', 'delete'],
+  agents: ['create', 'read', 'update', 'delete', 'execute', 'manage_permissions'],
 };
 export const subjects = Object.keys(vocabulary);
 export const policies = ['read', 'create', 'update', 'delete', 'manage_permissions'];
