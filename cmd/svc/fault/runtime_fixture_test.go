@@ -86,7 +86,7 @@ type seen struct {
 const (
 	executed = "runtime.automations.executed"
 	waits    = "runtime.waits.pending"
-	patience = 30 * time.Second
+	patience = time.Minute
 	moment   = 5 * time.Millisecond
 )
 
