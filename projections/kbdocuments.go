@@ -11,6 +11,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/kbdocument"
+	"svc/domain/knowledge"
 	"svc/domain/workspace"
 )
 
@@ -20,7 +21,7 @@ import (
 //	d{workspace}\0{base}\0{id}        KBDocument, JSON
 //	i{workspace}\0{id}                base
 //	y{workspace}\0{base}\0{hash}      id; hash of the identity
-//	c{workspace}\0{base}              KBCounts, JSON
+//	c{workspace}\0{base}              kbNumbers, JSON
 //	q{bulk}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
 //	r{workspace}\0{base}              how many changes of what is searched the base had
@@ -53,11 +54,17 @@ type KBCounts struct {
 	Bytes      int64 `json:"bytes"` // of the newest contents
 }
 
+// kbNumbers are the numbers of a base, as they are stored.
+type kbNumbers struct {
+	KBCounts
+	Divisions map[string]int `json:"divisions,omitempty"` // documents that can be searched, by how they were divided
+}
+
 // KBDocumentRef names a document.
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.3" }
+func (KBDocuments) Name() string { return "kbdocuments.4" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -268,7 +275,7 @@ func (KBDocuments) entries(ref KBDocumentRef, d KBDocument) (keys [][]byte) {
 // count adds a document to the numbers of its base, or subtracts it.
 func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error {
 	key := scopedKey('c', workspaceID, []byte(d.BaseID))
-	var c KBCounts
+	c := kbNumbers{Divisions: map[string]int{}}
 	if err := getJSON(tx, key, &c); err != nil {
 		return err
 	}
@@ -286,8 +293,11 @@ func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error 
 	}
 	if d.Extract != nil {
 		c.Chunks += by * d.Extract.Count
+		if c.Divisions[d.Extract.Division] += by; c.Divisions[d.Extract.Division] == 0 {
+			delete(c.Divisions, d.Extract.Division)
+		}
 	}
-	if c == (KBCounts{}) {
+	if c.Documents == 0 {
 		return tx.Delete(key)
 	}
 	return setJSON(tx, key, c)
@@ -324,11 +334,11 @@ func (p KBDocuments) ByIdentity(r Reader, workspaceID, baseID, identity string) 
 // List visits the documents of a base that have not expired at now, in the order of their ids, until visit returns
 // false.
 func (p KBDocuments) List(r Reader, workspaceID, baseID string, now time.Time, visit func(KBDocument) (more bool)) error {
-	return p.listFrom(r, workspaceID, baseID, "", func(d KBDocument) bool { return d.GoneAt(now) || visit(d) })
+	return p.ListFrom(r, workspaceID, baseID, "", func(d KBDocument) bool { return d.GoneAt(now) || visit(d) })
 }
 
-// listFrom visits the documents of a base from an id on, also those that have expired.
-func (p KBDocuments) listFrom(r Reader, workspaceID, baseID, from string, visit func(KBDocument) (more bool)) error {
+// ListFrom visits the documents of a base from an id on, also those that have expired.
+func (p KBDocuments) ListFrom(r Reader, workspaceID, baseID, from string, visit func(KBDocument) (more bool)) error {
 	span := Span{Prefix: kbDocumentKey(workspaceID, baseID, ""), From: kbDocumentKey(workspaceID, baseID, from)}
 	return r.Iterate(p, span, func(_, value []byte) (bool, error) {
 		var d KBDocument
@@ -340,12 +350,33 @@ func (p KBDocuments) listFrom(r Reader, workspaceID, baseID, from string, visit 
 }
 
 // Counts returns the numbers of a base.
-func (p KBDocuments) Counts(r Reader, workspaceID, baseID string) (c KBCounts, err error) {
+func (p KBDocuments) Counts(r Reader, workspaceID, baseID string) (KBCounts, error) {
+	c, err := p.numbers(r, workspaceID, baseID)
+	return c.KBCounts, err
+}
+
+func (p KBDocuments) numbers(r Reader, workspaceID, baseID string) (c kbNumbers, err error) {
 	value, ok, err := r.Get(p, scopedKey('c', workspaceID, []byte(baseID)))
 	if err != nil || !ok {
 		return c, err
 	}
 	return c, json.Unmarshal(value, &c)
+}
+
+// CountOutdated returns how many documents of a base can be searched as they were processed with other settings.
+func (p KBDocuments) CountOutdated(r Reader, workspaceID, baseID string, s knowledge.Settings) (outdated int, err error) {
+	c, err := p.numbers(r, workspaceID, baseID)
+	for division, documents := range c.Divisions {
+		if division != s.Division() {
+			outdated += documents
+		}
+	}
+	return outdated, err
+}
+
+// IsOutdated reports whether a document can be searched as it was processed with other settings.
+func (d KBDocument) IsOutdated(s knowledge.Settings) bool {
+	return d.Extract != nil && d.Extract.Division != s.Division()
 }
 
 // Bases visits all bases that have documents, also those that were deleted.

@@ -91,6 +91,21 @@ func (o Operations) Running(r Reader) (refs []OperationRef, err error) {
 	return refs, err
 }
 
+// Reindexing returns the operation that processes a knowledge base again; ok is false when there is none.
+func (o Operations) Reindexing(r Reader, workspaceID, baseID string) (op operation.State, ok bool, err error) {
+	running, err := o.Running(r)
+	for _, ref := range running {
+		if ref.WorkspaceID != workspaceID {
+			continue
+		}
+		op, known, err := o.Get(r, ref.ID)
+		if err != nil || known && op.Reindex != nil && op.Reindex.BaseID == baseID {
+			return op, err == nil, err
+		}
+	}
+	return op, false, err
+}
+
 // Operated lists the operations that hold a lock which runs out.
 func (w Workspaces) Operated(r Reader) (refs []OperationRef, err error) {
 	locked, err := w.Expired(r, time.UnixMilli(1<<60)) // some day all of them have run out

@@ -517,7 +517,7 @@ func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 	var fault error
 	searchable := map[string]bool{}
 	last, ended := after, true
-	err := KBDocuments{}.listFrom(r, w.workspaceID, w.baseID, from, func(d KBDocument) bool {
+	err := KBDocuments{}.ListFrom(r, w.workspaceID, w.baseID, from, func(d KBDocument) bool {
 		if d.ID <= after {
 			return true
 		}

@@ -61,8 +61,8 @@ func (u OperationMaintenance) Adopt(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ok && op.Crawl != nil {
-			continue // the crawler runs it
+		if ok && (op.Crawl != nil || op.Reindex != nil) {
+			continue // the crawler or the pipeline of documents runs it
 		}
 		go func() {
 			if err := u.Operations.Adopt(ctx, ref.WorkspaceID, ref.ID); err != nil && ctx.Err() == nil {

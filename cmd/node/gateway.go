@@ -104,7 +104,7 @@ func (n *Node) handlers() api.Handlers {
 	c, services, identity, now := n.config(), n.workspaces, n.identity.identity, time.Now
 	docs := &documents.Handlers{
 		ReadModel: n.models, Access: identity, Content: services.content, Library: services.library, Apps: services.apps, Shelf: services.library.Shelf,
-		SecretDefaults: n.secretDefaults, Previews: n.pages, CSRFToken: identity.CSRFToken, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone }, Now: now,
+		SecretDefaults: n.secretDefaults, Previews: n.pages, CSRFToken: identity.CSRFToken, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone }, Reindexes: services.reindexes, Now: now,
 	}
 	spaces := &workspaces.Handlers{
 		ReadModel: n.models, Access: identity, Documents: docs, Workspaces: services.workspaces, Content: services.content, Library: services.library,

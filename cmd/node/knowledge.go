@@ -41,6 +41,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now}); err != nil {
 		return err
 	}
+	s.reindexes = knowledge.Reindexes{Engine: n.engine, Now: time.Now}
 	if s.crawls, err = n.openCrawls(ctx); err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	p, err := pipeline.New(pipeline.Options{
 		Engine: n.engine, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, FindBase: n.findBase, Workers: workers,
-		Fetcher: fetcher,
-		Kept:    func() int { return n.config().Knowledge.RevisionLimit }, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
+		Fetcher: fetcher, Bases: n.processedBases, Documents: s.documents, Reindexes: s.reindexes,
+		Kept: func() int { return n.config().Knowledge.RevisionLimit }, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -174,12 +175,16 @@ func (n *Node) findBase(ctx context.Context, workspaceID, baseID string) (pipeli
 	if err != nil || !ok {
 		return pipeline.Base{}, false, err
 	}
-	doc = document.Knowledge.Complete(doc)
-	base := pipeline.Base{Base: kbdocument.Base{ID: baseID, Slug: slug}, Language: doc.Text("language")}
-	if settings, ok := doc.Get("chunking"); ok {
-		base.Chunking = toChunking(settings)
-	}
-	return base, true, nil
+	return pipeline.Base{Base: kbdocument.Base{ID: baseID, Slug: slug}, Settings: chunks.ReadSettings(doc)}, true, nil
+}
+
+// processedBases returns the knowledge bases of a workspace.
+func (n *Node) processedBases(ctx context.Context, workspaceID string) (bases []pipeline.Base, err error) {
+	err = n.workspaces.library.KnowledgeBases(ctx, workspaceID, func(id, slug string, settings *document.Map) bool {
+		bases = append(bases, pipeline.Base{Base: kbdocument.Base{ID: id, Slug: slug}, Settings: chunks.ReadSettings(settings)})
+		return true
+	})
+	return bases, err
 }
 
 // baseSettings returns the settings of a base, with defaults.
@@ -191,25 +196,11 @@ func (n *Node) baseSettings(ctx context.Context, workspaceID string, item projec
 	return document.Knowledge.Complete(doc), nil
 }
 
-// toChunking reads how a base divides texts.
-func toChunking(settings any) (c chunks.Chunking) {
-	m, ok := settings.(*document.Map)
-	if !ok {
-		return c
-	}
-	number := func(name string) int {
-		v, _ := m.Get(name)
-		f, _ := v.(float64)
-		return int(f)
-	}
-	return chunks.Chunking{Fixed: m.Text("strategy") == "fixed", Size: number("size"), Overlap: number("overlap")}
-}
-
 // knowledgeHandlers returns the handlers of documents of knowledge bases.
 func (n *Node) knowledgeHandlers() *knowledgehandlers.Handlers {
 	return &knowledgehandlers.Handlers{
 		ReadModel: n.models, Documents: n.workspaces.documents, Search: n.workspaces.searcher.Search, Files: n.workspaces.files, Contents: n.store.Blobs,
-		Crawls: n.workspaces.crawls.commands, Records: n.workspaces.crawls.records, Known: n.workspaces.crawls.known, Source: n.findSource,
+		Reindexes: n.workspaces.reindexes, Crawls: n.workspaces.crawls.commands, Records: n.workspaces.crawls.records, Known: n.workspaces.crawls.known, Source: n.findSource,
 		Dir: filepath.Join(n.config().Core.DataDir, "uploads"), Now: time.Now,
 	}
 }

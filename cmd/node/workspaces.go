@@ -43,6 +43,7 @@ type workspaceServices struct {
 	secrets        *secrets.Opener // of automations and repositories
 	files          *files.Files
 	documents      *knowledge.Documents // of knowledge bases
+	reindexes      knowledge.Reindexes  // of knowledge bases
 	searcher       *search.Searcher     // in knowledge bases
 	crawls         crawls
 	extractor      *extract.Extractor // of texts of files

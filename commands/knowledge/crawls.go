@@ -27,15 +27,11 @@ type crawlRequest struct {
 
 // Start begins a crawl, unless the site is being read.
 func (c Crawls) Start(ctx context.Context, workspaceID string, about operation.CrawlAbout) (operation.State, error) {
-	asked := commands.RequestFrom(ctx)
 	request, err := json.Marshal(crawlRequest{about.KnowledgeBase, about.SourceID, about.Trigger, about.Full, about.AllowMassRemoval})
 	if err != nil {
 		return operation.State{}, err
 	}
-	op := operation.About{
-		ID: "op_" + commands.NewID(ctx, 20), Kind: operation.Crawl, WorkspaceID: workspaceID, Request: request, CreatedBy: asked.Meta.UserID,
-		CreatedAt: c.Now().UTC().Truncate(time.Millisecond), CorrelationID: asked.Meta.CorrelationID, Under: true,
-	}
+	op := newOperation(ctx, operation.Crawl, workspaceID, request, c.Now())
 	state, err := c.Execute(ctx, workspaceID, op.ID, operation.StartCrawl{About: op, Crawl: about})
 	if domain.CodeOf(err) == domain.CodeAlreadyExists {
 		err = domain.Refuse(domain.CodeConflict, "the source %s is being read already", about.SourceID).Reason("already_running").With("sourceId", about.SourceID)
@@ -52,4 +48,13 @@ func (c Crawls) Execute(ctx context.Context, workspaceID, id string, cmd operati
 		return []commands.Name{{Kind: "crawl", Value: workspaceID + "\x00" + s.Crawl.BaseID + "\x00" + s.Crawl.SourceID}}
 	})
 	return done.State, err
+}
+
+// newOperation returns what is known of an operation that begins. It changes no content, so it locks nothing.
+func newOperation(ctx context.Context, kind, workspaceID string, request []byte, now time.Time) operation.About {
+	asked := commands.RequestFrom(ctx)
+	return operation.About{
+		ID: "op_" + commands.NewID(ctx, 20), Kind: kind, WorkspaceID: workspaceID, Request: request, CreatedBy: asked.Meta.UserID,
+		CreatedAt: now.UTC().Truncate(time.Millisecond), CorrelationID: asked.Meta.CorrelationID, Under: true,
+	}
 }

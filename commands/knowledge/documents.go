@@ -239,6 +239,15 @@ func (d *Documents) Reprocess(ctx context.Context, workspaceID, id string, cmd k
 	return d.execute(ctx, workspaceID, id, cmd, may)
 }
 
+// Requeue is Reprocess for what the platform processes again by itself. A document that is gone is left out.
+func (d *Documents) Requeue(ctx context.Context, workspaceID, id string, cmd kbdocument.Reprocess) error {
+	_, err := d.Reprocess(ctx, workspaceID, id, cmd, always)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
 func (d *Documents) execute(ctx context.Context, workspaceID, id string, cmd kbdocument.Command, may May) (kbdocument.State, error) {
 	permitted := func(s kbdocument.State) error {
 		if s.GoneAt(d.o.Now()) {

@@ -75,6 +75,7 @@ var natives = map[string]string{
 	"workspaces.tests.":          "created updated deleted",
 	"knowledge.documents.":       "added updated deleted ready failed removed requeued begun postponed",
 	"knowledge.crawls.":          "started progress completed",
+	"knowledge.reindex.":         "started completed",
 	"workspaces.apps.":           "installed configured uninstalled",
 	"workspaces.files.":          "uploaded updated deleted counted",
 	"workspaces.subscriptions.":  "created updated deleted disabled",

@@ -125,6 +125,8 @@ func Table() []domain.Fact {
 		domain.Describe[operation.CrawlStarted](domain.State, "A site of a knowledge base is read."),
 		domain.Describe[operation.CrawlProgress](domain.State, "How far the reading of a site is, at most every five seconds."),
 		domain.Describe[operation.CrawlCompleted](domain.State, "The reading of a site has ended."),
+		domain.Describe[operation.ReindexStarted](domain.State, "Documents of a knowledge base are processed again."),
+		domain.Describe[operation.ReindexCompleted](domain.State, "Documents of a knowledge base were processed again."),
 		domain.Describe[kbdocument.Added](domain.State, "A document was added to a knowledge base."),
 		domain.Describe[kbdocument.Updated](domain.State, "The content of a document of a knowledge base was replaced, or what its owner says about it."),
 		domain.Describe[kbdocument.Deleted](domain.State, "A document of a knowledge base was deleted or expired, or many were deleted at once."),

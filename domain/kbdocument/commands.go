@@ -71,6 +71,7 @@ type (
 	// Reprocess gives the pipeline work with a document that it has already.
 	Reprocess struct {
 		Fetch, Extract, Bulk bool
+		Operation            string // that processes the base again; "": none
 		Now                  time.Time
 	}
 	// Begin begins an attempt at a job. When the node of two attempts was lost, the document is what kills them.
@@ -146,7 +147,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 			return nil, err
 		}
 		return []domain.Event{Requeued{Job{
-			Generation: s.Generation + 1, Fetch: c.Fetch && s.Source == URL || len(s.Revisions) == 0, Extract: c.Extract || s.Extract == nil, Bulk: c.Bulk,
+			Generation: s.Generation + 1, Fetch: c.Fetch && s.Source == URL || len(s.Revisions) == 0, Extract: c.Extract || s.Extract == nil, Bulk: c.Bulk, Operation: c.Operation,
 		}}}, nil
 	}
 	return decideJob(s, cmd)

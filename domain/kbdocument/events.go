@@ -209,7 +209,7 @@ func evolve(s State, ev domain.Event) State {
 		s.Deleted, s.Job = true, nil
 	case Requeued:
 		job := e.Job
-		s.Job, s.Generation = &job, job.Generation
+		s.Job, s.Generation, s.Operation = &job, job.Generation, cmp.Or(job.Operation, s.Operation)
 	case Begun:
 		s = s.withAttempt(e.Generation, func(j *Job) { j.Attempts, j.Lost, j.Begun, j.NotBefore = e.Attempt, e.Lost, e.At, time.Time{} })
 	case Postponed:

@@ -155,6 +155,7 @@ type Extract struct {
 	Cut        bool      `json:"cut,omitempty"`       // the text is not complete
 	Truncated  bool      `json:"truncated,omitempty"` // the text is not complete, or has more passages than are kept
 	Warnings   []string  `json:"warnings,omitempty"`
+	Division   string    `json:"division,omitempty"` // how it was divided: see knowledge.Settings
 	At         time.Time `json:"at"`
 }
 
@@ -182,13 +183,14 @@ type Fault struct {
 // do not count.
 type Job struct {
 	Generation int       `json:"generation"`
-	Fetch      bool      `json:"fetch,omitempty"`    // load the address
-	Extract    bool      `json:"extract,omitempty"`  // read the bytes; otherwise only divide the text again
-	Bulk       bool      `json:"bulk,omitempty"`     // it can wait for those that somebody waits for
-	NotBefore  time.Time `json:"notBefore,omitzero"` // of the next attempt
-	Attempts   int       `json:"attempts,omitempty"` // that were begun
-	Lost       int       `json:"lost,omitempty"`     // of them, those whose node was gone before they ended
-	Begun      time.Time `json:"begun,omitzero"`     // when the current attempt began; zero: none is running
+	Fetch      bool      `json:"fetch,omitempty"`     // load the address
+	Extract    bool      `json:"extract,omitempty"`   // read the bytes; otherwise only divide the text again
+	Bulk       bool      `json:"bulk,omitempty"`      // it can wait for those that somebody waits for
+	Operation  string    `json:"operation,omitempty"` // that processes the base again; "": none
+	NotBefore  time.Time `json:"notBefore,omitzero"`  // of the next attempt
+	Attempts   int       `json:"attempts,omitempty"`  // that were begun
+	Lost       int       `json:"lost,omitempty"`      // of them, those whose node was gone before they ended
+	Begun      time.Time `json:"begun,omitzero"`      // when the current attempt began; zero: none is running
 }
 
 // Status is how far a document is.
@@ -220,6 +222,7 @@ type State struct {
 	Fault      *Fault     `json:"fault,omitempty"`     // of the newest revision
 	Extract    *Extract   `json:"extract,omitempty"`   // what is searched; nil: nothing yet
 	CheckedAt  time.Time  `json:"checkedAt,omitzero"`  // when the address was loaded last
+	Operation  string     `json:"operation,omitempty"` // the last one that processed it again with its base
 	CreatedBy  string     `json:"createdBy,omitempty"`
 	Deleted    bool       `json:"deleted,omitempty"`
 }

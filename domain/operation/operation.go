@@ -26,6 +26,7 @@ const (
 	BulkImport = "bulkImport"
 	Replay     = "replay"
 	Crawl      = "crawl"
+	Reindex    = "reindex"
 )
 
 // Status is how far an operation is.
@@ -117,9 +118,10 @@ type State struct {
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
 	Resumed         int             `json:"resumed"`
 	EndedAt         *time.Time      `json:"endedAt,omitempty"`
-	Bulk            *Bulk           `json:"bulk,omitempty"`  // nil: it is about one workspace, or has no plan yet
-	Count           *Count          `json:"count,omitempty"` // nil: it does not count
-	Crawl           *Crawling       `json:"crawl,omitempty"` // nil: it reads no site
+	Bulk            *Bulk           `json:"bulk,omitempty"`    // nil: it is about one workspace, or has no plan yet
+	Count           *Count          `json:"count,omitempty"`   // nil: it does not count
+	Crawl           *Crawling       `json:"crawl,omitempty"`   // nil: it reads no site
+	Reindex         *Reindexing     `json:"reindex,omitempty"` // nil: it processes no documents again
 }
 
 // Command is what can be asked of an operation.
@@ -162,7 +164,10 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		}
 		return []domain.Event{Started(c)}, nil
 	}
-	if c, ok := cmd.(StartCrawl); ok {
+	switch c := cmd.(type) {
+	case StartCrawl:
+		return c.decide(s)
+	case StartReindex:
 		return c.decide(s)
 	}
 	if s.ID == "" {
@@ -196,6 +201,8 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 	case CountCrawl:
 		return c.decide(s)
 	case EndCrawl:
+		return c.decide(s)
+	case EndReindex:
 		return c.decide(s)
 	case End:
 		if err := s.heldBy(c.Epoch); err != nil {
@@ -243,7 +250,7 @@ func evolve(s State, ev domain.Event) State {
 			s.Result = e.Result
 		}
 	default:
-		return s.bulk(ev).crawled(ev)
+		return s.bulk(ev).crawled(ev).reindexed(ev)
 	}
 	return s
 }

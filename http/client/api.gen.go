@@ -2532,6 +2532,18 @@ func (c *Client) ReindexKnowledgeDocument(ctx context.Context, workspaceID strin
 	return answer, err
 }
 
+// ReindexKnowledgeBase: Process the documents of a knowledge base again.
+//
+// All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
+// was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
+// `already_running`. A change of `chunking` or `language` does the same by itself.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex
+func (c *Client) ReindexKnowledgeBase(ctx context.Context, workspaceID string, slug string, body ReindexKnowledgeBaseBody, options ...RequestOption) (answer Operation, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
 // CrawlKnowledgeSource: Read a source.
 //
 // `full` loads pages although they may not have changed; `allowMassRemoval` removes documents of pages that are gone, however many they are.
@@ -6593,6 +6605,42 @@ type ReindexKnowledgeDocumentBody struct {
 	Fetch   *bool `json:"fetch,omitempty"`
 }
 
+// ReindexKnowledgeBaseBody is described by the API.
+type ReindexKnowledgeBaseBody struct {
+	Extract *bool `json:"extract,omitempty"`
+	// Conditions as of automations on the fields of documents.
+	Filters map[string]any `json:"filters,omitempty"`
+}
+
+// Operation is described by the API.
+type Operation struct {
+	ID string `json:"id"`
+	// One of push, pull, import, resolve, bulkPush, bulkImport, replay, crawl, reindex.
+	Kind         string `json:"kind"`
+	WorkspaceID  string `json:"workspaceId"`
+	RepositoryID string `json:"repositoryId,omitempty"`
+	Branch       string `json:"branch,omitempty"`
+	// One of queued, running, succeeded, failed, conflict, cancelled.
+	Status string `json:"status"`
+	// Of the write lock that it holds or held.
+	Epoch int64 `json:"epoch"`
+	// What was asked.
+	Request  map[string]any    `json:"request"`
+	Progress OperationProgress `json:"progress"`
+	Steps    []OperationStep   `json:"steps"`
+	// What the call would have answered; null until it has succeeded.
+	Result          any                      `json:"result"`
+	Error           Nullable[OperationError] `json:"error,omitzero"`
+	CancelRequested *bool                    `json:"cancelRequested,omitempty"`
+	// How often another node went on with it.
+	Resumed       int64            `json:"resumed"`
+	CorrelationID string           `json:"correlationId"`
+	CreatedBy     string           `json:"createdBy"`
+	CreatedAt     string           `json:"createdAt"`
+	StartedAt     string           `json:"startedAt"`
+	EndedAt       Nullable[string] `json:"endedAt,omitzero"`
+}
+
 // CrawlKnowledgeSourceBody is described by the API.
 type CrawlKnowledgeSourceBody struct {
 	Full             *bool `json:"full,omitempty"`
@@ -7112,35 +7160,6 @@ type ExportRequest struct {
 	Workspaces *ExportRequestWorkspaces `json:"workspaces,omitempty"`
 	// Also the workspaces of the apps that are installed.
 	IncludeApps *bool `json:"includeApps,omitempty"`
-}
-
-// Operation is described by the API.
-type Operation struct {
-	ID string `json:"id"`
-	// One of push, pull, import, resolve, bulkPush, bulkImport, replay, crawl.
-	Kind         string `json:"kind"`
-	WorkspaceID  string `json:"workspaceId"`
-	RepositoryID string `json:"repositoryId,omitempty"`
-	Branch       string `json:"branch,omitempty"`
-	// One of queued, running, succeeded, failed, conflict, cancelled.
-	Status string `json:"status"`
-	// Of the write lock that it holds or held.
-	Epoch int64 `json:"epoch"`
-	// What was asked.
-	Request  map[string]any    `json:"request"`
-	Progress OperationProgress `json:"progress"`
-	Steps    []OperationStep   `json:"steps"`
-	// What the call would have answered; null until it has succeeded.
-	Result          any                      `json:"result"`
-	Error           Nullable[OperationError] `json:"error,omitzero"`
-	CancelRequested *bool                    `json:"cancelRequested,omitempty"`
-	// How often another node went on with it.
-	Resumed       int64            `json:"resumed"`
-	CorrelationID string           `json:"correlationId"`
-	CreatedBy     string           `json:"createdBy"`
-	CreatedAt     string           `json:"createdAt"`
-	StartedAt     string           `json:"startedAt"`
-	EndedAt       Nullable[string] `json:"endedAt,omitzero"`
 }
 
 // RepositoryTest is described by the API.
@@ -8189,6 +8208,31 @@ type KnowledgeDocumentError struct {
 	Message string `json:"message"`
 }
 
+// OperationProgress is described by the API.
+type OperationProgress struct {
+	Current    int64 `json:"current"`
+	Total      int64 `json:"total"`
+	Percentage int64 `json:"percentage"`
+}
+
+// OperationStep is described by the API.
+type OperationStep struct {
+	// One of checkout, pull, write, merge, push, import, error.
+	Step string `json:"step"`
+	// One of started, done, failed.
+	State     string `json:"state"`
+	StartedAt string `json:"startedAt"`
+	// Milliseconds, once it has ended.
+	StepDuration *int64 `json:"stepDuration,omitempty"`
+}
+
+// OperationError is described by the API.
+type OperationError struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
 // KnowledgeCrawlCounts: Pages by what became of them; all but fetched and bytes add up to queued when every page was visited.
 type KnowledgeCrawlCounts struct {
 	// Pages that the crawl has to do with.
@@ -8345,31 +8389,6 @@ type ExportRequestWorkspaces struct {
 	Query *ExportRequestWorkspacesQuery `json:"query,omitempty"`
 	// Which of them, the last updated first. Absent, all.
 	Pagination *ExportRequestWorkspacesPagination `json:"pagination,omitempty"`
-}
-
-// OperationProgress is described by the API.
-type OperationProgress struct {
-	Current    int64 `json:"current"`
-	Total      int64 `json:"total"`
-	Percentage int64 `json:"percentage"`
-}
-
-// OperationStep is described by the API.
-type OperationStep struct {
-	// One of checkout, pull, write, merge, push, import, error.
-	Step string `json:"step"`
-	// One of started, done, failed.
-	State     string `json:"state"`
-	StartedAt string `json:"startedAt"`
-	// Milliseconds, once it has ended.
-	StepDuration *int64 `json:"stepDuration,omitempty"`
-}
-
-// OperationError is described by the API.
-type OperationError struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Details map[string]any `json:"details,omitempty"`
 }
 
 // RepositoryTestHostKey: What an SSH server showed.

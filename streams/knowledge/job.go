@@ -138,7 +138,7 @@ func (j *job) storedText(ctx context.Context, known *kbdocument.Extract) (extrac
 func (j *job) divide(ctx context.Context, revision int, text extract.Document) (*kbdocument.Extract, error) {
 	language := text.Language
 	if language == "" {
-		language = chunks.DetectLanguage(text.Text, j.base.Language)
+		language = chunks.DetectLanguage(text.Text, j.base.Settings.Language)
 	}
 	spoken := language
 	if j.doc.Language != "" {
@@ -152,7 +152,7 @@ func (j *job) divide(ctx context.Context, revision int, text extract.Document) (
 	e := &kbdocument.Extract{
 		Revision: revision, Size: int64(len(text.Text)), Count: len(list), Characters: utf8.RuneCountInString(text.Text), Title: text.Title,
 		Language: language, Stated: text.Language, Mimetype: text.Mimetype, Tags: text.Tags, Cut: text.Truncated, Truncated: text.Truncated || cut, Warnings: text.Warnings,
-		At: j.Now().UTC().Truncate(time.Millisecond),
+		Division: j.base.Division(), At: j.Now().UTC().Truncate(time.Millisecond),
 	}
 	if e.Text, err = j.Blobs.Put(ctx, []byte(text.Text)); err != nil {
 		return nil, err

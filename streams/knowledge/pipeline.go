@@ -14,6 +14,7 @@ import (
 
 	"svc/commands"
 	"svc/commands/extract"
+	documents "svc/commands/knowledge"
 	"svc/domain"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
@@ -32,17 +33,20 @@ type (
 	Extractor interface {
 		Extract(ctx context.Context, f extract.File) (extract.Document, error)
 	}
+	// Documents gives the pipeline work. It is a *knowledge.Documents of package commands.
+	Documents interface {
+		Requeue(ctx context.Context, workspaceID, id string, cmd kbdocument.Reprocess) error
+	}
 	// Fetcher loads addresses. It is a *site.Fetcher.
 	Fetcher interface {
 		Fetch(ctx context.Context, address string) (site.Page, error)
 	}
 )
 
-// Base has the settings of a base that texts are divided by.
+// Base has the settings of a base that documents are processed by.
 type Base struct {
 	kbdocument.Base
-	Chunking chunks.Chunking
-	Language string // of documents whose text does not tell
+	chunks.Settings
 }
 
 // Options configure a Pipeline. All are required but those with a default.
@@ -54,8 +58,12 @@ type Options struct {
 	Fetcher   Fetcher
 	// FindBase returns a base by its id; ok is false when it was deleted.
 	FindBase func(ctx context.Context, workspaceID, baseID string) (b Base, ok bool, err error)
-	Kept     func() int // how many revisions of a document can be read
-	Workers  int        // how many documents this node processes at once
+	// Bases returns the bases of a workspace.
+	Bases     func(ctx context.Context, workspaceID string) ([]Base, error)
+	Documents Documents
+	Reindexes documents.Reindexes
+	Kept      func() int // how many revisions of a document can be read
+	Workers   int        // how many documents this node processes at once
 	// Fresh waits until the read models contain what any node has written.
 	Fresh func(context.Context) error
 	// Hold runs work under a lease; nil: there is only one node.
@@ -75,7 +83,7 @@ type Pipeline struct {
 
 // New returns a Pipeline. Nothing is processed before Run.
 func New(o Options) (*Pipeline, error) {
-	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
+	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Bases == nil || o.Documents == nil || o.Reindexes.Engine == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
 		return nil, errors.New("knowledge: an option is missing")
 	}
 	if o.Now == nil {
@@ -168,6 +176,11 @@ type partition struct {
 	busy    map[string]bool      // documents that are being processed, by id
 	passed  map[string]time.Time // documents that are not looked at until then
 	workers sync.WaitGroup
+
+	reindexes map[string]context.CancelCauseFunc // that this node runs, by operation
+	ended     chan struct{}                      // tells that one of them has ended
+	basesSeen uint64                             // changes of bases up to this sequence were seen
+	changed   map[string]time.Time               // workspaces whose bases have changed since then
 }
 
 func (p *partition) owns(workspaceID string) bool {
@@ -195,6 +208,8 @@ func (p *partition) run(ctx context.Context) error {
 		return err
 	}
 	p.busy, p.passed = map[string]bool{}, map[string]time.Time{}
+	p.reindexes, p.ended = map[string]context.CancelCauseFunc{}, make(chan struct{}, 1)
+	p.basesSeen, p.changed = 0, map[string]time.Time{}
 	defer p.workers.Wait()
 	moved, stop := p.Models.Watch()
 	defer stop()
@@ -205,6 +220,9 @@ func (p *partition) run(ctx context.Context) error {
 	for {
 		seen := p.Models.Position().State // the queue follows from STATE alone
 		next, err := p.startDue(ctx)
+		if err == nil {
+			err = p.updateReindexes(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -216,6 +234,8 @@ func (p *partition) run(ctx context.Context) error {
 			case <-moved:
 				again = p.Models.Position().State != seen
 			case <-freed:
+				again = true
+			case <-p.ended:
 				again = true
 			case <-timer.C:
 				again = true

@@ -90,8 +90,10 @@ func (f *fixture) start(x knowledge.Extractor, fetch knowledge.Fetcher, now func
 	p, err := knowledge.New(knowledge.Options{
 		Engine: f.engine, Models: f.models, Blobs: f.store.Blobs, Extractor: x, Fetcher: fetch, Kept: func() int { return 2 }, Workers: 4, Fresh: f.models.Latest, Now: now,
 		FindBase: func(context.Context, string, string) (knowledge.Base, bool, error) {
-			return knowledge.Base{Base: f.base, Chunking: chunks.Chunking{Size: 200}, Language: "auto"}, true, nil
+			return knowledge.Base{Base: f.base, Settings: chunks.Settings{Chunking: chunks.Chunking{Size: 200}, Language: "auto"}}, true, nil
 		},
+		Bases:     func(context.Context, string) ([]knowledge.Base, error) { return nil, nil },
+		Documents: f.docs, Reindexes: documents.Reindexes{Engine: f.engine, Now: time.Now},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(f.t, err)

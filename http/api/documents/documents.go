@@ -18,6 +18,8 @@ import (
 	"svc/domain/access"
 	"svc/domain/automation"
 	"svc/domain/document"
+	"svc/domain/knowledge"
+	"svc/domain/operation"
 	"svc/domain/review"
 	"svc/domain/workspace"
 	"svc/http/api/handler"
@@ -42,6 +44,8 @@ type Folder struct {
 	addListed func(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error
 	// check refuses a document for a reason of its own; nil: there is none.
 	check func(rights *access.Rights, workspaceID string, doc *document.Map) error
+	// updated does what follows from a change, and returns the id of the operation that does it; nil: nothing does.
+	updated func(h *Handlers, r *http.Request, item projections.Item, before, after *document.Map) (operationID string)
 	// gone is the answer to its deletion.
 	deletedResponse func(projections.Item) any
 }
@@ -416,9 +420,25 @@ func (h *Handlers) UpdateDocument(f Folder) gateway.HandlerFunc {
 			if err != nil {
 				return nil, in.WithLines(err)
 			}
-			return f.savedResponse(h, r, saved, in)
+			body, err := f.savedResponse(h, r, saved, in)
+			if err != nil || f.updated == nil {
+				return body, err
+			}
+			return withOperation(body, f.updated(h, r, item, now, next.Doc)), nil
 		}
 	}
+}
+
+// withOperation adds the id of an operation to an answer; "": there is none.
+func withOperation(body any, id string) any {
+	if id == "" {
+		return body
+	}
+	if text, isText := body.(gateway.Content); isText {
+		text.Header.Set(handler.OperationHeader, id)
+		return text
+	}
+	return gateway.OK(body).With(handler.OperationHeader, id)
 }
 
 // merge returns a document with the fields that a change names. Null removes a field
@@ -647,6 +667,7 @@ var KnowledgeBases = Folder{
 		defer rd.Close()
 		return addBaseNumbers(rd, view.workspaceID, view.item, view.doc)
 	},
+	updated:         reindexChanged,
 	deletedResponse: func(item projections.Item) any { return map[string]string{"slug": item.Slug()} },
 }
 
@@ -667,11 +688,41 @@ func addBaseNumbers(rd projections.Reader, workspaceID string, item projections.
 	if lag > 0 {
 		state, progress = "building", float64(c.Documents-lag)/float64(c.Documents)
 	}
+	op, isReindexed, err := projections.Operations{}.Reindexing(rd, workspaceID, item.ID)
+	if err != nil {
+		return err
+	}
+	if isReindexed {
+		state, progress = "rebuilding", float64(op.Percentage())/100
+	}
 	doc.Set("index", document.MapOf(
 		document.Pair{Key: "state", Value: state}, document.Pair{Key: "progress", Value: progress},
 		document.Pair{Key: "vectors", Value: "none"}, document.Pair{Key: "lag", Value: float64(lag)},
 	))
 	return nil
+}
+
+// reindexChanged has the documents of a base processed again whose settings have changed. When it cannot be recorded now,
+// the pipeline of documents begins it.
+func reindexChanged(h *Handlers, r *http.Request, item projections.Item, before, after *document.Map) (operationID string) {
+	settings := knowledge.ReadSettings(after)
+	if settings == knowledge.ReadSettings(before) {
+		return ""
+	}
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	outdated, err := projections.KBDocuments{}.CountOutdated(rd, handler.WorkspaceID(r), item.ID, settings)
+	if err != nil || outdated == 0 {
+		return ""
+	}
+	id, err := h.Reindexes.Update(r.Context(), handler.WorkspaceID(r), operation.ReindexAbout{
+		BaseID: item.ID, KnowledgeBase: cmp.Or(after.Text("slug"), item.Slug()), Documents: outdated,
+	})
+	if err != nil {
+		return ""
+	}
+	handler.AwaitVisible(r.Context(), h.ReadModel)
+	return id
 }
 
 // addAudit adds who made a document, and who changed it last.

@@ -4,10 +4,12 @@
 package documents
 
 import (
+	"context"
 	"time"
 
 	"svc/commands/apps"
 	"svc/commands/content"
+	"svc/domain/operation"
 	"svc/http/api/handler"
 )
 
@@ -25,5 +27,12 @@ type Handlers struct {
 	Previews       Previews                      // of pages that are not saved
 	CSRFToken      func(sessionID string) string // what a form of a page must show
 	Zone           func() *time.Location         // of schedules
+	Reindexes      Reindexes
 	Now            func() time.Time
+}
+
+// Reindexes has documents of knowledge bases processed again. It is a knowledge.Reindexes.
+type Reindexes interface {
+	// Update processes those again that were processed with other settings, and returns the id of the operation.
+	Update(ctx context.Context, workspaceID string, about operation.ReindexAbout) (id string, err error)
 }

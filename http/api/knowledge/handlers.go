@@ -28,6 +28,7 @@ type Handlers struct {
 	Search    func(context.Context, knowledge.SearchRequest) (knowledge.SearchAnswer, error)
 	Files     Files
 	Contents  filehandlers.Contents // contents, texts and passages of documents
+	Reindexes Reindexes
 	Crawls    Crawls
 	Records   Bucket // of the visits of crawls
 	Known     Bucket // what is known of crawled pages since their last visit

@@ -31,7 +31,7 @@ type OperationEvents interface {
 
 var (
 	operationKinds = []string{
-		operation.Push, operation.Pull, operation.Import, operation.Resolve, operation.BulkPush, operation.BulkImport, operation.Replay, operation.Crawl,
+		operation.Push, operation.Pull, operation.Import, operation.Resolve, operation.BulkPush, operation.BulkImport, operation.Replay, operation.Crawl, operation.Reindex,
 	}
 	operationStatuses = []string{
 		"queued", string(operation.Running), string(operation.Succeeded), string(operation.Failed), string(operation.Conflict), string(operation.Cancelled),
@@ -45,7 +45,7 @@ func (h *Handlers) ListOperations(r *http.Request) (any, error) {
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	items, total := []operationResponse{}, 0
+	items, total := []OperationResponse{}, 0
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err := projections.Operations{}.List(rd, handler.WorkspaceID(r), func(op operation.State) bool {
@@ -56,7 +56,7 @@ func (h *Handlers) ListOperations(r *http.Request) (any, error) {
 			return true
 		}
 		if total >= page.Offset() && len(items) < page.Limit {
-			items = append(items, toOperationResponse(op))
+			items = append(items, ToOperationResponse(op))
 		}
 		total++
 		return true
@@ -73,7 +73,7 @@ func (h *Handlers) GetOperation(r *http.Request) (any, error) {
 	if err == nil {
 		op, err = h.withResult(r.Context(), op)
 	}
-	return toOperationResponse(op), err
+	return ToOperationResponse(op), err
 }
 
 // findOperation returns the operation that the path names.
@@ -131,11 +131,11 @@ func (h *Handlers) CancelOperation(r *http.Request) (any, error) {
 		return nil, err
 	}
 	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return toOperationResponse(op), nil
+	return ToOperationResponse(op), nil
 }
 
 // operationResponse is an operation as the API shows it.
-type operationResponse struct {
+type OperationResponse struct {
 	ID              string             `json:"id"`
 	Kind            string             `json:"kind"`
 	WorkspaceID     string             `json:"workspaceId"`
@@ -172,9 +172,10 @@ type stepResponse struct {
 	StepDuration int64               `json:"stepDuration,omitempty"`
 }
 
-func toOperationResponse(op operation.State) operationResponse {
+// ToOperationResponse returns an operation as the API shows it.
+func ToOperationResponse(op operation.State) OperationResponse {
 	at := op.CreatedAt.UTC().Format(domain.Timestamp)
-	response := operationResponse{
+	response := OperationResponse{
 		ID: op.ID, Kind: op.Kind, WorkspaceID: op.WorkspaceID, RepositoryID: op.RepositoryID, Branch: op.Branch, Status: op.Status, Epoch: op.Epoch,
 		CreatedBy: op.CreatedBy, CreatedAt: at, StartedAt: at, CorrelationID: op.CorrelationID, Resumed: op.Resumed, CancelRequested: op.CancelRequested,
 		Request: op.Request, Result: op.Result, Error: op.Failure, Steps: []stepResponse{},

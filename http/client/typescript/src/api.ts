@@ -2027,6 +2027,23 @@ export class Client extends Base {
   }
 
   /**
+   * Process the documents of a knowledge base again.
+   *
+   * All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
+   * was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
+   * `already_running`. A change of `chunking` or `language` does the same by itself.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex`
+   */
+  reindexKnowledgeBase(workspaceId: string, slug: string, body: {
+    extract?: boolean;
+    /** Conditions as of automations on the fields of documents. */
+    filters?: Record<string, unknown>;
+  }, options: RequestOptions = {}): Promise<Operation> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex', workspaceId, slug], body, takesKey: true }, options);
+  }
+
+  /**
    * Read a source.
    *
    * `full` loads pages although they may not have changed; `allowMassRemoval` removes documents of pages that are gone, however many they are.
@@ -2717,7 +2734,7 @@ export class Client extends Base {
    */
   listOperations(workspaceId: string, query: {
     /** Of this kind only. */
-    kind?: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl';
+    kind?: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl' | 'reindex';
     /** In this status only. */
     status?: 'queued' | 'running' | 'succeeded' | 'failed' | 'conflict' | 'cancelled';
     /** From 0. */
@@ -6091,7 +6108,7 @@ export interface ExportRequest {
 
 export interface Operation {
   id: string;
-  kind: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl';
+  kind: 'push' | 'pull' | 'import' | 'resolve' | 'bulkPush' | 'bulkImport' | 'replay' | 'crawl' | 'reindex';
   workspaceId: string;
   repositoryId?: string;
   branch?: string;

@@ -2049,6 +2049,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Process the documents of a knowledge base again
+         * @description All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
+         *     was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
+         *     `already_running`. A change of `chunking` or `language` does the same by itself.
+         */
+        post: operations["reindexKnowledgeBase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/sources/{sourceId}/crawl": {
         parameters: {
             query?: never;
@@ -6622,7 +6644,7 @@ export interface components {
         Operation: {
             id: string;
             /** @enum {string} */
-            kind: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl";
+            kind: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl" | "reindex";
             workspaceId: string;
             repositoryId?: string;
             branch?: string;
@@ -14639,6 +14661,57 @@ export interface operations {
             };
         };
     };
+    reindexKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default false */
+                    extract?: boolean;
+                    /** @description Conditions as of automations on the fields of documents. */
+                    filters?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description The operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
     crawlKnowledgeSource: {
         parameters: {
             query?: never;
@@ -16908,7 +16981,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Of this kind only. */
-                kind?: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl";
+                kind?: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay" | "crawl" | "reindex";
                 /** @description In this status only. */
                 status?: "queued" | "running" | "succeeded" | "failed" | "conflict" | "cancelled";
                 /** @description From 0. */

@@ -45,7 +45,7 @@ export default {
     conflicted: 'Conflict',
   },
   running: 'Running',
-  operations: { push: 'Push', pull: 'Pull', import: 'Import', resolve: 'Resolve', bulkPush: 'Bulk push', bulkImport: 'Bulk import', replay: 'Replay', crawl: 'Crawl' },
+  operations: { push: 'Push', pull: 'Pull', import: 'Import', resolve: 'Resolve', bulkPush: 'Bulk push', bulkImport: 'Bulk import', replay: 'Replay', crawl: 'Crawl', reindex: 'Reindex' },
   operationSteps: { checkout: 'fetching', pull: 'pulling', write: 'writing', merge: 'merging', push: 'sending', import: 'importing', error: 'failed' },
   live: { off: 'Not live', connecting: 'Connecting', live: 'Live', reconnecting: 'Reconnecting', ended: 'Not live' },
   palette: 'Palette',

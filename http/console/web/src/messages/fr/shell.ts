@@ -47,7 +47,7 @@ const shell: Messages['shell'] = {
     conflicted: 'Conflit',
   },
   running: 'En cours',
-  operations: { push: 'Push', pull: 'Pull', import: 'Importation', resolve: 'Résolution', bulkPush: 'Push groupé', bulkImport: 'Importation groupée', replay: 'Nouvel envoi', crawl: 'Lecture d’un site' },
+  operations: { push: 'Push', pull: 'Pull', import: 'Importation', resolve: 'Résolution', bulkPush: 'Push groupé', bulkImport: 'Importation groupée', replay: 'Nouvel envoi', crawl: 'Lecture d’un site', reindex: 'Réindexation' },
   operationSteps: { checkout: 'récupération', pull: 'tirage', write: 'écriture', merge: 'fusion', push: 'envoi', import: 'importation', error: 'échec' },
   live: { off: 'Pas en direct', connecting: 'Connexion', live: 'En direct', reconnecting: 'Reconnexion', ended: 'Pas en direct' },
   palette: 'Palette',
