@@ -27,6 +27,9 @@ var roles = map[string]func() error{
 const roleVariable = "BENCH_ROLE"
 
 func TestMain(m *testing.M) {
+	if nodetest.RunChild() {
+		return
+	}
 	role := os.Getenv(roleVariable)
 	if role == "" {
 		os.Exit(m.Run())
@@ -67,6 +70,7 @@ func TestBench(t *testing.T) {
 		{"feed", benchFeed},
 		{"pages", benchPages},
 		{"search", benchSearch},
+		{"crawl", benchCrawl},
 		{"growth", benchGrowth},
 		{"idle", benchIdle},
 		{"start", benchStart},
