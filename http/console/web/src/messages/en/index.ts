@@ -49,6 +49,7 @@ interface ScreenMessages {
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
   settings: typeof import('./settings.ts').default;
+  sources: typeof import('./sources.ts').default;
   tests: typeof import('./tests.ts').default;
   versioning: typeof import('./versioning.ts').default;
   waits: typeof import('./waits.ts').default;

@@ -18,6 +18,7 @@ export default {
   size: 'Size',
   changed: 'Changed',
   settings: 'Settings',
+  sites: 'Sources',
   views: 'Views of the knowledge base',
   errors: (n: number) => plural('en', n, { one: '1 failed', other: `${n} failed` }),
   inWork: (n: number) => plural('en', n, { one: '1 in work', other: `${n} in work` }),

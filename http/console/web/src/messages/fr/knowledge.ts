@@ -19,6 +19,7 @@ const knowledge: Messages['knowledge'] = {
   size: 'Taille',
   changed: 'Modifié',
   settings: 'Réglages',
+  sites: 'Sources',
   views: 'Vues de la base de connaissances',
   errors: (n) => plural('fr', n, { one: `${n} en échec`, other: `${n} en échec` }),
   inWork: (n) => plural('fr', n, { one: `${n} en cours`, other: `${n} en cours` }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { changeOf, wordsOf, type TypedFields } from './documents.ts';
 import { marksOf } from './marks.ts';
-import { synonymLines, synonymsOf } from './knowledge.ts';
+import { synonymLines, synonymsOf } from './settings.ts';
 
 test('synonyms are lines of words, and back', () => {
   expect(synonymsOf('car, auto ,\n\n bill,invoice')).toEqual([['car', 'auto'], ['bill', 'invoice']]);
