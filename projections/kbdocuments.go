@@ -22,11 +22,12 @@ import (
 //	i{workspace}\0{id}                base
 //	y{workspace}\0{base}\0{hash}      id; hash of the identity
 //	c{workspace}\0{base}              kbNumbers, JSON
-//	q{bulk}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
+//	q{kind}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
 //	r{workspace}\0{base}              how many changes of what is searched the base had
 //	n{workspace}\0{base}\0{change}    id of the document that changed, of the last keptChanges
 //	a                                 how many changes all bases had
+//	v{workspace}\0{base}              set of the vectors that searches use
 //	b{change}                         workspace and base of a change, of the last keptChanges
 type KBDocuments struct{}
 
@@ -40,6 +41,7 @@ type KBDocument struct {
 	UpdatedAt string    `json:"updatedAt"`
 	UpdatedBy string    `json:"updatedBy,omitempty"`
 	QueuedAt  time.Time `json:"queuedAt,omitzero"` // when the pipeline got its job
+	EmbedAt   time.Time `json:"embedAt,omitzero"`  // when a model got work with it
 	Seq       uint64    `json:"seq"`               // of its first event
 }
 
@@ -57,14 +59,28 @@ type KBCounts struct {
 // kbNumbers are the numbers of a base, as they are stored.
 type kbNumbers struct {
 	KBCounts
-	Divisions map[string]int `json:"divisions,omitempty"` // documents that can be searched, by how they were divided
+	Searchable int            `json:"searchable,omitempty"` // documents that can be searched and processed
+	Divisions  map[string]int `json:"divisions,omitempty"`  // of them, by how they were divided
+	Sets       map[string]int `json:"sets,omitempty"`       // of them, by the vectors that they have or are to have
+	Vectors    map[string]int `json:"vectors,omitempty"`    // of them, by the vectors that they have
+}
+
+// add adds to one of the numbers, and drops it when it is zero.
+func add(numbers map[string]int, name string, by int) map[string]int {
+	if numbers == nil {
+		numbers = map[string]int{}
+	}
+	if numbers[name] += by; numbers[name] == 0 {
+		delete(numbers, name)
+	}
+	return numbers
 }
 
 // KBDocumentRef names a document.
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.4" }
+func (KBDocuments) Name() string { return "kbdocuments.5" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -82,14 +98,14 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 	queued := have.Generation
 	have.State = kbdocument.Decider.Evolve(have.State, ev.Data)
 	switch ev.Data.(type) {
-	case kbdocument.Begun, kbdocument.Postponed, kbdocument.Requeued: // nothing that is searched
+	case kbdocument.Begun, kbdocument.Postponed, kbdocument.Requeued, kbdocument.EmbeddingQueued, kbdocument.EmbeddingPostponed: // nothing that is searched
 	default:
 		if err := p.addChange(tx, ref.WorkspaceID, have.BaseID, ref.ID); err != nil {
 			return err
 		}
 	}
 	if have.Deleted || have.ID == "" {
-		return nil
+		return p.serve(tx, ref.WorkspaceID, have.BaseID)
 	}
 	if !known {
 		have.CreatedAt, have.Seq = domain.FormatTime(ev.At), ev.Seq
@@ -101,7 +117,33 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 	if have.Generation != queued {
 		have.QueuedAt = ev.At.UTC()
 	}
-	return p.put(tx, ref, have)
+	if have.Embedding != nil && have.Embedding.Attempts == 0 {
+		have.EmbedAt = ev.At.UTC()
+	}
+	if err := p.put(tx, ref, have); err != nil {
+		return err
+	}
+	return p.serve(tx, ref.WorkspaceID, have.BaseID)
+}
+
+// serve has searches use a set of vectors once all documents of the base have it. Until then they use the former one.
+func (KBDocuments) serve(tx Tx, workspaceID, baseID string) error {
+	var c kbNumbers
+	if err := getJSON(tx, scopedKey('c', workspaceID, []byte(baseID)), &c); err != nil {
+		return err
+	}
+	for set, documents := range c.Vectors {
+		if documents == c.Searchable && c.Sets[set] == c.Searchable {
+			return tx.Set(scopedKey('v', workspaceID, []byte(baseID)), []byte(set))
+		}
+	}
+	return nil
+}
+
+// VectorSet returns the set of vectors that searches of a base use; "": there is none, or it is not complete yet.
+func (p KBDocuments) VectorSet(r Reader, workspaceID, baseID string) (string, error) {
+	set, _, err := r.Get(p, scopedKey('v', workspaceID, []byte(baseID)))
+	return string(set), err
 }
 
 // addChange adds a change of what is searched of a document.
@@ -255,16 +297,19 @@ func (p KBDocuments) remove(tx Tx, ref KBDocumentRef) (d KBDocument, known bool,
 
 // entries returns the keys of a document in the queue and in the order of expiry.
 func (KBDocuments) entries(ref KBDocumentRef, d KBDocument) (keys [][]byte) {
-	if d.Job != nil {
-		due, bulk := d.QueuedAt, byte(0)
-		if !d.Job.NotBefore.IsZero() {
-			due = d.Job.NotBefore
+	queue := func(kind byte, queued, notBefore time.Time) {
+		due := queued
+		if !notBefore.IsZero() {
+			due = notBefore
 		}
-		if d.Job.Bulk {
-			bulk = 1
-		}
-		key := append(append([]byte{'q', bulk}, ref.WorkspaceID...), 0)
+		key := append(append([]byte{'q', kind}, ref.WorkspaceID...), 0)
 		keys = append(keys, append(binary.BigEndian.AppendUint64(key, uint64(due.UnixMilli())), ref.ID...))
+	}
+	if d.Job != nil {
+		queue(queueKind(false, d.Job.Bulk), d.QueuedAt, d.Job.NotBefore)
+	}
+	if d.Embedding != nil {
+		queue(queueKind(true, d.Embedding.Bulk), d.EmbedAt, d.Embedding.NotBefore)
 	}
 	if !d.ExpiresAt.IsZero() {
 		keys = append(keys, append(binary.BigEndian.AppendUint64([]byte{'x'}, uint64(d.ExpiresAt.UnixMilli())), ref.key()...))
@@ -272,10 +317,24 @@ func (KBDocuments) entries(ref KBDocumentRef, d KBDocument) (keys [][]byte) {
 	return keys
 }
 
+// queueKinds is how many kinds of work there are in the queue.
+const queueKinds = 4
+
+// queueKind returns the kind of work in the queue.
+func queueKind(isEmbedding, isBulk bool) (kind byte) {
+	if isBulk {
+		kind = 1
+	}
+	if isEmbedding {
+		kind += 2
+	}
+	return kind
+}
+
 // count adds a document to the numbers of its base, or subtracts it.
 func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error {
 	key := scopedKey('c', workspaceID, []byte(d.BaseID))
-	c := kbNumbers{Divisions: map[string]int{}}
+	var c kbNumbers
 	if err := getJSON(tx, key, &c); err != nil {
 		return err
 	}
@@ -293,8 +352,15 @@ func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error 
 	}
 	if d.Extract != nil {
 		c.Chunks += by * d.Extract.Count
-		if c.Divisions[d.Extract.Division] += by; c.Divisions[d.Extract.Division] == 0 {
-			delete(c.Divisions, d.Extract.Division)
+	}
+	if d.Extract != nil && d.Fault == nil { // one that cannot be processed keeps what it has
+		c.Searchable += by
+		c.Divisions = add(c.Divisions, d.Extract.Division, by)
+		c.Sets = add(c.Sets, d.VectorSet(), by)
+		for _, v := range d.State.Vectors {
+			if _, found := d.FindVectors(v.Set); found {
+				c.Vectors = add(c.Vectors, v.Set, by)
+			}
 		}
 	}
 	if c.Documents == 0 {
@@ -371,12 +437,15 @@ func (p KBDocuments) CountOutdated(r Reader, workspaceID, baseID string, s knowl
 			outdated += documents
 		}
 	}
+	if set := s.VectorSet(); set != "" { // documents that are to be divided again may be among them
+		outdated = max(outdated, c.Searchable-c.Sets[set])
+	}
 	return outdated, err
 }
 
 // IsOutdated reports whether a document can be searched as it was processed with other settings.
 func (d KBDocument) IsOutdated(s knowledge.Settings) bool {
-	return d.Extract != nil && d.Extract.Division != s.Division()
+	return d.Extract != nil && (d.Extract.Division != s.Division() || s.Model != "" && d.VectorSet() != s.VectorSet())
 }
 
 // Bases visits all bases that have documents, also those that were deleted.
@@ -390,27 +459,28 @@ func (p KBDocuments) Bases(r Reader, visit func(workspaceID, baseID string) (mor
 // KBJob is work of the pipeline with a document.
 type KBJob struct {
 	KBDocumentRef
-	Due  time.Time
-	Bulk bool // it can wait for those that somebody waits for
+	Due   time.Time
+	Bulk  bool // it can wait for those that somebody waits for
+	Embed bool // it is work for a model
 }
 
 // Queue returns the work of the pipeline that is due at now, in the order in which it is done: of each workspace at
 // most limit documents. next is when more will be due; zero: nothing is waiting for its time.
 func (p KBDocuments) Queue(r Reader, now time.Time, limit int, owns func(workspaceID string) bool) (due []KBJob, next time.Time, err error) {
-	for bulk := range byte(2) {
-		for from := []byte{'q', bulk}; ; {
-			workspaceID, found, err := p.firstQueued(r, bulk, from)
+	for kind := range byte(queueKinds) {
+		for from := []byte{'q', kind}; ; {
+			workspaceID, found, err := p.firstQueued(r, kind, from)
 			if err != nil {
 				return nil, next, err
 			}
 			if !found {
 				break
 			}
-			from = append(append([]byte{'q', bulk}, workspaceID...), 1) // behind all of this workspace
+			from = append(append([]byte{'q', kind}, workspaceID...), 1) // behind all of this workspace
 			if !owns(workspaceID) {
 				continue
 			}
-			count, prefix := 0, append(append([]byte{'q', bulk}, workspaceID...), 0)
+			count, prefix := 0, append(append([]byte{'q', kind}, workspaceID...), 0)
 			err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 				at := time.UnixMilli(int64(binary.BigEndian.Uint64(key[len(prefix):])))
 				if at.After(now) {
@@ -419,7 +489,7 @@ func (p KBDocuments) Queue(r Reader, now time.Time, limit int, owns func(workspa
 					}
 					return false, nil
 				}
-				due = append(due, KBJob{KBDocumentRef{workspaceID, string(key[len(prefix)+8:])}, at, bulk > 0})
+				due = append(due, KBJob{KBDocumentRef{workspaceID, string(key[len(prefix)+8:])}, at, kind%2 > 0, kind >= 2})
 				count++
 				return count < limit, nil
 			})
@@ -443,8 +513,8 @@ func (j KBJob) rank() int {
 }
 
 // firstQueued returns the workspace of the first entry of the queue at or after a key.
-func (p KBDocuments) firstQueued(r Reader, bulk byte, from []byte) (workspaceID string, found bool, err error) {
-	err = r.Iterate(p, Span{Prefix: []byte{'q', bulk}, From: from, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+func (p KBDocuments) firstQueued(r Reader, kind byte, from []byte) (workspaceID string, found bool, err error) {
+	err = r.Iterate(p, Span{Prefix: []byte{'q', kind}, From: from, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		id, _, _ := strings.Cut(string(key[2:]), "\x00")
 		workspaceID, found = id, true
 		return false, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"svc/domain/kbdocument"
 	"svc/domain/knowledge"
 	"svc/projections/fulltext"
+	"svc/projections/vectors"
 )
 
 // SearchIndex is the index of full text of the documents of knowledge bases, on this node. It is not a read model of a
@@ -36,6 +38,7 @@ type SearchIndex struct {
 	o SearchIndexOptions
 
 	writing semaphore // held while something is written
+	vectors vectorCache
 
 	mu     sync.Mutex
 	db     *DB
@@ -47,16 +50,18 @@ type SearchIndex struct {
 type SearchIndexOptions struct {
 	Open   func() (*DB, error) // opens the store
 	Models *Models
-	// Passages returns the stored passages of a document. It fails with ErrNoPassages when there are none.
+	// Passages returns the stored passages or vectors of a document. It fails with ErrNoPassages when there are none.
 	Passages func(ctx context.Context, hash string) ([]byte, error)
-	Log      *slog.Logger // default slog.Default
+	// VectorsMemory is how many bytes of vectors are in memory: KNOWLEDGE_VECTORS_MEMORY_MB. 0: none.
+	VectorsMemory int64
+	Log           *slog.Logger // default slog.Default
 }
 
 // ErrNoPassages says that passages are not stored.
 var ErrNoPassages = errors.New("projections: the passages are not stored")
 
 // indexShape is the shape of the index. Another one is a rebuild.
-const indexShape = 1
+const indexShape = 2
 
 const (
 	indexStateSpace = 's'
@@ -81,6 +86,7 @@ type indexBatch struct {
 	State  indexState    `json:"state"` // after it
 	Before indexState    `json:"before"`
 	Put    []indexedBlob `json:"put,omitempty"`
+	Embed  []indexedBlob `json:"embed,omitempty"` // those of which only the vectors are other ones
 	Remove []string      `json:"remove,omitempty"`
 }
 
@@ -90,12 +96,23 @@ type indexedBlob struct {
 	Title    string `json:"title"`
 	Language string `json:"language"`
 	Hash     string `json:"hash"`
+
+	Vectors map[string]string `json:"vectors,omitempty"` // blobs by set
 }
 
 func (b indexedBlob) key() string { return b.Hash + "/" + b.Language }
 
 func toIndexedBlob(d KBDocument) indexedBlob {
-	return indexedBlob{ID: d.ID, Title: d.ShownTitle(), Language: d.ShownLanguage(), Hash: d.Extract.Chunks}
+	b := indexedBlob{ID: d.ID, Title: d.ShownTitle(), Language: d.ShownLanguage(), Hash: d.Extract.Chunks}
+	for _, v := range d.State.Vectors {
+		if v.Blob != "" && v.Chunks == d.Extract.Chunks {
+			if b.Vectors == nil {
+				b.Vectors = map[string]string{}
+			}
+			b.Vectors[v.Set] = v.Blob
+		}
+	}
+	return b
 }
 
 // indexView is a snapshot of the store that several readers share.
@@ -111,7 +128,7 @@ func NewSearchIndex(o SearchIndexOptions) (*SearchIndex, error) {
 		return nil, errors.New("projections: SearchIndexOptions lack a required field")
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &SearchIndex{o: o, writing: newSemaphore()}, nil
+	return &SearchIndex{o: o, writing: newSemaphore(), vectors: vectorCache{limit: o.VectorsMemory}}, nil
 }
 
 // Close closes the store. Nothing may use the index any more.
@@ -502,10 +519,19 @@ func (w *indexWriter) collectChanges(r Reader, k indexKeys, b *indexBatch) (ok b
 func (w *indexWriter) addIfOther(k indexKeys, d KBDocument, b *indexBatch, chunks *int) error {
 	want := toIndexedBlob(d)
 	key, title, ok, err := fulltext.Keys(k, b.Before.area(w.name), d.ID)
-	if err != nil || ok && key == want.key() && title == want.Title {
+	if err != nil {
 		return err
 	}
-	b.Put = append(b.Put, want)
+	if !ok || key != want.key() || title != want.Title {
+		b.Put = append(b.Put, want)
+		*chunks += d.Extract.Count
+		return nil
+	}
+	have, err := vectors.Sets(k, b.Before.area(w.name), d.ID)
+	if err != nil || maps.EqualFunc(have, want.Vectors, func(stored vectors.Stored, blob string) bool { return stored.Blob == blob }) {
+		return err
+	}
+	b.Embed = append(b.Embed, want)
 	*chunks += d.Extract.Count
 	return nil
 }
@@ -569,6 +595,14 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		if err := fulltext.Remove(buffer, area, b.State.Batch, id); err != nil {
 			return err
 		}
+		if err := vectors.Put(buffer, area, id, nil); err != nil {
+			return err
+		}
+	}
+	for _, blob := range slices.Concat(b.Put, b.Embed) {
+		if err := w.putVectors(ctx, buffer, area, blob); err != nil {
+			return err
+		}
 	}
 	for _, blob := range b.Put {
 		d, err := w.x.load(ctx, blob)
@@ -587,6 +621,26 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		}
 	}
 	return nil
+}
+
+// putVectors puts the vectors of a document into the index. Those that are lost are reported: the document is found by
+// its words.
+func (w *indexWriter) putVectors(ctx context.Context, buffer *indexBuffer, area string, blob indexedBlob) error {
+	var sets []vectors.Set
+	for _, name := range slices.Sorted(maps.Keys(blob.Vectors)) {
+		set := vectors.Set{Name: name, Blob: blob.Vectors[name]}
+		body, err := w.x.o.Passages(ctx, set.Blob)
+		if err == nil {
+			set.StoredVectors, err = kbdocument.ParseVectors(body)
+		}
+		if errors.Is(err, ErrNoPassages) {
+			w.x.o.Log.Error("the vectors of a document are lost: it is found by its words until it is indexed again", "workspace", w.workspaceID, "document", blob.ID, "hash", set.Blob)
+		} else if err != nil {
+			return fmt.Errorf("vectors of document %s: %w", blob.ID, err)
+		}
+		sets = append(sets, set) // without vectors it is not compared again and again
+	}
+	return vectors.Put(buffer, area, blob.ID, sets)
 }
 
 // reportLost reports passages that are lost, unless the document has others by now: it comes again then.

@@ -38,7 +38,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Settings: n.baseSettings, Now: time.Now}); err != nil {
+	if s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Embedder: s.languageModels, Settings: n.baseSettings, Now: time.Now}); err != nil {
 		return err
 	}
 	s.reindexes = knowledge.Reindexes{Engine: n.engine, Now: time.Now}
@@ -71,7 +71,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	p, err := pipeline.New(pipeline.Options{
 		Engine: n.engine, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, FindBase: n.findBase, Workers: workers,
-		Fetcher: fetcher, Bases: n.processedBases, Documents: s.documents, Reindexes: s.reindexes,
+		Fetcher: fetcher, Bases: n.processedBases, Documents: s.documents, Reindexes: s.reindexes, Embedder: s.languageModels,
 		Kept: func() int { return n.config().Knowledge.RevisionLimit }, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
 	})
 	if err != nil {

@@ -107,7 +107,7 @@ func (n *Node) openReadModels(context.Context) error {
 // openSearchIndex opens the search index, whose store is opened when a knowledge base has documents.
 func (n *Node) openSearchIndex(context.Context) (err error) {
 	n.search, err = projections.NewSearchIndex(projections.SearchIndexOptions{
-		Models: n.models, Open: func() (*projections.DB, error) { return n.openDB("search") }, Log: n.log,
+		Models: n.models, Open: func() (*projections.DB, error) { return n.openDB("search") }, Log: n.log, VectorsMemory: n.config().Knowledge.VectorsMemory,
 		Passages: func(ctx context.Context, hash string) ([]byte, error) {
 			body, err := n.store.Blobs.Get(ctx, hash)
 			if errors.Is(err, jetstream.ErrNoBlob) {

@@ -92,6 +92,10 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 			c := n.config().Crawler
 			return content.SourceRules{MaxPages: c.MaxPages, MinPeriod: c.MinPeriod, RobotsExempt: c.RobotsExempt}
 		},
+		CheckEmbedding: func(ctx context.Context, workspaceID, model string) error {
+			_, err := s.languageModels.Resolve(ctx, workspaceID, model, llm.EmbeddingKind)
+			return err
+		},
 		Publish: s.apps.PublishImported, SecretDefaults: n.secretDefaults,
 	}
 	s.secrets = secrets.NewOpener(n.models, s.vault, func() map[string]map[string]string { return reveal(n.config().Runtime.WorkspaceSecrets) })

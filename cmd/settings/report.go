@@ -190,7 +190,7 @@ A setting is read from these sources. The first one that has it wins:
   name in a family that ends in ` + "`_FILE`" + ` names a file, as above.
 - ` + "`WORKSPACE_SECRET_`" + ` sets a default for ` + "`{{secret.name}}`" + ` in automations, config and repositories of the workspace with that
   slug, whoever owns the workspace. A secret that is stored for the workspace wins.
-- Of the part knowledge, settings of models, agents and vectors have no effect yet.
+- Of the part knowledge, settings of agents have no effect yet.
 
 | Command | Effect |
 |---|---|

@@ -117,6 +117,9 @@ type Content struct {
 	// SourceRules are what the settings allow sources of knowledge bases. nil: everything.
 	SourceRules func() SourceRules
 
+	// CheckEmbedding refuses a model that a workspace cannot turn texts into vectors with. nil: all are refused.
+	CheckEmbedding func(ctx context.Context, workspaceID, model string) error
+
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
 	SecretDefaults func(workspaceSlug string) map[string]bool
@@ -355,7 +358,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err := refusal(acceptUnknown(kind, faults, doc, stored)); err != nil {
 		return workspace.Entry{}, err
 	}
-	if err := checkModel(kind, doc, stored); err != nil {
+	if err := c.checkModel(ctx, workspaceID, kind, doc, stored); err != nil {
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
@@ -397,13 +400,33 @@ func (c *Content) storedBase(ctx context.Context, workspaceID string, kind *docu
 	return c.Library.Document(ctx, workspaceID, Ref{Hash: before.Hash})
 }
 
-// checkModel refuses a knowledge base whose texts a model would turn into vectors: there are no models yet. One
-// that an import stored may stay.
-func checkModel(kind *document.Kind, doc, stored *document.Map) error {
+// checkModel refuses a knowledge base whose texts are to be turned into vectors by a model that cannot be used. One that
+// is stored may stay.
+func (c *Content) checkModel(ctx context.Context, workspaceID string, kind *document.Kind, doc, stored *document.Map) error {
 	if kind != document.Knowledge || isStored("embedding", doc, stored) {
 		return nil
 	}
-	return domain.Refuse(domain.CodeConflict, "no model can be used here: leave embedding out, and the base is searched by full text").Reason("no_model").With("field", "embedding")
+	return c.checkEmbedding(ctx, workspaceID, doc)
+}
+
+// checkEmbedding refuses a model of a knowledge base that cannot be used.
+func (c *Content) checkEmbedding(ctx context.Context, workspaceID string, doc *document.Map) error {
+	model := doc.Object("embedding").Text("model")
+	if model == "" {
+		return nil // the fields were checked
+	}
+	var err error = domain.Refuse(domain.CodeConflict, "no model can be used here: leave embedding out, and the base is searched by full text").Reason("no_model")
+	if c.CheckEmbedding != nil {
+		err = c.CheckEmbedding(ctx, workspaceID, model)
+	}
+	refused, ok := errors.AsType[*domain.Error](err)
+	switch {
+	case !ok:
+		return err
+	case refused.Code == domain.CodeValidation:
+		return domain.Invalid(domain.FieldError{Field: "embedding.model", Message: "there is no model " + model + " that makes vectors"})
+	}
+	return refused.With("field", "embedding")
 }
 
 // isStored reports whether a document has the value of a field that is stored, or none.
@@ -619,7 +642,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 		if err != nil {
 			return nil, nil, err
 		}
-		faults = withRefusal(acceptUnknown(kind, faults, doc, stored), checkModel(kind, doc, stored))
+		faults = withRefusal(acceptUnknown(kind, faults, doc, stored), c.checkModel(ctx, workspaceID, kind, doc, stored))
 	}
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return withRefusal(faults, err), parsed, nil

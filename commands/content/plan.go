@@ -295,7 +295,7 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 			p.warnAt("invalid_automation", b.path, f.Field, fmt.Sprintf("%s: %s", f.Field, f.Message))
 		}
 		if b.kind == document.Knowledge {
-			p.warnOfUnusedSettings(b)
+			c.warnOfUnusedSettings(ctx, p, p.of.ID, b)
 		}
 		if !p.of.Items.Has(b.path) {
 			b.entry.ID = newDocumentID(ctx, b.kind.Folder)
@@ -307,15 +307,12 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 }
 
 // warnOfUnusedSettings warns of settings of a knowledge base that are kept and have no effect here.
-func (p *plan) warnOfUnusedSettings(b *importedDoc) {
-	for _, key := range []string{"embedding", "answer"} {
-		code, message := "unsupported_setting", key+": it is kept, and has no effect here"
-		if key == "embedding" {
-			code, message = "model_missing", "no model can be used here: the base is searched by full text"
-		}
-		if v, _ := b.doc.Get(key); v != nil {
-			p.warnAt(code, b.path, key, message)
-		}
+func (c *Content) warnOfUnusedSettings(ctx context.Context, p *plan, workspaceID string, b *importedDoc) {
+	if c.checkEmbedding(ctx, workspaceID, b.doc) != nil {
+		p.warnAt("model_missing", b.path, "embedding", "the model cannot be used here: the base is searched by full text until it can")
+	}
+	if v, _ := b.doc.Get("answer"); v != nil {
+		p.warnAt("unsupported_setting", b.path, "answer", "answer: it is kept, and has no effect here")
 	}
 }
 

@@ -93,6 +93,7 @@ type (
 		Generation, Attempt int
 		Content             *Content // that was loaded from the address; nil: it was not
 		Extract             *Extract // nil: what was loaded is what is searched already
+		VectorSet           string   // that the model of the base makes; "": it has none
 		Kept                int
 		Now                 time.Time
 	}
@@ -104,6 +105,15 @@ type (
 		Fault               Fault
 		Kept                int
 		Now                 time.Time
+	}
+	// Embed has a model make another set of vectors than the one that it was to make; "": none.
+	Embed struct{ Set string }
+	// PutVectors ends the work of a model: with vectors, or with a fault that will not pass.
+	PutVectors struct{ Vectors Vectors }
+	// PostponeVectors ends an attempt of a model that failed for a reason that may pass.
+	PostponeVectors struct {
+		Set   string
+		Until time.Time
 	}
 )
 
@@ -117,6 +127,10 @@ func (Release) documentCommand()   {}
 func (Postpone) documentCommand()  {}
 func (Finish) documentCommand()    {}
 func (Fail) documentCommand()      {}
+
+func (Embed) documentCommand()           {}
+func (PutVectors) documentCommand()      {}
+func (PostponeVectors) documentCommand() {}
 
 func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
@@ -275,6 +289,7 @@ func decideJob(s State, cmd Command) ([]domain.Event, error) {
 		if c.Extract != nil {
 			e.Extract = c.Extract
 		}
+		e.VectorSet = c.VectorSet
 		e.Fetched = s.fetched(c.Content, c.Kept, c.Now)
 		if e.Fetched != nil {
 			e.Revision = e.Fetched.Revision
@@ -297,6 +312,30 @@ func decideJob(s State, cmd Command) ([]domain.Event, error) {
 			e.Revision = e.Fetched.Revision
 		}
 		return []domain.Event{e}, nil
+	default:
+		return decideVectors(s, cmd)
+	}
+}
+
+// decideVectors decides what a model reports. What it reports of other work than the current one does not count.
+func decideVectors(s State, cmd Command) ([]domain.Event, error) {
+	current := func(set string) bool { return !s.Deleted && s.Embedding != nil && s.Embedding.Set == set }
+	switch c := cmd.(type) {
+	case Embed:
+		if s.Deleted || s.Embedding == nil || current(c.Set) {
+			return nil, nil
+		}
+		return []domain.Event{EmbeddingQueued{c.Set}}, nil
+	case PutVectors:
+		if !current(c.Vectors.Set) || s.Extract == nil || s.Extract.Chunks != c.Vectors.Chunks {
+			return nil, nil
+		}
+		return []domain.Event{Embedded{c.Vectors}}, nil
+	case PostponeVectors:
+		if !current(c.Set) {
+			return nil, nil
+		}
+		return []domain.Event{EmbeddingPostponed{c.Set, c.Until.UTC()}}, nil
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "kbdocument: unknown command %T", cmd)
 	}

@@ -2,6 +2,7 @@ package kbdocument
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"svc/domain"
@@ -72,6 +73,7 @@ type (
 		Generation int      `json:"generation"`
 		Extract    *Extract `json:"extract"`
 		Fetched    *Fetched `json:"fetched,omitempty"`
+		VectorSet  string   `json:"vectorSet,omitempty"` // that a model is to make; "": none
 		Chunks     int      `json:"chunks"`
 		Characters int      `json:"characters"`
 		Truncated  bool     `json:"truncated"`
@@ -84,6 +86,19 @@ type (
 		Fetched    *Fetched `json:"fetched,omitempty"`
 		Error      Fault    `json:"error"`
 		Attempts   int      `json:"attempts"`
+	}
+	// EmbeddingQueued says which vectors a model is to make instead.
+	EmbeddingQueued struct {
+		Set string `json:"set"`
+	}
+	// Embedded says where the vectors of a document are, or why there are none.
+	Embedded struct {
+		Vectors Vectors `json:"vectors"`
+	}
+	// EmbeddingPostponed says that a model could not make vectors, and when it is asked again.
+	EmbeddingPostponed struct {
+		Set   string    `json:"set"`
+		Until time.Time `json:"until"`
 	}
 )
 
@@ -113,6 +128,15 @@ func (ReadyEvent) EventType() string { return "knowledge.documents.ready" }
 
 // EventType implements domain.Event.
 func (FailedEvent) EventType() string { return "knowledge.documents.failed" }
+
+// EventType implements domain.Event.
+func (EmbeddingQueued) EventType() string { return "knowledge.documents.embeddingQueued" }
+
+// EventType implements domain.Event.
+func (Embedded) EventType() string { return "knowledge.documents.embedded" }
+
+// EventType implements domain.Event.
+func (EmbeddingPostponed) EventType() string { return "knowledge.documents.embeddingPostponed" }
 
 // changePayload is what events show of a change.
 type changePayload struct {
@@ -215,13 +239,41 @@ func evolve(s State, ev domain.Event) State {
 	case Postponed:
 		s = s.withAttempt(e.Generation, func(j *Job) { j.Begun, j.NotBefore = time.Time{}, e.Until })
 	case ReadyEvent:
-		s.Job, s.Fault, s.Extract = nil, nil, e.Extract
+		bulk := s.Job != nil && s.Job.Bulk
+		s.Job, s.Fault, s.Extract, s.Embedding = nil, nil, e.Extract, nil
+		s = s.withVectorSet(e.VectorSet, bulk)
 		s = s.withFetched(e.Fetched)
 	case FailedEvent:
 		fault := e.Error
 		s.Job, s.Fault = nil, &fault
 		s = s.withFetched(e.Fetched)
+	case EmbeddingQueued:
+		s = s.withVectorSet(e.Set, false)
+	case Embedded:
+		s.Embedding = nil
+		kept := slices.DeleteFunc(slices.Clone(s.Vectors), func(v Vectors) bool { return v.Set == e.Vectors.Set })
+		s.Vectors = append(kept[max(0, len(kept)-keptVectors+1):], e.Vectors)
+	case EmbeddingPostponed:
+		if s.Embedding != nil {
+			s.Embedding = &EmbeddingJob{e.Set, s.Embedding.Bulk, s.Embedding.Attempts + 1, e.Until}
+		}
 	}
+	return s
+}
+
+// withVectorSet returns a document that is to have a set of vectors: those that it has already become its newest, others
+// are work for a model.
+func (s State) withVectorSet(set string, bulk bool) State {
+	s.Embedding = nil
+	if set == "" {
+		return s
+	}
+	if v, found := s.FindVectors(set); found && v.Fault == nil {
+		others := slices.DeleteFunc(slices.Clone(s.Vectors), func(v Vectors) bool { return v.Set == set })
+		s.Vectors = append(others, v)
+		return s
+	}
+	s.Embedding = &EmbeddingJob{Set: set, Bulk: bulk}
 	return s
 }
 

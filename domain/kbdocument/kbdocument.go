@@ -193,6 +193,61 @@ type Job struct {
 	Begun      time.Time `json:"begun,omitzero"`      // when the current attempt began; zero: none is running
 }
 
+// Vectors are what a model made of the passages of a document.
+type Vectors struct {
+	Set    string    `json:"set"`             // see knowledge.Embedding
+	Chunks string    `json:"chunks"`          // blob of the passages
+	Blob   string    `json:"blob,omitempty"`  // EncodeVectors
+	Fault  *Fault    `json:"fault,omitempty"` // why there are none; nil: there are
+	At     time.Time `json:"at"`
+}
+
+// EmbeddingJob is the work that a model has with a document that can be searched already.
+type EmbeddingJob struct {
+	Set       string    `json:"set"`
+	Bulk      bool      `json:"bulk,omitempty"`     // it can wait for those that somebody waits for
+	Attempts  int       `json:"attempts,omitempty"` // that failed
+	NotBefore time.Time `json:"notBefore,omitzero"` // of the next attempt
+}
+
+// keptVectors is how many sets of vectors a document has: a new one is made while the former one is searched.
+const keptVectors = 2
+
+// FindVectors returns the vectors of a set, if they are those of the passages that are searched.
+func (s State) FindVectors(set string) (Vectors, bool) {
+	for _, v := range s.Vectors {
+		if v.Set == set && s.Extract != nil && v.Chunks == s.Extract.Chunks {
+			return v, true
+		}
+	}
+	return Vectors{}, false
+}
+
+// VectorSet names the set of vectors that the document has, or is to have; "": none.
+func (s State) VectorSet() string {
+	if s.Embedding != nil {
+		return s.Embedding.Set
+	}
+	if n := len(s.Vectors); n > 0 {
+		return s.Vectors[n-1].Set
+	}
+	return ""
+}
+
+// VectorStatus is how far the vectors of a document are, in a base whose model makes a set: none, pending, ready or error.
+func (s State) VectorStatus(set string) string {
+	v, found := s.FindVectors(set)
+	switch {
+	case set == "" || s.Extract == nil && s.Fault != nil:
+		return "none"
+	case !found || s.Embedding != nil:
+		return "pending"
+	case v.Fault != nil:
+		return "error"
+	}
+	return "ready"
+}
+
 // Status is how far a document is.
 type Status string
 
@@ -213,18 +268,20 @@ type State struct {
 	BaseID string `json:"baseId"`
 	Origin
 	Fields
-	Declared   string     `json:"declared,omitempty"` // media type that the sender named
-	Reading    Reading    `json:"reading,omitzero"`
-	Generation int        `json:"generation,omitempty"`
-	Revisions  []Revision `json:"revisions,omitempty"` // those that are kept, the newest last
-	Revision   int        `json:"revision"`            // number of the newest
-	Job        *Job       `json:"job,omitempty"`       // nil: the pipeline has nothing to do
-	Fault      *Fault     `json:"fault,omitempty"`     // of the newest revision
-	Extract    *Extract   `json:"extract,omitempty"`   // what is searched; nil: nothing yet
-	CheckedAt  time.Time  `json:"checkedAt,omitzero"`  // when the address was loaded last
-	Operation  string     `json:"operation,omitempty"` // the last one that processed it again with its base
-	CreatedBy  string     `json:"createdBy,omitempty"`
-	Deleted    bool       `json:"deleted,omitempty"`
+	Declared   string        `json:"declared,omitempty"` // media type that the sender named
+	Reading    Reading       `json:"reading,omitzero"`
+	Generation int           `json:"generation,omitempty"`
+	Revisions  []Revision    `json:"revisions,omitempty"` // those that are kept, the newest last
+	Revision   int           `json:"revision"`            // number of the newest
+	Job        *Job          `json:"job,omitempty"`       // nil: the pipeline has nothing to do
+	Fault      *Fault        `json:"fault,omitempty"`     // of the newest revision
+	Extract    *Extract      `json:"extract,omitempty"`   // what is searched; nil: nothing yet
+	Vectors    []Vectors     `json:"vectors,omitempty"`   // at most one of each set, the newest last
+	Embedding  *EmbeddingJob `json:"embedding,omitempty"` // nil: no model has anything to do
+	CheckedAt  time.Time     `json:"checkedAt,omitzero"`  // when the address was loaded last
+	Operation  string        `json:"operation,omitempty"` // the last one that processed it again with its base
+	CreatedBy  string        `json:"createdBy,omitempty"`
+	Deleted    bool          `json:"deleted,omitempty"`
 }
 
 // GoneAt reports whether there is no such document at t: it never was, was deleted, or its time is over.

@@ -2,6 +2,8 @@ package knowledge
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"svc/domain/document"
 )
@@ -10,14 +12,39 @@ import (
 type Settings struct {
 	Chunking Chunking
 	Language string // of documents whose text does not tell
+	Embedding
+}
+
+// Embedding is the model that turns passages into vectors. The zero Embedding is none.
+type Embedding struct {
+	Model      string
+	Dimensions int // 0: those of the model
+}
+
+// VectorSet names the vectors that an embedding makes; "": none. Vectors of different sets cannot be compared.
+func (e Embedding) VectorSet() string {
+	if e.Model == "" {
+		return ""
+	}
+	return e.Model + "@" + strconv.Itoa(e.Dimensions)
+}
+
+// ParseVectorSet returns the embedding that makes a set of vectors.
+func ParseVectorSet(set string) Embedding {
+	at := strings.LastIndexByte(set, '@')
+	if at < 0 {
+		return Embedding{}
+	}
+	dimensions, _ := strconv.Atoi(set[at+1:]) // it was written by VectorSet
+	return Embedding{set[:at], dimensions}
 }
 
 // ReadSettings reads the settings of a base. Those that it does not name have their defaults.
 func ReadSettings(base *document.Map) Settings {
 	base = document.Knowledge.Complete(base)
-	chunking := base.Object("chunking")
+	chunking, embedding := base.Object("chunking"), base.Object("embedding")
 	return Settings{
-		Language: base.Text("language"),
+		Language: base.Text("language"), Embedding: Embedding{embedding.Text("model"), integer(embedding, "dimensions")},
 		Chunking: Chunking{Fixed: chunking.Text("strategy") == "fixed", Size: integer(chunking, "size"), Overlap: integer(chunking, "overlap")},
 	}
 }

@@ -1975,7 +1975,7 @@ func (c *Client) ListKnowledgeBases(ctx context.Context, workspaceID string, opt
 // CreateKnowledgeBase: Create a knowledge base.
 //
 // Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
-// `embedding` is refused with 409 and reason `no_model`: no model can be used yet.
+// `embedding` without a provider of models is refused with 409 and reason `no_model`.
 //
 // POST /v2/workspaces/{workspaceId}/knowledgeBases
 func (c *Client) CreateKnowledgeBase(ctx context.Context, workspaceID string, body NewKnowledgeBase, options ...RequestOption) (answer KnowledgeBase, err error) {
@@ -2536,7 +2536,7 @@ func (c *Client) ReindexKnowledgeDocument(ctx context.Context, workspaceID strin
 //
 // All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
 // was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
-// `already_running`. A change of `chunking` or `language` does the same by itself.
+// `already_running`. A change of `chunking`, `language` or `embedding` does the same by itself.
 //
 // POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex
 func (c *Client) ReindexKnowledgeBase(ctx context.Context, workspaceID string, slug string, body ReindexKnowledgeBaseBody, options ...RequestOption) (answer Operation, err error) {

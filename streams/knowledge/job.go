@@ -185,7 +185,7 @@ func (j *job) outcome(result *kbdocument.Extract, fault error) kbdocument.Comman
 	generation := j.doc.Job.Generation
 	if fault == nil {
 		return kbdocument.Finish{
-			Base: j.base.Base, Generation: generation, Attempt: j.attempt, Content: j.fetched, Extract: result, Kept: j.Kept(), Now: j.Now(),
+			Base: j.base.Base, Generation: generation, Attempt: j.attempt, Content: j.fetched, Extract: result, VectorSet: j.base.VectorSet(), Kept: j.Kept(), Now: j.Now(),
 		}
 	}
 	final, again := true, time.Duration(0)

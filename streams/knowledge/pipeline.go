@@ -62,8 +62,11 @@ type Options struct {
 	Bases     func(ctx context.Context, workspaceID string) ([]Base, error)
 	Documents Documents
 	Reindexes documents.Reindexes
-	Kept      func() int // how many revisions of a document can be read
-	Workers   int        // how many documents this node processes at once
+	Embedder  Embedder
+	// Embedded records the tokens that a model took; nil: nobody counts them.
+	Embedded func(ctx context.Context, workspaceID, base, model string, tokens int)
+	Kept     func() int // how many revisions of a document can be read
+	Workers  int        // how many documents this node processes at once
 	// Fresh waits until the read models contain what any node has written.
 	Fresh func(context.Context) error
 	// Hold runs work under a lease; nil: there is only one node.
@@ -77,13 +80,14 @@ type Options struct {
 type Pipeline struct {
 	Options
 
-	shares int
-	slots  *slots
+	shares     int
+	slots      *slots
+	modelSlots *slots // of work for models, which is mostly waiting
 }
 
 // New returns a Pipeline. Nothing is processed before Run.
 func New(o Options) (*Pipeline, error) {
-	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Bases == nil || o.Documents == nil || o.Reindexes.Engine == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
+	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Bases == nil || o.Documents == nil || o.Reindexes.Engine == nil || o.Embedder == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
 		return nil, errors.New("knowledge: an option is missing")
 	}
 	if o.Now == nil {
@@ -92,7 +96,7 @@ func New(o Options) (*Pipeline, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	p := &Pipeline{Options: o, shares: streams.Partitions, slots: newSlots(o.Workers)}
+	p := &Pipeline{Options: o, shares: streams.Partitions, slots: newSlots(o.Workers), modelSlots: newSlots(o.Workers)}
 	if o.Hold == nil {
 		p.shares = 1
 		p.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
@@ -215,6 +219,7 @@ func (p *partition) run(ctx context.Context) error {
 	defer stop()
 	freed := make(chan struct{}, 1)
 	defer p.slots.watch(freed)()
+	defer p.modelSlots.watch(freed)()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -246,7 +251,7 @@ func (p *partition) run(ctx context.Context) error {
 
 // startDue starts what is due while slots are free, and returns how long to wait before the next look.
 func (p *partition) startDue(ctx context.Context) (time.Duration, error) {
-	if !p.slots.hasFree() {
+	if !p.slots.hasFree() && !p.modelSlots.hasFree() {
 		return idle, nil
 	}
 	now := p.Now()
@@ -266,9 +271,9 @@ func (p *partition) startDue(ctx context.Context) (time.Duration, error) {
 		for i, j := range due {
 			alone := true
 			for _, other := range due {
-				alone = alone && other.WorkspaceID == j.WorkspaceID
+				alone = alone && (other.WorkspaceID == j.WorkspaceID || other.Embed != j.Embed)
 			}
-			if p.slots.acquire(j.WorkspaceID, alone) {
+			if p.slotsOf(j).acquire(j.WorkspaceID, alone) {
 				started = i
 				break
 			}
@@ -280,6 +285,14 @@ func (p *partition) startDue(ctx context.Context) (time.Duration, error) {
 		due = append(due[:started:started], due[started+1:]...)
 	}
 	return wait, nil
+}
+
+// slotsOf returns the slots that a job is processed in.
+func (p *Pipeline) slotsOf(j projections.KBJob) *slots {
+	if j.Embed {
+		return p.modelSlots
+	}
+	return p.slots
 }
 
 // waiting returns the jobs that nobody works on.
@@ -308,8 +321,12 @@ func (p *partition) start(ctx context.Context, j projections.KBJob) {
 	p.busy[j.ID] = true
 	p.mu.Unlock()
 	p.workers.Go(func() {
-		defer p.slots.release(j.WorkspaceID)
-		err := p.process(ctx, j.KBDocumentRef)
+		defer p.slotsOf(j).release(j.WorkspaceID)
+		work := p.process
+		if j.Embed {
+			work = p.embed
+		}
+		err := work(ctx, j.KBDocumentRef)
 		p.mu.Lock()
 		delete(p.busy, j.ID)
 		if err != nil {

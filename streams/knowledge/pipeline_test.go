@@ -18,6 +18,7 @@ import (
 	"svc/commands"
 	"svc/commands/extract"
 	documents "svc/commands/knowledge"
+	"svc/commands/llm"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
 	"svc/eventstore/jetstream"
@@ -93,7 +94,7 @@ func (f *fixture) start(x knowledge.Extractor, fetch knowledge.Fetcher, now func
 			return knowledge.Base{Base: f.base, Settings: chunks.Settings{Chunking: chunks.Chunking{Size: 200}, Language: "auto"}}, true, nil
 		},
 		Bases:     func(context.Context, string) ([]knowledge.Base, error) { return nil, nil },
-		Documents: f.docs, Reindexes: documents.Reindexes{Engine: f.engine, Now: time.Now},
+		Documents: f.docs, Reindexes: documents.Reindexes{Engine: f.engine, Now: time.Now}, Embedder: noModel{},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(f.t, err)
@@ -120,6 +121,13 @@ func (p *plain) Extract(ctx context.Context, file extract.File) (extract.Documen
 		}
 	}
 	return extract.Document{Text: string(file.Content), Mimetype: "text/plain"}, nil
+}
+
+type noModel struct{}
+
+// Embed implements knowledge.Embedder.
+func (noModel) Embed(context.Context, llm.EmbedRequest) (llm.Embeddings, error) {
+	return llm.Embeddings{}, errors.New("not expected")
 }
 
 type noFetch struct{}

@@ -246,7 +246,7 @@ func (x *reindex) next(after string) (todo []string, last string, more bool, err
 		last = d.ID
 		switch {
 		case d.GoneAt(x.Now()):
-		case d.Job != nil:
+		case d.Job != nil || d.Embedding != nil && d.Operation == x.id:
 			x.waiting[d.ID] = true // it has the settings of now, or is visited again
 		case x.wants(d):
 			todo = append(todo, d.ID)
@@ -268,7 +268,7 @@ func (x *reindex) wants(d projections.KBDocument) bool {
 
 // count counts a document that was processed.
 func (x *reindex) count(d projections.KBDocument) {
-	if d.Fault != nil {
+	if d.Fault != nil || d.VectorStatus(x.base.VectorSet()) == "error" {
 		x.failed++
 	} else {
 		x.ready++
@@ -312,8 +312,9 @@ func (x *reindex) look() error {
 		if err != nil {
 			return err
 		}
-		isLate := ok && d.Job != nil && d.Job.Attempts > 0 && d.Job.Begun.IsZero() // it is tried again, later
-		if ok && d.Job != nil && !isLate {
+		isBusy := ok && (d.Job != nil || d.Embedding != nil && d.Operation == x.id)
+		isLate := isBusy && isLate(d)
+		if isBusy && !isLate {
 			continue
 		}
 		delete(x.waiting, id)
@@ -329,6 +330,14 @@ func (x *reindex) look() error {
 		}
 	}
 	return nil
+}
+
+// isLate reports whether an attempt at a document has failed and is repeated later.
+func isLate(d projections.KBDocument) bool {
+	if d.Job != nil {
+		return d.Job.Attempts > 0 && d.Job.Begun.IsZero()
+	}
+	return d.Embedding != nil && d.Embedding.Attempts > 0
 }
 
 // reportInterval is the least time between two records of progress.

@@ -19,23 +19,29 @@ import (
 	chunks "svc/domain/knowledge"
 	"svc/projections"
 	"svc/projections/fulltext"
+	"svc/projections/vectors"
 )
 
-// Options configure a Searcher. All fields are required.
+// Options configure a Searcher. All fields but Embedded are required.
 type Options struct {
 	Models projections.Viewer
 	Index  Index
+	// Embedder turns queries into vectors.
+	Embedder Embedder
+	// Embedded records the tokens that a model took; nil: nobody counts them.
+	Embedded func(ctx context.Context, workspaceID, base, model string, tokens int)
 	// Settings returns the settings of a base, with defaults.
 	Settings func(ctx context.Context, workspaceID string, item projections.Item) (*document.Map, error)
 	Now      func() time.Time
 }
 
-// Index is the index of full text. It is a *projections.SearchIndex.
+// Index is the index of full text and of vectors. It is a *projections.SearchIndex.
 type Index interface {
 	// Sync waits until the index of a base has everything that the read models have now.
 	Sync(ctx context.Context, workspaceID, baseID string) error
 	Search(workspaceID, baseID string, q fulltext.Query) (fulltext.Result, error)
 	Chunks(workspaceID, baseID, id string, from, limit int) ([]chunks.Chunk, int, error)
+	Nearest(ctx context.Context, workspaceID, baseID, set string, q vectors.Query) (projections.Nearest, error)
 }
 
 // Searcher searches. All methods are safe for concurrent use.
@@ -43,7 +49,7 @@ type Searcher struct{ o Options }
 
 // New returns a Searcher.
 func New(o Options) (*Searcher, error) {
-	if o.Models == nil || o.Index == nil || o.Settings == nil || o.Now == nil {
+	if o.Models == nil || o.Index == nil || o.Embedder == nil || o.Settings == nil || o.Now == nil {
 		return nil, errors.New("search: Options lack a required field")
 	}
 	return &Searcher{o: o}, nil
@@ -89,10 +95,15 @@ func (s *Searcher) search(ctx context.Context, in knowledge.SearchRequest) (answ
 			return answer, err
 		}
 	}
+	if x.mode != knowledge.ModeText {
+		if err := x.embedQuery(ctx); err != nil {
+			return answer, err
+		}
+	}
 	if err := x.run(ctx); err != nil {
 		return answer, err
 	}
-	if x.total == 0 && in.Fuzzy == nil && !x.parsed.All {
+	if x.mode == knowledge.ModeText && x.total == 0 && in.Fuzzy == nil && !x.parsed.All {
 		x.reset()
 		x.fuzzy = true
 		if err := x.run(ctx); err != nil {
@@ -111,9 +122,12 @@ type searchedBase struct {
 	title         float64 // boost
 	headings      float64
 	synonyms      [][]string
-	hasEmbedding  bool
+	vectorSet     string // of the vectors that are searched; "": the base has no model
+	isComplete    bool   // all documents have them, or had them once
 	defaultMode   string
 	minSimilarity float64
+	textWeight    float64
+	vectorWeight  float64
 }
 
 // findBases returns the bases that are searched.
@@ -136,9 +150,18 @@ func (s *Searcher) findBases(ctx context.Context, in knowledge.SearchRequest) (b
 		if err != nil {
 			return nil, err
 		}
-		base := toSearchedBase(item, settings)
-		base.rights = s.rightsOf(in.WorkspaceID, item)
-		bases = append(bases, base)
+		b := toSearchedBase(item, settings)
+		b.rights = s.rightsOf(in.WorkspaceID, item)
+		if b.vectorSet != "" {
+			served, err := s.vectorSet(in.WorkspaceID, item.ID)
+			if err != nil {
+				return nil, err
+			}
+			if b.isComplete = served != ""; b.isComplete {
+				b.vectorSet = served // the former one, while another is made
+			}
+		}
+		bases = append(bases, b)
 	}
 	return bases, nil
 }
@@ -148,6 +171,13 @@ func (s *Searcher) rightsOf(workspaceID string, item projections.Item) Base {
 	rd := s.o.Models.Reader()
 	defer rd.Close()
 	return NewBase(rd, workspaceID, item)
+}
+
+// vectorSet returns the set of vectors of a base that is complete.
+func (s *Searcher) vectorSet(workspaceID, baseID string) (string, error) {
+	rd := s.o.Models.Reader()
+	defer rd.Close()
+	return projections.KBDocuments{}.VectorSet(rd, workspaceID, baseID)
 }
 
 // items returns the bases that the request names, or all whose documents the caller could read.
@@ -194,7 +224,7 @@ func noBase(slug string) error {
 }
 
 func toSearchedBase(item projections.Item, settings *document.Map) searchedBase {
-	b := searchedBase{id: item.ID, slug: item.Slug(), limit: 10, defaultMode: knowledge.ModeAuto}
+	b := searchedBase{id: item.ID, slug: item.Slug(), limit: 10, defaultMode: knowledge.ModeAuto, textWeight: 1, vectorWeight: 1}
 	number := func(m *document.Map, name string, missing float64) float64 {
 		v, _ := m.Get(name)
 		if f, ok := v.(float64); ok {
@@ -208,8 +238,11 @@ func toSearchedBase(item projections.Item, settings *document.Map) searchedBase 
 		if boosts := inner(search, "boosts"); boosts != nil {
 			b.title, b.headings = number(boosts, "title", 2), number(boosts, "headings", 1.5)
 		}
+		if weights := inner(search, "weights"); weights != nil {
+			b.textWeight, b.vectorWeight = number(weights, "text", 1), number(weights, "vector", 1)
+		}
 	}
-	_, b.hasEmbedding = settings.Get("embedding")
+	b.vectorSet = chunks.ReadSettings(settings).VectorSet()
 	groups, _ := settings.Get("synonyms")
 	list, _ := groups.([]any)
 	for _, group := range list {
@@ -244,13 +277,18 @@ type query struct {
 	filters               []*kbdocument.Filter
 	facets                map[string]*facetCount
 	mode                  string
+	isAuto                bool                 // the mode was not asked for
+	vectors               map[string][]float32 // of the query, by set
+	textWeight            float64
+	vectorWeight          float64
 	byChunk, highlight    bool
 	passages, limit, page int
 	fuzzy                 bool
 	now                   time.Time
 
-	total   int
-	results []knowledge.SearchResult
+	total    int
+	results  []knowledge.SearchResult
+	warnings []string
 }
 
 // newQuery checks a request.
@@ -294,10 +332,12 @@ func (x *query) checkMode() error {
 	if !slices.Contains([]string{knowledge.ModeAuto, knowledge.ModeText, knowledge.ModeVector, knowledge.ModeHybrid}, mode) {
 		return invalid("mode", "must be auto, text, vector or hybrid")
 	}
-	if mode == knowledge.ModeVector || mode == knowledge.ModeHybrid {
-		return domain.Refuse(domain.CodeValidation, "the knowledge base has no embedding model").Reason("no_embedding")
+	if err := x.chooseMode(x.in.Mode); err != nil {
+		return err
 	}
-	x.mode = knowledge.ModeText
+	if err := x.setWeights(); err != nil {
+		return err
+	}
 	switch cmp.Or(x.in.Group, "document") {
 	case "document":
 	case "chunk":
@@ -354,6 +394,9 @@ type found struct {
 
 // run searches all bases. Each is ranked by itself, and the lists are merged by score.
 func (x *query) run(ctx context.Context) error {
+	if x.mode != knowledge.ModeText {
+		return x.runVectors(ctx)
+	}
 	from, until := x.page*x.limit, (x.page+1)*x.limit
 	if len(x.bases) == 1 && !x.parsed.All { // the index returns the page alone
 		from, until = 0, x.limit
@@ -401,22 +444,16 @@ func compareFound(a, b found) int {
 
 // searchBase searches one base, and counts what it finds.
 func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, err error) {
-	rd := x.o.Models.Reader()
-	defer rd.Close()
-	m := &matcher{query: x, ctx: ctx, base: b, rd: rd}
-	if x.in.Rights != nil && !x.in.Rights.Always("read", Subject) {
-		m.readable = x.in.Rights.Filter("read", Subject)
+	m, err := x.newMatcher(ctx, b)
+	if err != nil {
+		return nil, err
 	}
+	defer m.rd.Close()
 	if x.parsed.All {
 		return m.all()
 	}
-	q := fulltext.Query{
-		Parsed: x.parsed, Limit: (x.page + 1) * x.limit, ByChunk: x.byChunk, Passages: x.passages, TitleBoost: b.title, HeadingsBoost: b.headings,
-		Synonyms: b.synonyms, Fuzzy: x.fuzzy, Highlight: x.highlight,
-	}
-	if takesAll, err := m.takesAll(); err != nil {
-		return nil, err
-	} else if !takesAll {
+	q := x.textQuery(b)
+	if !m.takesAll() {
 		q.Match = m.match
 	}
 	if len(x.bases) == 1 {
@@ -433,6 +470,14 @@ func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, er
 	return all, nil
 }
 
+// textQuery is the search in the words of a base.
+func (x *query) textQuery(b searchedBase) fulltext.Query {
+	return fulltext.Query{
+		Parsed: x.parsed, Limit: (x.page + 1) * x.limit, ByChunk: x.byChunk, Passages: x.passages, TitleBoost: b.title, HeadingsBoost: b.headings,
+		Synonyms: b.synonyms, Fuzzy: x.fuzzy, Highlight: x.highlight,
+	}
+}
+
 // matcher says which documents of a base count.
 type matcher struct {
 	*query
@@ -441,10 +486,43 @@ type matcher struct {
 	rd       projections.Reader
 	readable func(access.Object) bool // nil: all
 	gone     map[string]bool          // documents that have expired and are not deleted yet
+	known    map[string]bool          // documents that were asked for before; nil: none is asked for twice
+}
+
+// newMatcher returns the matcher of a base. Its reader is to be closed.
+func (x *query) newMatcher(ctx context.Context, b searchedBase) (*matcher, error) {
+	m := &matcher{query: x, ctx: ctx, base: b, rd: x.o.Models.Reader()}
+	if x.in.Rights != nil && !x.in.Rights.Always("read", Subject) {
+		m.readable = x.in.Rights.Filter("read", Subject)
+	}
+	var err error
+	if m.gone, err = m.expired(); err != nil {
+		m.rd.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// get returns a document that has not expired.
+func (m *matcher) get(id string) (projections.KBDocument, bool, error) {
+	return projections.KBDocuments{}.Get(m.rd, m.in.WorkspaceID, m.base.id, id, m.now)
 }
 
 // match reports whether a document may be read and passes the filters, and counts it in the facets.
-func (m *matcher) match(id string) (bool, error) {
+func (m *matcher) match(id string) (counts bool, err error) {
+	if m.known == nil {
+		return m.check(id)
+	}
+	counts, known := m.known[id]
+	if !known {
+		if counts, err = m.check(id); err == nil {
+			m.known[id] = counts
+		}
+	}
+	return counts, err
+}
+
+func (m *matcher) check(id string) (bool, error) {
 	if err := m.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -454,7 +532,7 @@ func (m *matcher) match(id string) (bool, error) {
 	if m.isUnbounded() {
 		return true, nil
 	}
-	d, ok, err := projections.KBDocuments{}.Get(m.rd, m.in.WorkspaceID, m.base.id, id, m.now)
+	d, ok, err := m.get(id)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -466,15 +544,20 @@ func (m *matcher) isUnbounded() bool {
 	return m.readable == nil && len(m.filters) == 0 && len(m.facets) == 0
 }
 
-// takesAll reports whether all documents of the base count. Those that have expired do not: they are few, because they
-// are deleted within a minute.
-func (m *matcher) takesAll() (bool, error) {
+// takesAll reports whether all documents of the base count.
+func (m *matcher) takesAll() bool { return m.isUnbounded() && len(m.gone) == 0 }
+
+// expired returns the documents that have expired and are not deleted yet. They are few, because they are deleted within a
+// minute.
+func (m *matcher) expired() (map[string]bool, error) {
 	due, err := projections.KBDocuments{}.Due(m.rd, m.now, maxDepth)
-	m.gone = map[string]bool{}
+	gone := map[string]bool{}
 	for _, ref := range due {
-		m.gone[ref.ID] = true
+		if ref.WorkspaceID == m.in.WorkspaceID {
+			gone[ref.ID] = true
+		}
 	}
-	return m.isUnbounded() && len(due) == 0, err
+	return gone, err
 }
 
 // counts reports whether a document counts, and counts it in the facets.
@@ -548,6 +631,7 @@ func (x *query) toResult(f found, d projections.KBDocument) (knowledge.SearchRes
 
 func (x *query) answer() knowledge.SearchAnswer {
 	answer := knowledge.SearchAnswer{Total: x.total, Mode: x.mode, Fuzzy: x.fuzzy, Results: append([]knowledge.SearchResult{}, x.results...)}
+	answer.Warnings = x.warnings
 	if x.parsed.Cut {
 		answer.Warnings = append(answer.Warnings, "query_cut")
 	}

@@ -695,9 +695,19 @@ func addBaseNumbers(rd projections.Reader, workspaceID string, item projections.
 	if isReindexed {
 		state, progress = "rebuilding", float64(op.Percentage())/100
 	}
+	served, err := projections.KBDocuments{}.VectorSet(rd, workspaceID, item.ID)
+	if err != nil {
+		return err
+	}
+	vectors := "none"
+	if set := knowledge.ReadSettings(doc).VectorSet(); set != "" {
+		if vectors = "building"; set == served || c.Documents == 0 {
+			vectors = "ready"
+		}
+	}
 	doc.Set("index", document.MapOf(
 		document.Pair{Key: "state", Value: state}, document.Pair{Key: "progress", Value: progress},
-		document.Pair{Key: "vectors", Value: "none"}, document.Pair{Key: "lag", Value: float64(lag)},
+		document.Pair{Key: "vectors", Value: vectors}, document.Pair{Key: "lag", Value: float64(lag)},
 	))
 	return nil
 }

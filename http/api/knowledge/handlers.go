@@ -14,6 +14,7 @@ import (
 	"svc/domain/crawl"
 	"svc/domain/file"
 	"svc/domain/kbdocument"
+	chunks "svc/domain/knowledge"
 	filehandlers "svc/http/api/files"
 	"svc/http/api/handler"
 	"svc/http/gateway"
@@ -64,6 +65,7 @@ type request struct {
 	*http.Request
 	workspaceID string
 	base        kbdocument.Base
+	vectorSet   string // that the model of the base makes; "": it has none
 	rights      *access.Rights
 	access      search.Base
 }
@@ -95,7 +97,9 @@ func findBase(rd projections.Reader, r *http.Request, action, subject string) (i
 	}
 	in.base = kbdocument.Base{ID: item.ID, Slug: slug}
 	in.access = search.NewBase(rd, in.workspaceID, item)
-	return in, item, nil
+	meta, err := projections.Content{}.Meta(rd, in.workspaceID, item.Hash)
+	in.vectorSet = chunks.ReadSettings(meta.About).VectorSet()
+	return in, item, err
 }
 
 const subject = search.Subject
@@ -180,11 +184,12 @@ type documentResponse struct {
 	Unchanged     bool              `json:"unchanged,omitempty"`
 }
 
-func toResponse(base string, d projections.KBDocument) documentResponse {
+// toResponse returns a document of the base as it is answered.
+func (r request) toResponse(d projections.KBDocument) documentResponse {
 	response := documentResponse{
-		ID: d.ID, KnowledgeBase: base, Source: d.Source, URL: d.URL, FileID: d.FileID, SourceID: d.SourceID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(),
+		ID: d.ID, KnowledgeBase: r.base.Slug, Source: d.Source, URL: d.URL, FileID: d.FileID, SourceID: d.SourceID, Key: d.Key, Name: d.State.Name, Title: d.ShownTitle(),
 		Language: d.ShownLanguage(), Mimetype: d.ShownMimetype(), Size: d.Content().Size, Tags: handler.NonNil(d.ShownTags()), Metadata: d.Metadata,
-		Status: d.Status(), Vectors: "none", Error: d.Fault, Hash: d.Content().Hash, Revision: d.Revision, Warnings: []string{},
+		Status: d.Status(), Vectors: d.VectorStatus(r.vectorSet), Error: d.Fault, Hash: d.Content().Hash, Revision: d.Revision, Warnings: []string{},
 		Searchable: d.Extract != nil, ExpiresAt: handler.FormatTime(d.ExpiresAt), CheckedAt: handler.FormatTime(d.CheckedAt),
 		CreatedAt: d.CreatedAt, CreatedBy: d.CreatedBy, UpdatedAt: d.UpdatedAt, UpdatedBy: d.UpdatedBy,
 	}
@@ -207,15 +212,20 @@ func (h *Handlers) saved(in request, s kbdocument.State, wait time.Duration) doc
 	defer stop()
 	for {
 		d := h.latest(in, s)
-		if status := d.Status(); wait == 0 || status == kbdocument.Ready || status == kbdocument.Failed {
-			return toResponse(in.base.Slug, d)
+		if wait == 0 || d.Status() == kbdocument.Failed || d.Status() == kbdocument.Ready && !in.awaitsVectors(d) {
+			return in.toResponse(d)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return toResponse(in.base.Slug, h.latest(in, s))
+			return in.toResponse(h.latest(in, s))
 		}
 	}
+}
+
+// awaitsVectors reports whether a model is about to make the vectors of a document, and has not failed yet.
+func (r request) awaitsVectors(d projections.KBDocument) bool {
+	return d.VectorStatus(r.vectorSet) == "pending" && d.Embedding != nil && d.Embedding.Attempts == 0
 }
 
 // latest returns a document as it is read now; without its times when it cannot be read: the write has happened.

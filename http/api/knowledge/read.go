@@ -32,7 +32,7 @@ func (h *Handlers) GetDocument(r *http.Request) (any, error) {
 		return nil, err
 	}
 	found.CheckedAt = h.checkedAt(in, found.State)
-	return toResponse(in.base.Slug, found), nil
+	return in.toResponse(found), nil
 }
 
 // ListDocuments handles GET …/documents. Permissions come before paging, so that pages are full and the count is right.
@@ -64,7 +64,7 @@ func (h *Handlers) ListDocuments(r *http.Request) (any, error) {
 	items := []documentResponse{}
 	for _, d := range gateway.PageOf(found, page) {
 		d.CheckedAt = h.checkedAt(in, d.State)
-		items = append(items, toResponse(in.base.Slug, d))
+		items = append(items, in.toResponse(d))
 	}
 	return gateway.List(r, items, len(found), page), nil
 }

@@ -1579,7 +1579,7 @@ export class Client extends Base {
    * Create a knowledge base.
    *
    * Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
-   * `embedding` is refused with 409 and reason `no_model`: no model can be used yet.
+   * `embedding` without a provider of models is refused with 409 and reason `no_model`.
    *
    * `POST /v2/workspaces/{workspaceId}/knowledgeBases`
    */
@@ -2031,7 +2031,7 @@ export class Client extends Base {
    *
    * All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
    * was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
-   * `already_running`. A change of `chunking` or `language` does the same by itself.
+   * `already_running`. A change of `chunking`, `language` or `embedding` does the same by itself.
    *
    * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/reindex`
    */

@@ -1621,7 +1621,7 @@ export interface paths {
         /**
          * Create a knowledge base
          * @description Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
-         *     `embedding` is refused with 409 and reason `no_model`: no model can be used yet.
+         *     `embedding` without a provider of models is refused with 409 and reason `no_model`.
          */
         post: operations["createKnowledgeBase"];
         delete?: never;
@@ -2062,7 +2062,7 @@ export interface paths {
          * Process the documents of a knowledge base again
          * @description All documents, or those that `filters` select, are divided into passages again; with `extract` their contents are read again, too. What
          *     was searched stays until a document is ready. The answer is an operation of the kind `reindex`; one that is running is refused with 409, reason
-         *     `already_running`. A change of `chunking` or `language` does the same by itself.
+         *     `already_running`. A change of `chunking`, `language` or `embedding` does the same by itself.
          */
         post: operations["reindexKnowledgeBase"];
         delete?: never;

@@ -1,0 +1,154 @@
+package knowledge_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
+	"svc/commands/llm/fakemodel"
+)
+
+// A base with a model is searched by meaning, too.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	fake := fakemodel.New()
+	var isDown atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isDown.Load() {
+			http.Error(w, `{"error":"down"}`, http.StatusInternalServerError)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s := nodetest.NewServiceWithAccounts(t, "LLM_BASE_URL="+server.URL+"/v1", "LLM_API_KEY="+fakemodel.Key, "LLM_EMBEDDING_MODEL="+fakemodel.EmbeddingModel).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	all := p.Path + "/knowledgeBases"
+	one := all + "/faq"
+	calls := func() int { return fake.Count("/v1/embeddings") }
+	put := func(body string) map[string]any {
+		t.Helper()
+		return p.Send(t, "POST", one+"/documents?wait=30", body).JSON(t)
+	}
+	find := func(body string) searchAnswer { t.Helper(); return search(t, p, "faq", body) }
+	base := func() map[string]any {
+		t.Helper()
+		return p.Do(t, 200, "GET", one, "").JSON(t)["index"].(map[string]any)
+	}
+
+	t.Log("the model must be known")
+	require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", all, `{"name":"FAQ","embedding":{"model":"default/nope"}}`)), "embedding.model")
+	p.Do(t, 201, "POST", all, `{"name":"FAQ","language":"en","embedding":{"model":"default/fake-embed"}}`)
+	require.Equal(t, "ready", base()["vectors"])
+
+	t.Log("documents get vectors after they are ready")
+	a := put(`{"key":"a","text":"red green blue","tags":["x"]}`)
+	require.Equal(t, []any{"ready", "ready"}, []any{a["status"], a["vectors"]})
+	put(`{"key":"b","text":"red green yellow"}`)
+	put(`{"key":"c","text":"black white grey","tags":["x"]}`)
+	require.Equal(t, "ready", base()["vectors"])
+	made := calls()
+	require.Equal(t, true, put(`{"key":"a","text":"red green blue","tags":["x"]}`)["unchanged"])
+	p.Do(t, 200, "PATCH", one+"/documents/key:a", `{"title":"Colours"}`)
+	require.Equal(t, made, calls(), "what has not changed calls no model")
+
+	t.Log("scores of a hybrid search are those of the places in both lists")
+	text, vector := find(`{"query":"red blue","mode":"text"}`), find(`{"query":"red blue","mode":"vector"}`)
+	require.Equal(t, "vector", vector.Mode)
+	require.Equal(t, "a", vector.Results[0].Document.Key)
+	require.InDelta(t, vector.Results[0].Score, vector.Results[0].Scores["vector"], 0)
+	require.InDelta(t, 2/(1.4142135*1.7320508), vector.Results[0].Score, 1e-5, "the cosine of both vectors")
+	hybrid := find(`{"query":"red blue"}`)
+	require.Equal(t, "hybrid", hybrid.Mode, "the default, once vectors are ready")
+	want := map[string]float64{}
+	for _, list := range []searchAnswer{text, vector} {
+		for i, r := range list.Results {
+			want[r.Document.Key] += 1 / float64(60+i+1)
+		}
+	}
+	require.Len(t, hybrid.Results, len(want))
+	for _, r := range hybrid.Results {
+		require.InDelta(t, want[r.Document.Key], r.Score, 1e-12, r.Document.Key)
+	}
+	require.Equal(t, "a", hybrid.Results[0].Document.Key)
+	require.InDelta(t, text.Results[0].Score, hybrid.Results[0].Scores["text"], 0)
+	require.NotEmpty(t, hybrid.Results[0].Passages[0].HTML)
+	weighted := find(`{"query":"red blue","mode":"hybrid","weights":{"text":0,"vector":2}}`)
+	require.InDelta(t, 2/61.0, weighted.Results[0].Score, 1e-12)
+	require.Equal(t, []string{"a"}, keysOf(find(`{"query":"red blue","mode":"vector","minSimilarity":0.7}`)))
+	filtered := find(`{"query":"red blue","mode":"vector","minSimilarity":-1,"filters":{"tags":"x"},"facets":{"tag":{"field":"tags"}}}`)
+	require.Equal(t, []string{"a", "c"}, keysOf(filtered))
+	require.Equal(t, 2, filtered.Total)
+	require.Equal(t, 2, filtered.Facets["tag"].Buckets[0].Count)
+	require.Equal(t, []string{"c"}, keysOf(find(`{"query":"red blue","mode":"vector","minSimilarity":-1,"filters":{"tags":"x"},"limit":1,"page":1}`)))
+	p.RequireRefusal(t, 422, "validation_failed", "POST", one+"/search", `{"query":"x","weights":{"text":-1}}`)
+
+	t.Log("a rebuild asks no model, and gives the same scores")
+	made = calls()
+	nodetest.Workspace{Service: s, Auth: nodetest.AsInternal}.Do(t, 200, "POST", "/sys/search/rebuild", "")
+	require.Equal(t, vector.Results, find(`{"query":"red blue","mode":"vector"}`).Results)
+	require.Equal(t, made+1, calls(), "the query alone")
+
+	t.Log("a passage that stays has its vector already")
+	long := strings.Repeat("The red door is open. ", 12)
+	put(`{"key":"long","text":"# One\n\n` + long + `\n\n# Two\n\nBlue sky."}`)
+	p.Do(t, 200, "PATCH", one, `{"chunking":{"size":200,"overlap":0}}`)
+	require.Eventually(t, func() bool { return base()["state"] == "ready" && base()["vectors"] == "ready" }, time.Minute, 20*time.Millisecond)
+	made = calls()
+	changed := put(`{"key":"long","text":"# One\n\n` + long + `\n\n# Two\n\nGreen sky."}`)
+	require.Equal(t, "ready", changed["vectors"])
+	require.Equal(t, made+1, calls())
+	require.Equal(t, 1, lastInputs(fake), "of several passages one is new")
+
+	t.Log("another model makes other vectors, and the former ones are searched until they are complete")
+	id := p.Do(t, 200, "PATCH", one, `{"embedding":{"model":"default/fake-embed","dimensions":128}}`).Header.Get("X-Svc-Operation-Id")
+	require.Equal(t, "hybrid", find(`{"query":"red blue"}`).Mode)
+	require.Equal(t, "succeeded", awaitOperation(t, p, id)["status"])
+	require.Equal(t, "ready", base()["vectors"])
+	require.Equal(t, "a", find(`{"query":"red blue","mode":"vector"}`).Results[0].Document.Key)
+
+	made = calls()
+	id = p.Do(t, 200, "PATCH", one, `{"embedding":{"model":"default/fake-embed"}}`).Header.Get("X-Svc-Operation-Id")
+	require.Equal(t, "succeeded", awaitOperation(t, p, id)["status"])
+	require.Equal(t, []any{made, "ready"}, []any{calls(), base()["vectors"]}, "vectors that are there are taken")
+
+	t.Log("without the model documents are found by their words")
+	isDown.Store(true)
+	down := put(`{"key":"down","text":"orange violet"}`)
+	require.Equal(t, []any{"ready", "pending"}, []any{down["status"], down["vectors"]})
+	words := find(`{"query":"orange"}`)
+	require.Equal(t, []any{"text", []string{"embedding_unavailable"}, []string{"down"}}, []any{words.Mode, words.Warnings, keysOf(words)})
+	require.Equal(t, "model_unavailable", p.RequireRefusal(t, 503, "service_unavailable", "POST", one+"/search", `{"query":"orange","mode":"vector"}`)["reason"])
+
+	t.Log("without an embedding there is no search by meaning")
+	p.Do(t, 200, "PATCH", one, `{"embedding":null}`)
+	require.Equal(t, "none", base()["vectors"])
+	require.Equal(t, "text", find(`{"query":"orange"}`).Mode)
+	require.Equal(t, "no_embedding", p.RequireRefusal(t, 422, "validation_failed", "POST", one+"/search", `{"query":"orange","mode":"hybrid"}`)["reason"])
+}
+
+func keysOf(a searchAnswer) (keys []string) {
+	for _, r := range a.Results {
+		keys = append(keys, r.Document.Key)
+	}
+	return keys
+}
+
+// lastInputs returns how many texts the last request for embeddings had.
+func lastInputs(fake *fakemodel.Server) int {
+	calls := fake.Calls()
+	for i := len(calls) - 1; i >= 0; i-- {
+		var body struct{ Input []string }
+		if calls[i].Path == "/v1/embeddings" && json.Unmarshal(calls[i].Body, &body) == nil {
+			return len(body.Input)
+		}
+	}
+	return 0
+}
