@@ -35,6 +35,7 @@ import (
 	"svc/projections"
 	"svc/projections/rows"
 	"svc/streams"
+	"svc/streams/agents"
 	"svc/streams/cleanup"
 	"svc/streams/schedules"
 	"svc/streams/search"
@@ -55,6 +56,7 @@ type automationServices struct {
 	recordings  *recording.Store
 	replays     *recording.Replayer
 	suites      *suites.Runner
+	agents      *agents.Agents
 	cancels     streams.Cancels
 	history     triggers.RunHistory
 	settings    atomic.Pointer[cachedSettings]
@@ -132,7 +134,10 @@ func (n *Node) openRuntime(ctx context.Context) error {
 		_, err := s.contexts.Sweep(ctx, time.Now())
 		return err
 	})
-	stop, err := s.cancels.Listen(func(workspaceID, correlationID string) { s.runtime.Cancel(workspaceID, correlationID) })
+	stop, err := s.cancels.Listen(func(workspaceID, correlationID string) {
+		s.runtime.Cancel(workspaceID, correlationID)
+		s.agents.CancelLocal(correlationID)
+	})
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,7 @@ func (n *Node) handlers() api.Handlers {
 		Files:       n.fileHandlers(),
 		Knowledge:   n.knowledgeHandlers(),
 		Models:      n.modelHandlers(),
+		Agents:      n.agentHandlers(),
 		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,

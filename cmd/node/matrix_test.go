@@ -118,7 +118,7 @@ func newMatrix(t *testing.T, s *nodetest.Service) *matrix {
 	narrowSuper := sign(signing.Claims{Subject: root["userId"].(string), SessionID: root["sessionId"].(string), IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "openid"})
 	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
 	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
-	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write", "knowledge:read", "knowledge:write"}
+	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write", "knowledge:read", "knowledge:write", "agents"}
 	wasTheirs := map[string][]string{"deleted": {"manage"}}
 	return &matrix{service: s, ids: map[string]string{"own": own, "other": other, "platform": domain.Platform, "deleted": deleted, "unknown": "nowhere"}, callers: []caller{
 		{name: "nobody"},
@@ -163,7 +163,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 		return domain.CodePermissionDenied
 	case c.header == nil && rt.LateAuth:
 		return admitted // and waited for
-	case c.header == nil && (!action.Anyone || !ofEveryone(action, place)):
+	case c.header == nil && (!action.Anyone || !ofEveryone(action, place) && !mayBeShared(rt, place)):
 		return domain.CodeMissingToken
 	case rt.Permission == gateway.Session && !c.session:
 		return domain.CodeInsufficientScope
@@ -181,10 +181,16 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if strings.Contains(rt.Path, "{pageId}") && !c.super {
 		return domain.CodeWorkspaceDenied // nobody's page
 	}
-	if isShareable.MatchString(rt.Path) && rt.Method != http.MethodGet && rt.Effect != gateway.Reads && !isMissingWorkspace(place) {
-		return admitted // it may be shared with whoever has no other right: TestPages and TestSharedKnowledge ask as strangers
+	if mayBeShared(rt, place) {
+		return admitted
 	}
 	return inside(c, action, place)
+}
+
+// mayBeShared tells whether a route changes what may be shared with whoever has no other right: TestPages,
+// TestSharedKnowledge and TestConversations ask as strangers.
+func mayBeShared(rt gateway.Route, place string) bool {
+	return isShareable.MatchString(rt.Path) && rt.Method != http.MethodGet && rt.Effect != gateway.Reads && !isMissingWorkspace(place)
 }
 
 // isShareable matches routes of single pages, knowledge bases and agents, and of documents of a base.
@@ -233,7 +239,7 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 		held = append(held, c.actions...)
 	}
 	switch {
-	case isMissingWorkspace(place) && (c.super || len(held) > 0) && action.Action != "execute":
+	case isMissingWorkspace(place) && (c.super || len(held) > 0) && !callsEndpoint(action):
 		return domain.CodeNotFound
 	case c.super, place == "", hasRight(held, action), ofEveryone(action, place): // without a place the handler decides, once it knows one
 		return admitted
@@ -248,10 +254,12 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 // ofEveryone tells whether rules without a role give a right in a new workspace.
 func ofEveryone(a gateway.Action, place string) bool {
 	if place != "own" && place != "other" {
-		return isMissingWorkspace(place) && a.Action == "execute" // they find no endpoint there
+		return isMissingWorkspace(place) && callsEndpoint(a) // they find no endpoint there
 	}
-	return a.Action == "create" && a.Subject == "events" || a.Action == "execute"
+	return a.Action == "create" && a.Subject == "events" || callsEndpoint(a)
 }
+
+func callsEndpoint(a gateway.Action) bool { return a.Action == "execute" && a.Subject == "automations" }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.
 var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections", "manage documents", "execute agents"}

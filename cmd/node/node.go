@@ -122,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		ctx,
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
 		n.openLog, n.openReadModels, n.openSearchIndex, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
-		n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
+		n.openRuntime, n.openAgents, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
 	)
 	if err != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

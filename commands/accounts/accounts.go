@@ -113,7 +113,7 @@ type Settings struct {
 
 // Scopes of the API. A login gets all of them.
 const Scopes = "openid profile email offline_access settings workspaces:read workspaces:write events:read events:write " +
-	"webhooks pages:read files:read files:write knowledge:read knowledge:write"
+	"webhooks pages:read files:read files:write knowledge:read knowledge:write agents"
 
 // RoleSuperAdmin is the role of super admins on the whole platform.
 const RoleSuperAdmin = "superAdmin"

@@ -290,6 +290,7 @@ const (
 	ByAutomation = "automation"
 	ByTest       = "test"
 	ByPage       = "page"
+	ByAgent      = "agent"
 )
 
 // EndpointCalled says that the endpoint of an automation was called.
@@ -455,6 +456,63 @@ type Replayed struct {
 
 // EventType implements domain.Event.
 func (Replayed) EventType() string { return "runtime.runs.replayed" }
+
+// MessageContext says which message to an agent an event is about.
+type MessageContext struct {
+	Agent          string `json:"agent"`
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId"`
+	Draft          bool   `json:"draft"`
+}
+
+// MessageStarted says that an agent began to answer a message.
+type MessageStarted struct{ MessageContext }
+
+// EventType implements domain.Event.
+func (MessageStarted) EventType() string { return "agents.messages.started" }
+
+// MessageCompleted says how the answer to a message ended. It has no text of the conversation.
+type MessageCompleted struct {
+	MessageContext
+
+	Status    string        `json:"status"`
+	Model     string        `json:"model,omitempty"`
+	Steps     int           `json:"steps"`
+	ToolCalls []string      `json:"toolCalls"`
+	Usage     MessageUsage  `json:"usage"`
+	Duration  int64         `json:"duration"` // milliseconds
+	Error     *MessageError `json:"error,omitempty"`
+}
+
+// MessageUsage is the tokens that a message took.
+type MessageUsage struct {
+	PromptTokens     int  `json:"promptTokens"`
+	CompletionTokens int  `json:"completionTokens"`
+	Estimated        bool `json:"estimated,omitempty"`
+}
+
+// MessageError is why a message failed.
+type MessageError struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (MessageCompleted) EventType() string { return "agents.messages.completed" }
+
+// ToolCalled says that an agent called a function.
+type ToolCalled struct {
+	Agent     string `json:"agent"`
+	MessageID string `json:"messageId"`
+	CallID    string `json:"callId"`
+	Name      string `json:"name"`
+	Duration  int64  `json:"duration"` // milliseconds
+	Error     string `json:"error,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (ToolCalled) EventType() string { return "agents.tools.called" }
 
 // CollectionUpdated says that a collection was declared or altered.
 type CollectionUpdated struct {

@@ -76,6 +76,8 @@ var natives = map[string]string{
 	"knowledge.documents.":       "added updated deleted ready failed removed requeued begun postponed embeddingQueued embedded embeddingPostponed",
 	"knowledge.crawls.":          "started progress completed",
 	"knowledge.reindex.":         "started completed",
+	"agents.messages.":           "started completed",
+	"agents.tools.":              "called",
 	"workspaces.apps.":           "installed configured uninstalled",
 	"workspaces.files.":          "uploaded updated deleted counted",
 	"workspaces.subscriptions.":  "created updated deleted disabled",
@@ -127,7 +129,7 @@ func emittedEventRule(v any) string {
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
-	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.agents.*", "workspaces.tests.*", "knowledge.documents.*",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.agents.*", "workspaces.tests.*", "knowledge.documents.*", "agents.messages.completed",
 	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
 	"apps.published", "apps.deleted", "events.userTopics.*",
 	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",

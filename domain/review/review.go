@@ -43,6 +43,14 @@ func Agent(doc *document.Map) automation.Review {
 	}
 	tools, _ := doc.Get("tools")
 	r.Secrets = Secrets(tools, "tools")
+	called, _ := tools.([]any)
+	for i, item := range called {
+		if tool, _ := item.(*document.Map); tool.Object("mcp").Len() > 0 {
+			r.Findings = append(r.Findings, automation.Finding{
+				Field: "tools[" + strconv.Itoa(i) + "].mcp", Message: "functions of MCP servers are not called yet: the agent is run without them", Warning: true,
+			})
+		}
+	}
 	return r
 }
 

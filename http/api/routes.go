@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"svc/http/api/accounts"
+	"svc/http/api/agents"
 	"svc/http/api/collections"
 	"svc/http/api/documents"
 	"svc/http/api/events"
@@ -48,6 +49,7 @@ var (
 	// A base may be shared with everyone.
 	mayReadBase      = gateway.Action{Action: "read", Subject: "knowledgeBases", Anyone: true}
 	mayReadDocuments = gateway.Action{Action: "read", Subject: "documents", Anyone: true}
+	mayExecuteAgents = gateway.Action{Action: "execute", Subject: "agents", Anyone: true}
 	mayReadEvents    = gateway.Action{Action: "read", Subject: "events", Anyone: true}
 	mayEmit          = gateway.Action{Action: "create", Subject: "events", Anyone: true}
 )
@@ -71,6 +73,7 @@ type Handlers struct {
 	Files       *files.Handlers
 	Knowledge   *knowledge.Handlers
 	Models      *llm.Handlers
+	Agents      *agents.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
 	Pages       *pages.Pages     // has routes of its own
@@ -275,6 +278,15 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: del, Path: "/workspaces/{workspaceId}/agents/{slug}", Surface: gateway.Versioned, Permission: may("delete", "agents"), Handler: h.Documents.DeleteDocument(documents.Agents), Summary: "Delete an agent"},
 		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/publish", Surface: gateway.Versioned, Permission: may("update", "agents"), Handler: handle(h.Documents.PublishAgent), Summary: "Publish an agent as it is"},
 		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/unpublish", Surface: gateway.Versioned, Permission: may("update", "agents"), Handler: handle(h.Documents.UnpublishAgent), Summary: "Take back what is published of an agent"},
+		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/messages", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Runs: true, Rate: gateway.RateAskModels, Handler: gateway.AskForCredential(h.Agents.Send), Summary: "Send a message to an agent"},
+		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/messages/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.GetMessage), Summary: "Read a message"},
+		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.StreamMessage), Summary: "Follow the answer to a message"},
+		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Body: gateway.NoBody, Handler: gateway.AskForCredential(h.Agents.CancelMessage), Summary: "Cancel the answer to a message"},
+		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Runs: true, Handler: gateway.AskForCredential(h.Agents.Approve), Summary: "Approve or refuse a call of a function"},
+		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.ListConversations), Summary: "List the conversations with an agent"},
+		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.GetConversation), Summary: "Read a conversation"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.RenameConversation), Summary: "Rename a conversation"},
+		{Method: del, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.DeleteConversation), Summary: "Delete a conversation"},
 		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.ListDocumentShares(h.Documents.DocumentToShare(documents.Agents)), Summary: "List with whom an agent is shared"},
 		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.ShareDocument(h.Documents.DocumentToShare(documents.Agents)), Summary: "Share an agent"},
 		{Method: del, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions/{target}", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.UnshareDocument(h.Documents.DocumentToShare(documents.Agents)), Summary: "Stop sharing an agent"},

@@ -2240,6 +2240,146 @@ func (c *Client) UnpublishAgent(ctx context.Context, workspaceID string, slug st
 	return answer, err
 }
 
+// SendAgentMessageQuery is an option of SendAgentMessage. What is zero is not sent.
+type SendAgentMessageQuery struct {
+	// Seconds to wait for the end, 50 without it.
+	Timeout *int64
+}
+
+func (q SendAgentMessageQuery) change(r *request) {
+	if q.Timeout != nil {
+		r.query.Set("timeout", strconv.FormatInt(*q.Timeout, 10))
+	}
+}
+
+// SendAgentMessage: Send a message to an agent.
+//
+// The answer is worked on until it ends, also when the connection does; only `cancel` ends it. After `timeout` the answer is 202.
+// With `stream: true`, or `Accept: text/event-stream`, it comes as frames: `message`, `delta`, `tool_call`, `tool_result`, `approval`, and `done` or `error`.
+// Functions are called with the rights of the caller.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/messages
+func (c *Client) SendAgentMessage(ctx context.Context, workspaceID string, slug string, body NewAgentMessage, options ...RequestOption) (answer AgentMessage, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/messages", workspaceID, slug), body, true, options), &answer)
+	return answer, err
+}
+
+// GetAgentMessage: Read a message.
+//
+// Only for who began the conversation.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}
+func (c *Client) GetAgentMessage(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer AgentMessage, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}", workspaceID, slug, id), nil, false, options), &answer)
+	return answer, err
+}
+
+// StreamAgentMessage: Follow the answer to a message.
+//
+// Frames can be read again for an hour; after that the text comes as one.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream
+func (c *Client) StreamAgentMessage(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) iter.Seq2[Frame, error] {
+	return c.stream(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream", workspaceID, slug, id), nil, false, options), false)
+}
+
+// CancelAgentMessage: Cancel the answer to a message.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel
+func (c *Client) CancelAgentMessage(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer AgentMessage, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel", workspaceID, slug, id), nil, true, options), &answer)
+	return answer, err
+}
+
+// ApproveAgentCall: Approve or refuse a call of a function.
+//
+// The work on the message goes on once all calls that need it are decided. A refused call is told to the model.
+//
+// POST /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve
+func (c *Client) ApproveAgentCall(ctx context.Context, workspaceID string, slug string, id string, body AgentApproval, options ...RequestOption) (answer AgentMessage, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve", workspaceID, slug, id), body, true, options), &answer)
+	return answer, err
+}
+
+// ListAgentConversationsQuery is an option of ListAgentConversations. What is zero is not sent.
+type ListAgentConversationsQuery struct {
+	// Those of everybody, for who manages the permissions of the agent.
+	All *bool
+	// Part of the title.
+	Search string
+	// The page, from 0.
+	Page *int64
+	// Items on a page.
+	Limit *int64
+}
+
+func (q ListAgentConversationsQuery) change(r *request) {
+	if q.All != nil {
+		r.query.Set("all", strconv.FormatBool(*q.All))
+	}
+	if q.Search != "" {
+		r.query.Set("search", q.Search)
+	}
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// ListAgentConversations: List the conversations with an agent.
+//
+// Those of the caller, the newest first.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}/conversations
+func (c *Client) ListAgentConversations(ctx context.Context, workspaceID string, slug string, options ...RequestOption) (*Page[AgentConversation], error) {
+	return listPage[AgentConversation](ctx, c, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}/conversations", workspaceID, slug), nil, false, options))
+}
+
+// GetAgentConversationQuery is an option of GetAgentConversation. What is zero is not sent.
+type GetAgentConversationQuery struct {
+	// The page, from 0.
+	Page *int64
+	// Messages on a page.
+	Limit *int64
+}
+
+func (q GetAgentConversationQuery) change(r *request) {
+	if q.Page != nil {
+		r.query.Set("page", strconv.FormatInt(*q.Page, 10))
+	}
+	if q.Limit != nil {
+		r.query.Set("limit", strconv.FormatInt(*q.Limit, 10))
+	}
+}
+
+// GetAgentConversation: Read a conversation.
+//
+// GET /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}
+func (c *Client) GetAgentConversation(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer WholeAgentConversation, err error) {
+	err = c.call(ctx, newRequest(http.MethodGet, path("/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", workspaceID, slug, id), nil, false, options), &answer)
+	return answer, err
+}
+
+// RenameAgentConversation: Rename a conversation.
+//
+// PATCH /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}
+func (c *Client) RenameAgentConversation(ctx context.Context, workspaceID string, slug string, id string, body AgentConversationChange, options ...RequestOption) (answer AgentConversation, err error) {
+	err = c.call(ctx, newRequest(http.MethodPatch, path("/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", workspaceID, slug, id), body, true, options), &answer)
+	return answer, err
+}
+
+// DeleteAgentConversation: Delete a conversation.
+//
+// Its text is erased at once.
+//
+// DELETE /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}
+func (c *Client) DeleteAgentConversation(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (answer DeleteAgentConversationAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodDelete, path("/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", workspaceID, slug, id), nil, true, options), &answer)
+	return answer, err
+}
+
 // ListAgentShares: List with whom an agent is shared.
 //
 // GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions
@@ -6341,6 +6481,125 @@ type DeleteAgentAnswer struct {
 	Slug string `json:"slug"`
 }
 
+// NewAgentMessage is described by the API.
+type NewAgentMessage struct {
+	Text string `json:"text"`
+	// To go on with; a new one without it.
+	ConversationID string `json:"conversationId,omitempty"`
+	// Fills in `{{context.x}}` of the instructions.
+	Context map[string]any `json:"context,omitempty"`
+	// The agent as it is, not as it is published. Needs the right to change it.
+	Draft *bool `json:"draft,omitempty"`
+	// Answer as a stream of frames.
+	Stream *bool `json:"stream,omitempty"`
+}
+
+// AgentMessage is described by the API.
+type AgentMessage struct {
+	ID             string `json:"id"`
+	ConversationID string `json:"conversationId"`
+	// One of user, assistant.
+	Role string `json:"role"`
+	// One of running, waiting_approval, completed, failed, cancelled.
+	Status    string            `json:"status"`
+	Text      string            `json:"text"`
+	Citations []AgentCitation   `json:"citations"`
+	ToolCalls []AgentToolCall   `json:"toolCalls"`
+	Usage     AgentMessageUsage `json:"usage"`
+	Model     string            `json:"model,omitempty"`
+	Steps     int64             `json:"steps"`
+	// One of stop, length, content_filter, limit.
+	FinishReason string             `json:"finishReason,omitempty"`
+	Error        *AgentMessageError `json:"error,omitempty"`
+	CreatedAt    string             `json:"createdAt"`
+	EndedAt      string             `json:"endedAt,omitempty"`
+	// Of an answer that is not waited for any more: the id of the message.
+	OperationID string `json:"operationId,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentMessage AgentMessage
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentMessage) MarshalJSON() ([]byte, error) { return joinJSON(plainAgentMessage(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentMessage) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentMessage)(v), &v.Rest, "id", "conversationId", "role", "status", "text", "citations", "toolCalls", "usage", "model", "steps", "finishReason", "error", "createdAt", "endedAt", "operationId")
+}
+
+// AgentApproval is described by the API.
+type AgentApproval struct {
+	CallID   string `json:"callId"`
+	Approved bool   `json:"approved"`
+	// What the model is told of a refusal.
+	Reason string `json:"reason,omitempty"`
+}
+
+// AgentConversation is described by the API.
+type AgentConversation struct {
+	ID string `json:"id"`
+	// The slug of the agent.
+	Agent     string `json:"agent"`
+	Title     string `json:"title"`
+	CreatedAt string `json:"createdAt"`
+	UpdatedAt string `json:"updatedAt"`
+	// A user, an API key or a session.
+	CreatedBy string `json:"createdBy"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentConversation AgentConversation
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentConversation) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainAgentConversation(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentConversation) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentConversation)(v), &v.Rest, "id", "agent", "title", "createdAt", "updatedAt", "createdBy")
+}
+
+// WholeAgentConversation is described by the API.
+type WholeAgentConversation struct {
+	ID string `json:"id"`
+	// The slug of the agent.
+	Agent     string `json:"agent"`
+	Title     string `json:"title"`
+	CreatedAt string `json:"createdAt"`
+	UpdatedAt string `json:"updatedAt"`
+	// A user, an API key or a session.
+	CreatedBy string         `json:"createdBy"`
+	Messages  []AgentMessage `json:"messages"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainWholeAgentConversation WholeAgentConversation
+
+// MarshalJSON implements json.Marshaler.
+func (v WholeAgentConversation) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainWholeAgentConversation(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *WholeAgentConversation) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainWholeAgentConversation)(v), &v.Rest, "id", "agent", "title", "createdAt", "updatedAt", "createdBy", "messages")
+}
+
+// AgentConversationChange is described by the API.
+type AgentConversationChange struct {
+	Title string `json:"title"`
+}
+
+// DeleteAgentConversationAnswer is described by the API.
+type DeleteAgentConversationAnswer struct {
+	ID string `json:"id"`
+}
+
 // ListAgentSharesAnswer is described by the API.
 type ListAgentSharesAnswer struct {
 	Result []Share `json:"result"`
@@ -8200,6 +8459,72 @@ type AgentTool struct {
 	// A call waits until the author of the conversation approves it.
 	// One of always.
 	Approval string `json:"approval,omitempty"`
+}
+
+// AgentCitation is described by the API.
+type AgentCitation struct {
+	// As the text names it: [n].
+	N             int64  `json:"n"`
+	DocumentID    string `json:"documentId"`
+	KnowledgeBase string `json:"knowledgeBase"`
+	Name          string `json:"name"`
+	Title         string `json:"title"`
+	URL           string `json:"url,omitempty"`
+	Chunk         int64  `json:"chunk"`
+	Page          *int64 `json:"page,omitempty"`
+	Quote         string `json:"quote"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentCitation AgentCitation
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentCitation) MarshalJSON() ([]byte, error) { return joinJSON(plainAgentCitation(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentCitation) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentCitation)(v), &v.Rest, "n", "documentId", "knowledgeBase", "name", "title", "url", "chunk", "page", "quote")
+}
+
+// AgentToolCall is described by the API.
+type AgentToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// As the model wrote them; a text when they are no JSON.
+	Arguments any `json:"arguments"`
+	// What the function returned.
+	Output any `json:"output,omitempty"`
+	// Why it failed.
+	Error string `json:"error,omitempty"`
+	// Milliseconds.
+	Duration int64 `json:"duration"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentToolCall AgentToolCall
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentToolCall) MarshalJSON() ([]byte, error) { return joinJSON(plainAgentToolCall(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentToolCall) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentToolCall)(v), &v.Rest, "id", "name", "arguments", "output", "error", "duration")
+}
+
+// AgentMessageUsage is described by the API.
+type AgentMessageUsage struct {
+	PromptTokens     int64 `json:"promptTokens"`
+	CompletionTokens int64 `json:"completionTokens"`
+	Estimated        *bool `json:"estimated,omitempty"`
+}
+
+// AgentMessageError is described by the API.
+type AgentMessageError struct {
+	Error   string         `json:"error"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitempty"`
 }
 
 // KnowledgeDocumentError is described by the API.

@@ -298,7 +298,7 @@ func checkScope(c Caller, rt *Route, method string) error {
 // wholeScopes are the scopes of an access token. The routes of administrators need all of them.
 var wholeScopes = []string{
 	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
-	"knowledge:read", "knowledge:write",
+	"knowledge:read", "knowledge:write", "agents",
 }
 
 // WholeScopes returns the scopes of an access token: all but settings. It must

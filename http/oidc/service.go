@@ -320,6 +320,7 @@ var (
 		{"files:write", "change your files"},
 		{"knowledge:read", "read and search the documents of your knowledge bases"},
 		{"knowledge:write", "change the documents of your knowledge bases"},
+		{"agents", "talk to your agents"},
 		{"settings", "change your account and its access tokens"},
 	}
 )

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"svc/commands"
 	"svc/commands/programs"
+	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/http/gateway"
@@ -102,6 +105,24 @@ func ToActor(c gateway.Caller) domain.Actor {
 		a.KeyID = c.KeyID
 	}
 	return a
+}
+
+// RunCaller is who starts automations by a request, in the workspace of the request.
+func RunCaller(r *http.Request) runtime.Caller {
+	c := gateway.CallerFrom(r.Context())
+	who := c.Identity()
+	caller := runtime.Caller{
+		Actor: ToActor(c), Address: commands.RequestFrom(r.Context()).Address, Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
+		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "", AuthData: runtime.AuthDataOf(who.AuthData),
+	}
+	if caller.Role == "" && caller.Rights != nil {
+		caller.Role = caller.Rights.Role()
+	}
+	if caller.Visitor = c.Kind == gateway.KindNone || caller.SessionID == ""; caller.Visitor { // nobody signed in
+		caller.SessionID = cmp.Or(caller.SessionID, uuid.NewString()) // made for this call, unless an automation passed its own on
+		caller.UserID = cmp.Or(caller.UserID, caller.SessionID)
+	}
+	return caller
 }
 
 // IfMatch is what the caller bases a change on.

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"svc/commands"
 	"svc/commands/programs"
 	"svc/commands/runtime"
@@ -191,20 +189,7 @@ func testInput(r *http.Request) (*value.Object, error) {
 
 // start is a tree that the caller of a request starts.
 func (h *Handlers) start(r *http.Request, programSet *programs.ProgramSet, p *programs.Program, kind, named string) runtime.Start {
-	request := commands.RequestFrom(r.Context())
-	c, meta := gateway.CallerFrom(r.Context()), request.Meta
-	who := c.Identity()
-	caller := runtime.Caller{
-		Actor: handler.ToActor(c), Address: request.Address, Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
-		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "", AuthData: runtime.AuthDataOf(who.AuthData),
-	}
-	if caller.Role == "" && caller.Rights != nil {
-		caller.Role = caller.Rights.Role()
-	}
-	if caller.Visitor = c.Kind == gateway.KindNone || caller.SessionID == ""; caller.Visitor { // nobody signed in
-		caller.SessionID = cmp.Or(caller.SessionID, uuid.NewString()) // made for this call, unless an automation passed its own on
-		caller.UserID = cmp.Or(caller.UserID, caller.SessionID)
-	}
+	c, meta, caller := gateway.CallerFrom(r.Context()), commands.RequestFrom(r.Context()).Meta, handler.RunCaller(r)
 	s := runtime.Start{
 		ProgramSet: programSet, Program: p, Caller: caller, CorrelationID: meta.CorrelationID, Depth: c.Depth + 1, Attempt: 1, Meta: meta,
 		Trigger: activity.Trigger{Type: kind, Value: named, AppInstanceSlug: p.Scope.Instance},

@@ -1800,6 +1800,120 @@ export class Client extends Base {
   }
 
   /**
+   * Send a message to an agent.
+   *
+   * The answer is worked on until it ends, also when the connection does; only `cancel` ends it. After `timeout` the answer is 202.
+   * With `stream: true`, or `Accept: text/event-stream`, it comes as frames: `message`, `delta`, `tool_call`, `tool_result`, `approval`, and `done` or `error`.
+   * Functions are called with the rights of the caller.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/messages`
+   */
+  sendAgentMessage(workspaceId: string, slug: string, body: NewAgentMessage, query: {
+    /** Seconds to wait for the end, 50 without it. */
+    timeout?: number;
+  } = {}, options: RequestOptions = {}): Promise<AgentMessage> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages', workspaceId, slug], body, query, takesKey: true }, options);
+  }
+
+  /**
+   * Read a message.
+   *
+   * Only for who began the conversation.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}`
+   */
+  getAgentMessage(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): Promise<AgentMessage> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}', workspaceId, slug, id] }, options);
+  }
+
+  /**
+   * Follow the answer to a message.
+   *
+   * Frames can be read again for an hour; after that the text comes as one.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream`
+   */
+  streamAgentMessage(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): AsyncGenerator<Frame, void, undefined> {
+    return this.stream({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream', workspaceId, slug, id] }, options, false);
+  }
+
+  /**
+   * Cancel the answer to a message.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel`
+   */
+  cancelAgentMessage(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): Promise<AgentMessage> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel', workspaceId, slug, id], takesKey: true }, options);
+  }
+
+  /**
+   * Approve or refuse a call of a function.
+   *
+   * The work on the message goes on once all calls that need it are decided. A refused call is told to the model.
+   *
+   * `POST /v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve`
+   */
+  approveAgentCall(workspaceId: string, slug: string, id: string, body: AgentApproval, options: RequestOptions = {}): Promise<AgentMessage> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve', workspaceId, slug, id], body, takesKey: true }, options);
+  }
+
+  /**
+   * List the conversations with an agent.
+   *
+   * Those of the caller, the newest first.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}/conversations`
+   */
+  listAgentConversations(workspaceId: string, slug: string, query: {
+    /** Those of everybody, for who manages the permissions of the agent. */
+    all?: boolean;
+    /** Part of the title. */
+    search?: string;
+    /** The page, from 0. */
+    page?: number;
+    /** Items on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<Page<AgentConversation>> {
+    return this.list({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/conversations', workspaceId, slug], query }, options);
+  }
+
+  /**
+   * Read a conversation.
+   *
+   * `GET /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}`
+   */
+  getAgentConversation(workspaceId: string, slug: string, id: string, query: {
+    /** The page, from 0. */
+    page?: number;
+    /** Messages on a page. */
+    limit?: number;
+  } = {}, options: RequestOptions = {}): Promise<WholeAgentConversation> {
+    return this.call({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}', workspaceId, slug, id], query }, options);
+  }
+
+  /**
+   * Rename a conversation.
+   *
+   * `PATCH /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}`
+   */
+  renameAgentConversation(workspaceId: string, slug: string, id: string, body: AgentConversationChange, options: RequestOptions = {}): Promise<AgentConversation> {
+    return this.call({ method: 'PATCH', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}', workspaceId, slug, id], body, takesKey: true }, options);
+  }
+
+  /**
+   * Delete a conversation.
+   *
+   * Its text is erased at once.
+   *
+   * `DELETE /v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}`
+   */
+  deleteAgentConversation(workspaceId: string, slug: string, id: string, options: RequestOptions = {}): Promise<{
+    id: string;
+  }> {
+    return this.call({ method: 'DELETE', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}', workspaceId, slug, id], takesKey: true }, options);
+  }
+
+  /**
    * List with whom an agent is shared.
    *
    * `GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions`
@@ -5880,6 +5994,105 @@ export interface KnowledgeCrawl {
     message?: string;
     details?: Record<string, unknown>;
   };
+}
+
+export interface NewAgentMessage {
+  text: string;
+  /** To go on with; a new one without it. */
+  conversationId?: string;
+  /** Fills in `{{context.x}}` of the instructions. */
+  context?: Record<string, unknown>;
+  /** The agent as it is, not as it is published. Needs the right to change it. */
+  draft?: boolean;
+  /** Answer as a stream of frames. */
+  stream?: boolean;
+}
+
+export interface AgentMessage {
+  id: string;
+  conversationId: string;
+  role: 'user' | 'assistant';
+  status: 'running' | 'waiting_approval' | 'completed' | 'failed' | 'cancelled';
+  text: string;
+  citations: AgentCitation[];
+  toolCalls: AgentToolCall[];
+  usage: {
+    promptTokens: number;
+    completionTokens: number;
+    estimated?: boolean;
+  };
+  model?: string;
+  steps: number;
+  finishReason?: 'stop' | 'length' | 'content_filter' | 'limit';
+  error?: {
+    error: string;
+    message: string;
+    details?: Record<string, unknown>;
+  };
+  createdAt: string;
+  endedAt?: string;
+  /** Of an answer that is not waited for any more: the id of the message. */
+  operationId?: string;
+}
+
+export interface AgentCitation {
+  /** As the text names it: [n]. */
+  n: number;
+  documentId: string;
+  knowledgeBase: string;
+  name: string;
+  title: string;
+  url?: string;
+  chunk: number;
+  page?: number;
+  quote: string;
+}
+
+export interface AgentToolCall {
+  id: string;
+  name: string;
+  /** As the model wrote them; a text when they are no JSON. */
+  arguments: unknown;
+  /** What the function returned. */
+  output?: unknown;
+  /** Why it failed. */
+  error?: string;
+  /** Milliseconds. */
+  duration: number;
+}
+
+export interface AgentApproval {
+  callId: string;
+  approved: boolean;
+  /** What the model is told of a refusal. */
+  reason?: string;
+}
+
+export interface AgentConversation {
+  id: string;
+  /** The slug of the agent. */
+  agent: string;
+  title: string;
+  createdAt: string;
+  updatedAt: string;
+  /** A user, an API key or a session. */
+  createdBy: string;
+}
+
+export interface WholeAgentConversation {
+  id: string;
+  /** The slug of the agent. */
+  agent: string;
+  title: string;
+  createdAt: string;
+  updatedAt: string;
+  /** A user, an API key or a session. */
+  createdBy: string;
+  messages: AgentMessage[];
+}
+
+export interface AgentConversationChange {
+  title: string;
 }
 
 export interface KnowledgeCrawlPage {

@@ -1821,6 +1821,147 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to an agent
+         * @description The answer is worked on until it ends, also when the connection does; only `cancel` ends it. After `timeout` the answer is 202.
+         *     With `stream: true`, or `Accept: text/event-stream`, it comes as frames: `message`, `delta`, `tool_call`, `tool_result`, `approval`, and `done` or `error`.
+         *     Functions are called with the rights of the caller.
+         */
+        post: operations["sendAgentMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a message
+         * @description Only for who began the conversation.
+         */
+        get: operations["getAgentMessage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the answer to a message
+         * @description Frames can be read again for an hour; after that the text comes as one.
+         */
+        get: operations["streamAgentMessage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel the answer to a message */
+        post: operations["cancelAgentMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/messages/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve or refuse a call of a function
+         * @description The work on the message goes on once all calls that need it are decided. A refused call is told to the model.
+         */
+        post: operations["approveAgentCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/conversations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the conversations with an agent
+         * @description Those of the caller, the newest first.
+         */
+        get: operations["listAgentConversations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/agents/{slug}/conversations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a conversation */
+        get: operations["getAgentConversation"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a conversation
+         * @description Its text is erased at once.
+         */
+        delete: operations["deleteAgentConversation"];
+        options?: never;
+        head?: never;
+        /** Rename a conversation */
+        patch: operations["renameAgentConversation"];
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/agents/{slug}/permissions": {
         parameters: {
             query?: never;
@@ -6372,6 +6513,110 @@ export interface components {
                 message?: string;
                 details?: Record<string, never>;
             };
+        };
+        NewAgentMessage: {
+            text: string;
+            /** @description To go on with; a new one without it. */
+            conversationId?: string;
+            /** @description Fills in `{{context.x}}` of the instructions. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description The agent as it is, not as it is published. Needs the right to change it. */
+            draft?: boolean;
+            /** @description Answer as a stream of frames. */
+            stream?: boolean;
+        };
+        AgentMessage: {
+            id: string;
+            conversationId: string;
+            /** @enum {string} */
+            role: "user" | "assistant";
+            /** @enum {string} */
+            status: "running" | "waiting_approval" | "completed" | "failed" | "cancelled";
+            text: string;
+            citations: components["schemas"]["AgentCitation"][];
+            toolCalls: components["schemas"]["AgentToolCall"][];
+            usage: {
+                promptTokens: number;
+                completionTokens: number;
+                estimated?: boolean;
+            };
+            model?: string;
+            steps: number;
+            /** @enum {string} */
+            finishReason?: "stop" | "length" | "content_filter" | "limit";
+            error?: {
+                error: string;
+                message: string;
+                details?: {
+                    [key: string]: unknown;
+                };
+            };
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            endedAt?: string;
+            /** @description Of an answer that is not waited for any more: the id of the message. */
+            operationId?: string;
+        };
+        AgentCitation: {
+            /** @description As the text names it: [n]. */
+            n: number;
+            documentId: string;
+            knowledgeBase: string;
+            name: string;
+            title: string;
+            url?: string;
+            chunk: number;
+            page?: number;
+            quote: string;
+        };
+        AgentToolCall: {
+            id: string;
+            name: string;
+            /** @description As the model wrote them; a text when they are no JSON. */
+            arguments: unknown;
+            /** @description What the function returned. */
+            output?: unknown;
+            /** @description Why it failed. */
+            error?: string;
+            /** @description Milliseconds. */
+            duration: number;
+        };
+        AgentApproval: {
+            callId: string;
+            approved: boolean;
+            /** @description What the model is told of a refusal. */
+            reason?: string;
+        };
+        AgentConversation: {
+            id: string;
+            /** @description The slug of the agent. */
+            agent: string;
+            title: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** @description A user, an API key or a session. */
+            createdBy: string;
+        };
+        WholeAgentConversation: {
+            id: string;
+            /** @description The slug of the agent. */
+            agent: string;
+            title: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** @description A user, an API key or a session. */
+            createdBy: string;
+            messages: components["schemas"]["AgentMessage"][];
+        };
+        AgentConversationChange: {
+            title: string;
         };
         KnowledgeCrawlPage: {
             url: string;
@@ -13852,6 +14097,439 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Agent"];
                     "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    sendAgentMessage: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for the end, 50 without it. */
+                timeout?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgentMessage"];
+            };
+        };
+        responses: {
+            /** @description The answer of the agent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It is still being answered. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                };
+            };
+        };
+    };
+    getAgentMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the message. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                };
+            };
+        };
+    };
+    streamAgentMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `id` of the last frame that was read: the stream goes on after it. */
+                "Last-Event-ID"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the message. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The frames. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    cancelAgentMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the message. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                };
+            };
+        };
+    };
+    approveAgentCall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the message. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentApproval"];
+            };
+        };
+        responses: {
+            /** @description The message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It is still being answered. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentMessage"];
+                };
+            };
+        };
+    };
+    listAgentConversations: {
+        parameters: {
+            query?: {
+                /** @description Those of everybody, for who manages the permissions of the agent. */
+                all?: boolean;
+                /** @description Part of the title. */
+                search?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of conversations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentConversation"][];
+                };
+            };
+        };
+    };
+    getAgentConversation: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Messages on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the conversation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, with its messages. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeAgentConversation"];
+                };
+            };
+        };
+    };
+    deleteAgentConversation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the conversation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its id. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    renameAgentConversation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the agent. */
+                slug: string;
+                /** @description The id of the conversation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentConversationChange"];
+            };
+        };
+        responses: {
+            /** @description It. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentConversation"];
                 };
             };
         };
