@@ -107,6 +107,14 @@ func TestKnowledge(t *testing.T) {
 	b.seeText("2 documents in")
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll('[role=tabpanel] b').length`))
 	sh.capture(b, "search")
+
+	// All documents are processed again; meanwhile they are found as before.
+	b.click("button", "Actions")
+	b.see("menuitem", "Process all documents again")
+	sh.capture(b, "actions")
+	b.click("menuitem", "Process all documents again")
+	b.seeText("documents are processed again")
+	b.seeText("Index is up to date")
 	b.click("link", "Delivery")
 	b.see("heading", "Delivery")
 

@@ -41,6 +41,7 @@ export default {
     last_owner: 'A workspace keeps at least one owner. Make someone else an owner first.',
     protected: 'This workspace is protected.',
     already_ended: 'It has already ended.',
+    already_running: 'It is running already. Wait until it has ended, or cancel it.',
     lock_lost: 'The lock was taken away while this ran. Start it again.',
     not_up_to_date: 'The remote branch has commits that are not here. Pull first.',
     merge_conflict: 'The merge has conflicts.',

@@ -194,6 +194,7 @@ export default {
   sending: (name: string) => `Sending ${name}`,
   replaced: (name: string) => `${name} has other content`,
   reindex: 'Process again',
+  reindexAll: 'Process all documents again',
   reload: 'Load again',
   reindexed: (n: number) => plural('en', n, { one: 'The document is processed again', other: `${n} documents are processed again` }),
   download: 'Download',

@@ -42,6 +42,7 @@ const errors: Messages['errors'] = {
     last_owner: 'Un espace de travail garde au moins un propriétaire. Nommez-en un autre d’abord.',
     protected: 'Cet espace de travail est protégé.',
     already_ended: 'C’est déjà terminé.',
+    already_running: 'Cela est déjà en cours. Attendez la fin, ou annulez.',
     lock_lost: 'Le verrou a été retiré pendant l’opération. Relancez-la.',
     not_up_to_date: 'La branche distante a des commits absents d’ici. Faites d’abord un pull.',
     merge_conflict: 'La fusion a des conflits.',

@@ -191,6 +191,7 @@ const knowledge: Messages['knowledge'] = {
   fileTooLarge: (size, limit) => `Il fait ${size}, ${limit} sont permis.`,
   sending: (name) => `Envoi de ${name}`,
   replaced: (name) => `${name} a un autre contenu`,
+  reindexAll: 'Traiter de nouveau tous les documents',
   reindex: 'Traiter de nouveau',
   reload: 'Charger de nouveau',
   reindexed: (n) => plural('fr', n, { one: 'Le document est traité de nouveau', other: `${n} documents sont traités de nouveau` }),
