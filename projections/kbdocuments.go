@@ -24,6 +24,7 @@ import (
 //	c{workspace}\0{base}              kbNumbers, JSON
 //	q{kind}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
+//	e{workspace}\0{base}\0{expiry}{id} nothing
 //	r{workspace}\0{base}              how many changes of what is searched the base had
 //	n{workspace}\0{base}\0{change}    id of the document that changed, of the last keptChanges
 //	a                                 how many changes all bases had
@@ -80,7 +81,7 @@ func add(numbers map[string]int, name string, by int) map[string]int {
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.5" }
+func (KBDocuments) Name() string { return "kbdocuments.6" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -312,7 +313,10 @@ func (KBDocuments) entries(ref KBDocumentRef, d KBDocument) (keys [][]byte) {
 		queue(queueKind(true, d.Embedding.Bulk), d.EmbedAt, d.Embedding.NotBefore)
 	}
 	if !d.ExpiresAt.IsZero() {
-		keys = append(keys, append(binary.BigEndian.AppendUint64([]byte{'x'}, uint64(d.ExpiresAt.UnixMilli())), ref.key()...))
+		expiry := uint64(d.ExpiresAt.UnixMilli())
+		keys = append(keys,
+			append(binary.BigEndian.AppendUint64([]byte{'x'}, expiry), ref.key()...),
+			append(binary.BigEndian.AppendUint64(kbExpiryKey(ref.WorkspaceID, d.BaseID), expiry), ref.ID...))
 	}
 	return keys
 }
@@ -532,6 +536,24 @@ func (p KBDocuments) Due(r Reader, now time.Time, limit int) (due []KBDocumentRe
 		return true, nil
 	})
 	return due, err
+}
+
+// ExpiredIn returns the documents of a base that have expired at now and are not deleted yet.
+func (p KBDocuments) ExpiredIn(r Reader, workspaceID, baseID string, now time.Time) (ids map[string]bool, err error) {
+	ids = map[string]bool{}
+	prefix := kbExpiryKey(workspaceID, baseID)
+	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[len(prefix):]) > uint64(now.UnixMilli()) {
+			return false, nil
+		}
+		ids[string(key[len(prefix)+8:])] = true
+		return true, nil
+	})
+	return ids, err
+}
+
+func kbExpiryKey(workspaceID, baseID string) []byte {
+	return scopedKey('e', workspaceID, []byte(baseID+"\x00"))
 }
 
 func (r KBDocumentRef) key() string { return r.WorkspaceID + "\x00" + r.ID }

@@ -32,6 +32,8 @@ type searchFixture struct {
 	blobs map[string][]byte
 	opens int
 	seqs  map[string]uint64
+
+	vectorsMemory int64
 }
 
 func newSearchFixture(t *testing.T) *searchFixture {
@@ -45,7 +47,7 @@ func newSearchFixture(t *testing.T) *searchFixture {
 func (f *searchFixture) openIndex() {
 	f.t.Helper()
 	index, err := projections.NewSearchIndex(projections.SearchIndexOptions{
-		Models: f.Models, Passages: f.passages, Log: quiet,
+		Models: f.Models, Passages: f.passages, Log: quiet, VectorsMemory: f.vectorsMemory,
 		Open: func() (*projections.DB, error) {
 			f.opens++
 			return projections.OpenDB(projections.DBOptions{Dir: f.dir, Log: slog.New(slog.DiscardHandler)})

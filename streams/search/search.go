@@ -496,7 +496,7 @@ func (x *query) newMatcher(ctx context.Context, b searchedBase) (*matcher, error
 		m.readable = x.in.Rights.Filter("read", Subject)
 	}
 	var err error
-	if m.gone, err = m.expired(); err != nil {
+	if m.gone, err = (projections.KBDocuments{}).ExpiredIn(m.rd, x.in.WorkspaceID, b.id, x.now); err != nil {
 		m.rd.Close()
 		return nil, err
 	}
@@ -546,19 +546,6 @@ func (m *matcher) isUnbounded() bool {
 
 // takesAll reports whether all documents of the base count.
 func (m *matcher) takesAll() bool { return m.isUnbounded() && len(m.gone) == 0 }
-
-// expired returns the documents that have expired and are not deleted yet. They are few, because they are deleted within a
-// minute.
-func (m *matcher) expired() (map[string]bool, error) {
-	due, err := projections.KBDocuments{}.Due(m.rd, m.now, maxDepth)
-	gone := map[string]bool{}
-	for _, ref := range due {
-		if ref.WorkspaceID == m.in.WorkspaceID {
-			gone[ref.ID] = true
-		}
-	}
-	return gone, err
-}
 
 // counts reports whether a document counts, and counts it in the facets.
 func (m *matcher) counts(d projections.KBDocument) bool {
