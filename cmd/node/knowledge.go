@@ -42,6 +42,9 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 		return err
 	}
 	s.reindexes = knowledge.Reindexes{Engine: n.engine, Now: time.Now}
+	if err := n.openAsker(); err != nil {
+		return err
+	}
 	if s.crawls, err = n.openCrawls(ctx); err != nil {
 		return err
 	}
@@ -79,6 +82,34 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	n.workUnderLeases("knowledge", p.Run)
 	return nil
+}
+
+// openAsker answers questions, and records them and searches.
+func (n *Node) openAsker() (err error) {
+	s := n.workspaces
+	s.recorder, err = knowledge.NewRecorder(knowledge.RecorderOptions{
+		Append: n.engine.Record, LogQueries: func() bool { return n.config().Knowledge.LogQueries }, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.work("records of queries", s.recorder.Run)
+	s.asker, err = knowledge.NewAsker(knowledge.AskOptions{
+		Search: s.searcher.Search, Models: s.languageModels, Settings: n.settingsOfBase, Recorder: s.recorder, Now: time.Now,
+	})
+	return err
+}
+
+// settingsOfBase returns the settings of the base with a slug, with defaults.
+func (n *Node) settingsOfBase(ctx context.Context, workspaceID, slug string) (*document.Map, bool, error) {
+	r := n.models.Reader()
+	item, ok, err := projections.Content{}.Get(r, workspaceID, "knowledge/"+slug)
+	r.Close()
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	settings, err := n.baseSettings(ctx, workspaceID, item)
+	return settings, err == nil, err
 }
 
 // crawls is what all nodes know of crawls.
@@ -199,7 +230,8 @@ func (n *Node) baseSettings(ctx context.Context, workspaceID string, item projec
 // knowledgeHandlers returns the handlers of documents of knowledge bases.
 func (n *Node) knowledgeHandlers() *knowledgehandlers.Handlers {
 	return &knowledgehandlers.Handlers{
-		ReadModel: n.models, Documents: n.workspaces.documents, Search: n.workspaces.searcher.Search, Files: n.workspaces.files, Contents: n.store.Blobs,
+		ReadModel: n.models, Documents: n.workspaces.documents, Search: n.workspaces.searcher.Search, Searched: n.workspaces.recorder.Searched,
+		Ask: n.workspaces.asker.Ask, Files: n.workspaces.files, Contents: n.store.Blobs,
 		Reindexes: n.workspaces.reindexes, Crawls: n.workspaces.crawls.commands, Records: n.workspaces.crawls.records, Known: n.workspaces.crawls.known, Source: n.findSource,
 		Dir: filepath.Join(n.config().Core.DataDir, "uploads"), Now: time.Now,
 	}

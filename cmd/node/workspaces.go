@@ -45,6 +45,8 @@ type workspaceServices struct {
 	documents      *knowledge.Documents // of knowledge bases
 	reindexes      knowledge.Reindexes  // of knowledge bases
 	searcher       *search.Searcher     // in knowledge bases
+	asker          *knowledge.Asker     // of questions to knowledge bases
+	recorder       *knowledge.Recorder  // of searches, questions and their usage
 	crawls         crawls
 	extractor      *extract.Extractor // of texts of files
 	languageModels *llm.Models

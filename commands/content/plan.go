@@ -311,9 +311,6 @@ func (c *Content) warnOfUnusedSettings(ctx context.Context, p *plan, workspaceID
 	if c.checkEmbedding(ctx, workspaceID, b.doc) != nil {
 		p.warnAt("model_missing", b.path, "embedding", "the model cannot be used here: the base is searched by full text until it can")
 	}
-	if v, _ := b.doc.Get("answer"); v != nil {
-		p.warnAt("unsupported_setting", b.path, "answer", "answer: it is kept, and has no effect here")
-	}
 }
 
 // collect returns the documents of folders that the caller may import.

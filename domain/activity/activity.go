@@ -514,6 +514,60 @@ type ToolCalled struct {
 // EventType implements domain.Event.
 func (ToolCalled) EventType() string { return "agents.tools.called" }
 
+// KnowledgeQueried says that documents of knowledge bases were searched, or that a question was asked.
+type KnowledgeQueried struct {
+	KnowledgeBases []string `json:"knowledgeBases"`
+	Kind           string   `json:"kind"` // search or ask
+	Mode           string   `json:"mode"`
+	Query          string   `json:"query,omitempty"` // its beginning; absent: the operator does not want it
+	Total          int      `json:"total"`
+	DocumentIDs    []string `json:"documentIds"` // the first
+	Grounded       *bool    `json:"grounded,omitempty"`
+	Model          string   `json:"model,omitempty"`
+	Took           int64    `json:"took"` // milliseconds
+}
+
+// EventType implements domain.Event.
+func (KnowledgeQueried) EventType() string { return "knowledge.queried" }
+
+// Usage says how much of something was used. It is stored under the name that apps report their own metrics with, and is
+// no row of the catalogue: such a report may have any other fields, and must be shown with them.
+type Usage struct {
+	Metrics       map[string]Metric `json:"metrics"`
+	KnowledgeBase string            `json:"knowledgeBase,omitempty"` // its slug
+	Agent         string            `json:"agent,omitempty"`         // its slug
+	Model         string            `json:"model,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (Usage) EventType() string { return usage }
+
+// Metric is a number that grows by a value, or is set to it.
+type Metric struct {
+	Value  float64 `json:"value"`
+	Action string  `json:"action"` // set or increment
+}
+
+// The metrics of knowledge bases and language models.
+const (
+	PromptTokens     = "tokens.prompt"
+	CompletionTokens = "tokens.completion"
+	EmbeddingTokens  = "tokens.embedding"
+	Queries          = "knowledge.queries"
+	Questions        = "knowledge.questions"
+)
+
+// Increments returns metrics that grow, without those that do not.
+func Increments(by map[string]int) map[string]Metric {
+	metrics := map[string]Metric{}
+	for name, n := range by {
+		if n > 0 {
+			metrics[name] = Metric{float64(n), "increment"}
+		}
+	}
+	return metrics
+}
+
 // CollectionUpdated says that a collection was declared or altered.
 type CollectionUpdated struct {
 	Collection    string          `json:"collection"`

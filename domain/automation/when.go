@@ -73,6 +73,7 @@ var natives = map[string]string{
 	"workspaces.knowledgeBases.": "created updated deleted permissions.shared permissions.deleted",
 	"workspaces.agents.":         "created updated deleted published unpublished permissions.shared permissions.deleted",
 	"workspaces.tests.":          "created updated deleted",
+	"knowledge.":                 "queried",
 	"knowledge.documents.":       "added updated deleted ready failed removed requeued begun postponed embeddingQueued embedded embeddingPostponed",
 	"knowledge.crawls.":          "started progress completed",
 	"knowledge.reindex.":         "started completed",

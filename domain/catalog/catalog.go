@@ -43,6 +43,7 @@ func Table() []domain.Fact {
 		domain.Describe[activity.MessageStarted](domain.Activity, "An agent began to answer a message."),
 		domain.Describe[activity.MessageCompleted](domain.Activity, "An agent answered a message, or the message failed or was cancelled. The text is not part of it."),
 		domain.Describe[activity.ToolCalled](domain.Activity, "An agent called a function for a message."),
+		domain.Describe[activity.KnowledgeQueried](domain.Activity, "Knowledge bases were searched, or a question was asked."),
 		domain.Describe[activity.CollectionUpdated](domain.Activity, "The declaration of a collection was created or changed."),
 		domain.Describe[activity.Dropped](domain.Activity, "The cleanup erased activity events.").Internal(),
 		domain.Describe[activity.DeliveriesDropped](domain.Activity, "The cleanup erased records of deliveries.").Internal(),

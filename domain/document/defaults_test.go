@@ -28,7 +28,7 @@ func TestDefaultsAreNotWritten(t *testing.T) {
 	whole, err := document.JSON(document.Knowledge.Complete(document.Knowledge.Canonical(doc)))
 	require.NoError(t, err)
 	require.Equal(t, `{"name":"FAQ","language":"auto","chunking":{"strategy":"structure","size":1500,"overlap":150},`+
-		`"search":{"boosts":{"title":3,"headings":1.5},"mode":"auto","limit":10,"weights":{"text":1,"vector":1},"minSimilarity":0}}`, string(whole))
+		`"search":{"boosts":{"title":3,"headings":1.5},"mode":"auto","limit":10,"weights":{"text":1,"vector":1},"minSimilarity":0},"answer":{"topK":8,"temperature":0.2,"maxTokens":1000}}`, string(whole))
 
 	text, err = document.Knowledge.Text(document.Knowledge.Complete(document.MapOf()))
 	require.NoError(t, err)

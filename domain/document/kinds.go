@@ -65,6 +65,7 @@ var (
 		keys: strings.Fields("slug name description labels language chunking embedding search answer synonyms sources"),
 		inner: map[string][]string{
 			"chunking": {"strategy", "size", "overlap"}, "search": {"mode", "limit", "weights", "minSimilarity", "boosts"},
+			"answer": {"model", "instructions", "topK", "temperature", "maxTokens", "noAnswer"},
 		},
 		defaults: MapOf(
 			Pair{"language", "auto"},
@@ -73,6 +74,7 @@ var (
 				Pair{"mode", "auto"}, Pair{"limit", 10.0}, Pair{"weights", MapOf(Pair{"text", 1.0}, Pair{"vector", 1.0})},
 				Pair{"minSimilarity", 0.0}, Pair{"boosts", MapOf(Pair{"title", 2.0}, Pair{"headings", 1.5})},
 			)},
+			Pair{"answer", MapOf(Pair{"topK", 8.0}, Pair{"temperature", 0.2}, Pair{"maxTokens", 1000.0})},
 		),
 		each: map[string]*Map{"sources": MapOf(
 			Pair{"depth", 3.0}, Pair{"maxPages", 1000.0}, Pair{"sitemap", "auto"}, Pair{"types", []any{"html"}}, Pair{"robots", true},

@@ -302,6 +302,14 @@ var knowledgeTable = &table{
 				{name: "title", is: number, least: 0, most: 1000, otherwise: 2.0}, {name: "headings", is: number, least: 0, most: 1000, otherwise: 1.5},
 			}},
 		}},
+		{name: "answer", is: object, doc: "How questions are answered.", of: []field{
+			{name: "model", is: text, limit: 200, rule: lineRule, doc: "provider/model, or the id of a model; absent: the default."},
+			{name: "instructions", is: text, limit: 20_000, doc: "What the model is told besides the rules of the service."},
+			{name: "topK", is: number, least: 1, most: 50, whole: true, otherwise: 8.0, doc: "Passages that are searched for."},
+			{name: "temperature", is: number, least: 0, most: 2, otherwise: 0.2, doc: "How freely the model words an answer."},
+			{name: "maxTokens", is: number, least: 1, most: 100_000, whole: true, otherwise: 1000.0, doc: "Of an answer at most."},
+			withDescription("noAnswer", "The answer when no passage fits, by language.", prose),
+		}},
 		{name: "synonyms", is: list, rule: atMost(500, "groups"), doc: "Groups of words that searches take for the same.", each: &field{
 			is: list, rule: synonymsRule, each: &field{is: text, limit: 60, rule: lineRule},
 		}},
@@ -331,7 +339,7 @@ var knowledgeTable = &table{
 	},
 	examples: []string{
 		`{"slug":"faq","name":{"en":"Questions","fr":"Questions fréquentes"},"labels":["support"],"language":"fr","chunking":{"size":800,"overlap":80},` +
-			`"search":{"limit":5,"boosts":{"title":3}},"synonyms":[["car","auto"],["bill","invoice"]],` +
+			`"search":{"limit":5,"boosts":{"title":3}},"answer":{"instructions":"Be brief.","topK":5,"noAnswer":{"en":"Ask a colleague.","fr":"Demandez à un collègue."}},"synonyms":[["car","auto"],["bill","invoice"]],` +
 			`"sources":{"site":{"urls":["https://docs.example.com/"],"exclude":["/search*"],"schedule":"30 3 * * *","selector":{"css":"main"}}}}`,
 	},
 }

@@ -2042,6 +2042,31 @@ func (c *Client) SearchKnowledgeBases(ctx context.Context, workspaceID string, b
 	return answer, err
 }
 
+// AskKnowledgeBases: Ask knowledge bases a question.
+//
+// Several bases, or all that the caller may read documents of. Their `answer` settings do not count.
+// With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+// `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/ask
+func (c *Client) AskKnowledgeBases(ctx context.Context, workspaceID string, body KnowledgeQuestions, options ...RequestOption) (answer KnowledgeAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/ask", workspaceID), body, false, options), &answer)
+	return answer, err
+}
+
+// AskKnowledgeBase: Ask a knowledge base a question.
+//
+// A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
+// model is called, and the answer is `noAnswer` of the base.
+// With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+// `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+//
+// POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/ask
+func (c *Client) AskKnowledgeBase(ctx context.Context, workspaceID string, slug string, body KnowledgeQuestion, options ...RequestOption) (answer KnowledgeAnswer, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/ask", workspaceID, slug), body, false, options), &answer)
+	return answer, err
+}
+
 // FindInKnowledgeBaseQuery is an option of FindInKnowledgeBase. What is zero is not sent.
 type FindInKnowledgeBaseQuery struct {
 	// How it is searched for.
@@ -6111,12 +6136,11 @@ type KnowledgeBase struct {
 	Synonyms [][]string `json:"synonyms,omitempty"`
 	// The model that turns passages into vectors.
 	Embedding *KnowledgeBaseEmbedding `json:"embedding,omitempty"`
-	// Of an imported file; it has no effect yet.
-	Answer  map[string]any   `json:"answer,omitempty"`
-	Sources KnowledgeSources `json:"sources,omitempty"`
-	ID      string           `json:"id"`
-	Counts  *KnowledgeCounts `json:"counts,omitempty"`
-	Index   *KnowledgeIndex  `json:"index,omitempty"`
+	Answer    KnowledgeAnswerDefaults `json:"answer"`
+	Sources   KnowledgeSources        `json:"sources,omitempty"`
+	ID        string                  `json:"id"`
+	Counts    *KnowledgeCounts        `json:"counts,omitempty"`
+	Index     *KnowledgeIndex         `json:"index,omitempty"`
 	// With whom it is shared, for those who manage that.
 	Permissions []Share `json:"permissions,omitempty"`
 	Checksum    string  `json:"checksum"`
@@ -6150,6 +6174,7 @@ type NewKnowledgeBase struct {
 	Language string                   `json:"language,omitempty"`
 	Chunking *KnowledgeChunking       `json:"chunking,omitempty"`
 	Search   *KnowledgeSearchDefaults `json:"search,omitempty"`
+	Answer   *KnowledgeAnswerDefaults `json:"answer,omitempty"`
 	// Groups of words that searches take for the same.
 	Synonyms [][]string `json:"synonyms,omitempty"`
 	// The model that turns passages into vectors.
@@ -6168,7 +6193,7 @@ func (v NewKnowledgeBase) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *NewKnowledgeBase) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainNewKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "sources")
+	return splitJSON(text, (*plainNewKnowledgeBase)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "answer", "synonyms", "embedding", "sources")
 }
 
 // KnowledgeBaseChange is described by the API.
@@ -6183,6 +6208,7 @@ type KnowledgeBaseChange struct {
 	Language Nullable[string]                  `json:"language,omitzero"`
 	Chunking Nullable[KnowledgeChunking]       `json:"chunking,omitzero"`
 	Search   Nullable[KnowledgeSearchDefaults] `json:"search,omitzero"`
+	Answer   Nullable[KnowledgeAnswerDefaults] `json:"answer,omitzero"`
 	// Groups of words that searches take for the same.
 	Synonyms Nullable[[][]string] `json:"synonyms,omitzero"`
 	// The model that turns passages into vectors.
@@ -6201,7 +6227,7 @@ func (v KnowledgeBaseChange) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeBaseChange) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainKnowledgeBaseChange)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "synonyms", "embedding", "sources")
+	return splitJSON(text, (*plainKnowledgeBaseChange)(v), &v.Rest, "name", "slug", "description", "labels", "language", "chunking", "search", "answer", "synonyms", "embedding", "sources")
 }
 
 // DeleteKnowledgeBaseAnswer is described by the API.
@@ -6274,6 +6300,111 @@ func (v KnowledgeSearchAnswer) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *KnowledgeSearchAnswer) UnmarshalJSON(text []byte) error {
 	return splitJSON(text, (*plainKnowledgeSearchAnswer)(v), &v.Rest, "total", "mode", "fuzzy", "took", "approximate", "warnings", "results", "facets")
+}
+
+// KnowledgeQuestions is described by the API.
+type KnowledgeQuestions struct {
+	// Slugs; without it, all bases that the caller may read documents of.
+	KnowledgeBases []string `json:"knowledgeBases,omitempty"`
+	Question       string   `json:"question"`
+	// Conditions of automations on fields of documents.
+	Filters map[string]any `json:"filters,omitempty"`
+	// One of auto, text, vector, hybrid.
+	Mode string `json:"mode,omitempty"`
+	// Passages that are searched for.
+	TopK          *int64   `json:"topK,omitempty"`
+	MinSimilarity *float64 `json:"minSimilarity,omitempty"`
+	// provider/model, or the id of a model; without it that of the base, else the default.
+	Model string `json:"model,omitempty"`
+	// For the model, after those of the base.
+	Instructions string   `json:"instructions,omitempty"`
+	Temperature  *float64 `json:"temperature,omitempty"`
+	// Of the answer.
+	MaxTokens *int64 `json:"maxTokens,omitempty"`
+	// Earlier messages, the oldest first.
+	History []KnowledgeQuestionsHistoryItem `json:"history,omitempty"`
+	Stream  *bool                           `json:"stream,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeQuestions KnowledgeQuestions
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeQuestions) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeQuestions(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeQuestions) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeQuestions)(v), &v.Rest, "knowledgeBases", "question", "filters", "mode", "topK", "minSimilarity", "model", "instructions", "temperature", "maxTokens", "history", "stream")
+}
+
+// KnowledgeAnswer is described by the API.
+type KnowledgeAnswer struct {
+	// Untrusted Markdown. It cites sources as [n].
+	Answer string `json:"answer"`
+	// It cites a source.
+	Grounded  bool                           `json:"grounded"`
+	Citations []KnowledgeAnswerCitationsItem `json:"citations"`
+	Usage     KnowledgeAnswerUsage           `json:"usage"`
+	// provider/model
+	Model string `json:"model"`
+	// One of stop, length, content_filter.
+	FinishReason string `json:"finishReason"`
+	// In milliseconds.
+	Took     KnowledgeAnswerTook `json:"took"`
+	Warnings []string            `json:"warnings,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeAnswer KnowledgeAnswer
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeAnswer) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeAnswer(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeAnswer) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeAnswer)(v), &v.Rest, "answer", "grounded", "citations", "usage", "model", "finishReason", "took", "warnings")
+}
+
+// KnowledgeQuestion is described by the API.
+type KnowledgeQuestion struct {
+	Question string `json:"question"`
+	// Conditions of automations on fields of documents.
+	Filters map[string]any `json:"filters,omitempty"`
+	// One of auto, text, vector, hybrid.
+	Mode string `json:"mode,omitempty"`
+	// Passages that are searched for.
+	TopK          *int64   `json:"topK,omitempty"`
+	MinSimilarity *float64 `json:"minSimilarity,omitempty"`
+	// provider/model, or the id of a model; without it that of the base, else the default.
+	Model string `json:"model,omitempty"`
+	// For the model, after those of the base.
+	Instructions string   `json:"instructions,omitempty"`
+	Temperature  *float64 `json:"temperature,omitempty"`
+	// Of the answer.
+	MaxTokens *int64 `json:"maxTokens,omitempty"`
+	// Earlier messages, the oldest first.
+	History []KnowledgeQuestionHistoryItem `json:"history,omitempty"`
+	Stream  *bool                          `json:"stream,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainKnowledgeQuestion KnowledgeQuestion
+
+// MarshalJSON implements json.Marshaler.
+func (v KnowledgeQuestion) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainKnowledgeQuestion(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *KnowledgeQuestion) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainKnowledgeQuestion)(v), &v.Rest, "question", "filters", "mode", "topK", "minSimilarity", "model", "instructions", "temperature", "maxTokens", "history", "stream")
 }
 
 // KnowledgeSearch is described by the API.
@@ -8267,6 +8398,21 @@ type KnowledgeBaseEmbedding struct {
 	Dimensions *int64 `json:"dimensions,omitempty"`
 }
 
+// KnowledgeAnswerDefaults: How questions are answered that do not say otherwise.
+type KnowledgeAnswerDefaults struct {
+	// provider/model, or the id of a model; without it the default.
+	Model string `json:"model,omitempty"`
+	// What the model is told besides the rules of the service.
+	Instructions string `json:"instructions,omitempty"`
+	// 8 without it.
+	TopK *int64 `json:"topK,omitempty"`
+	// 0.2 without it.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// 1000 without it.
+	MaxTokens *int64    `json:"maxTokens,omitempty"`
+	NoAnswer  Localized `json:"noAnswer,omitempty"`
+}
+
 // KnowledgeSources: Sites whose pages are documents of the base, by id.
 type KnowledgeSources = map[string]KnowledgeSource
 
@@ -8374,6 +8520,50 @@ type KnowledgeSearchAnswerFacetsValue struct {
 	Buckets []KnowledgeSearchAnswerFacetsValueBucketsItem `json:"buckets"`
 	Other   int64                                         `json:"other"`
 	Missing int64                                         `json:"missing"`
+}
+
+// KnowledgeQuestionsHistoryItem is described by the API.
+type KnowledgeQuestionsHistoryItem struct {
+	// One of user, assistant.
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// KnowledgeAnswerCitationsItem is described by the API.
+type KnowledgeAnswerCitationsItem struct {
+	N          int64  `json:"n"`
+	DocumentID string `json:"documentId"`
+	// The slug of its base.
+	KnowledgeBase string `json:"knowledgeBase"`
+	Name          string `json:"name"`
+	Title         string `json:"title"`
+	URL           string `json:"url,omitempty"`
+	// The number of the passage in its document.
+	Chunk int64  `json:"chunk"`
+	Page  *int64 `json:"page,omitempty"`
+	// The beginning of the passage.
+	Quote string `json:"quote"`
+}
+
+// KnowledgeAnswerUsage is described by the API.
+type KnowledgeAnswerUsage struct {
+	PromptTokens     int64 `json:"promptTokens"`
+	CompletionTokens int64 `json:"completionTokens"`
+	// The provider did not tell.
+	Estimated *bool `json:"estimated,omitempty"`
+}
+
+// KnowledgeAnswerTook: In milliseconds.
+type KnowledgeAnswerTook struct {
+	Retrieval int64 `json:"retrieval"`
+	Model     int64 `json:"model"`
+}
+
+// KnowledgeQuestionHistoryItem is described by the API.
+type KnowledgeQuestionHistoryItem struct {
+	// One of user, assistant.
+	Role    string `json:"role"`
+	Content string `json:"content"`
 }
 
 // KnowledgeSearchFacetsValue is described by the API.

@@ -27,6 +27,8 @@ type Handlers struct {
 	ReadModel ReadModel
 	Documents Documents
 	Search    func(context.Context, knowledge.SearchRequest) (knowledge.SearchAnswer, error)
+	Searched  func(context.Context, knowledge.SearchRequest, knowledge.SearchAnswer) // records a search
+	Ask       func(context.Context, knowledge.AskRequest) (knowledge.Answer, error)
 	Files     Files
 	Contents  filehandlers.Contents // contents, texts and passages of documents
 	Reindexes Reindexes

@@ -18,12 +18,12 @@ type searchBody struct {
 
 // search answers a search of a workspace.
 func (h *Handlers) search(r *http.Request, bases []string, q knowledge.SearchQuery) (any, error) {
-	answer, err := h.Search(r.Context(), knowledge.SearchRequest{
-		WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, SearchQuery: q,
-	})
+	in := knowledge.SearchRequest{WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, SearchQuery: q}
+	answer, err := h.Search(r.Context(), in)
 	if err != nil {
 		return nil, err
 	}
+	h.Searched(r.Context(), in, answer)
 	return answer, nil
 }
 

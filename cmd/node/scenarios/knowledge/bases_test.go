@@ -167,7 +167,7 @@ func TestKnowledgeBasesInArchives(t *testing.T) {
 		id := s.Must(t, "POST", "/v2/workspaces", s.Owner, `{"name":"`+name+`"}`)["id"].(string)
 		return nodetest.Workspace{Service: s.Service, Path: "/v2/workspaces/" + id, ID: id, Auth: s.Owner}
 	}
-	const faq = "slug: faq\nname: FAQ\nlanguage: fr\nembedding:\n  model: default/embed-small\nsources:\n  site:\n    urls:\n      - https://docs.example.com/\n" +
+	const faq = "slug: faq\nname: FAQ\nlanguage: fr\nembedding:\n  model: default/embed-small\nanswer:\n  instructions: Be brief.\n  topK: 5\n  noAnswer:\n    en: Ask a colleague.\nsources:\n  site:\n    urls:\n      - https://docs.example.com/\n" +
 		"    headers:\n      authorization: '{{secret.DOCS}}'\n    schedule: '30 3 * * *'\n"
 	const password = "Bearer 9f2b6c1e-do-not-tell"
 	from, to := create("From"), create("To")
@@ -181,6 +181,7 @@ func TestKnowledgeBasesInArchives(t *testing.T) {
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.Body)
 	result := string(got.Body)
 	require.Contains(t, result, "model_missing")
+	require.NotContains(t, result, "unsupported_setting")
 	require.Contains(t, result, "knowledge/leaky.yml")
 	require.Contains(t, result, "knowledge/wrong.yml")
 	require.Contains(t, result, "knowledge/robot.yml")
@@ -197,9 +198,10 @@ func TestKnowledgeBasesInArchives(t *testing.T) {
 	require.Len(t, ids, 2, "each has an id of its own")
 
 	changed := from.Do(t, 200, "PATCH", from.Path+"/knowledgeBases/faq", `{"name":"Questions"}`).JSON(t)
+	require.Equal(t, map[string]any{"instructions": "Be brief.", "topK": 5.0, "noAnswer": map[string]any{"en": "Ask a colleague."}, "temperature": 0.2, "maxTokens": 1000.0}, changed["answer"])
 	site := changed["sources"].(map[string]any)["site"].(map[string]any)
 	require.Equal(t, []any{3.0, 1000.0, "auto", []any{"html"}, true}, []any{site["depth"], site["maxPages"], site["sitemap"], site["types"], site["robots"]}, "defaults are shown")
-	from.Do(t, 200, "PATCH", from.Path+"/knowledgeBases/faq", `{"sources":null,"embedding":null}`)
+	from.Do(t, 200, "PATCH", from.Path+"/knowledgeBases/faq", `{"sources":null,"embedding":null,"answer":null}`)
 	require.Equal(t, "slug: faq\nname: Questions\nlanguage: fr\n", unzip(t, from.Do(t, 200, "GET", from.Path+"/export", "").Body)["knowledge/faq.yml"])
 
 	events, err := json.Marshal(from.ListEvents(t, "limit=100"))

@@ -35,6 +35,9 @@ func TestModelsOfWorkspaces(t *testing.T) {
 	require.Empty(t, p.Do(t, 200, "GET", list, "").List(t), "there is no provider")
 	require.Equal(t, "no_model", p.RequireRefusal(t, 409, "resource_conflict", "POST", test, `{"model":"x"}`)["reason"])
 
+	p.Do(t, 201, "POST", p.Path+"/knowledgeBases", `{"name":"FAQ","slug":"faq"}`)
+	require.Equal(t, "no_model", p.RequireRefusal(t, 409, "resource_conflict", "POST", p.Path+"/knowledgeBases/faq/ask", `{"question":"x"}`)["reason"])
+
 	provider := func(key string) string {
 		return `{"models":{"providers":{"own":{"baseUrl":"` + address + `","apiKey":"` + key + `"}},"defaults":{"chat":"own/fake-chat"}}}`
 	}

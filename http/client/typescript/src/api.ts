@@ -1638,6 +1638,33 @@ export class Client extends Base {
   }
 
   /**
+   * Ask knowledge bases a question.
+   *
+   * Several bases, or all that the caller may read documents of. Their `answer` settings do not count.
+   * With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+   * `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/ask`
+   */
+  askKnowledgeBases(workspaceId: string, body: KnowledgeQuestions, options: RequestOptions = {}): Promise<KnowledgeAnswer> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/ask', workspaceId], body }, options);
+  }
+
+  /**
+   * Ask a knowledge base a question.
+   *
+   * A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
+   * model is called, and the answer is `noAnswer` of the base.
+   * With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+   * `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+   *
+   * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/ask`
+   */
+  askKnowledgeBase(workspaceId: string, slug: string, body: KnowledgeQuestion, options: RequestOptions = {}): Promise<KnowledgeAnswer> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/ask', workspaceId, slug], body }, options);
+  }
+
+  /**
    * Search a knowledge base by an address.
    *
    * The same search as by POST, with fewer settings.
@@ -5597,8 +5624,7 @@ export interface KnowledgeBase {
     model: string;
     dimensions?: number;
   };
-  /** Of an imported file; it has no effect yet. */
-  answer?: Record<string, unknown>;
+  answer: KnowledgeAnswerDefaults;
   sources?: KnowledgeSources;
   id: string;
   counts?: KnowledgeCounts;
@@ -5783,6 +5809,90 @@ export interface KnowledgeSearchResult {
   }[];
 }
 
+export interface KnowledgeQuestion {
+  question: string;
+  /** Conditions of automations on fields of documents. */
+  filters?: Record<string, unknown>;
+  mode?: 'auto' | 'text' | 'vector' | 'hybrid';
+  /** Passages that are searched for. */
+  topK?: number;
+  minSimilarity?: number;
+  /** provider/model, or the id of a model; without it that of the base, else the default. */
+  model?: string;
+  /** For the model, after those of the base. */
+  instructions?: string;
+  temperature?: number;
+  /** Of the answer. */
+  maxTokens?: number;
+  /** Earlier messages, the oldest first. */
+  history?: ({
+    role: 'user' | 'assistant';
+    content: string;
+  })[];
+  stream?: boolean;
+}
+
+export interface KnowledgeQuestions {
+  /** Slugs; without it, all bases that the caller may read documents of. */
+  knowledgeBases?: string[];
+  question: string;
+  /** Conditions of automations on fields of documents. */
+  filters?: Record<string, unknown>;
+  mode?: 'auto' | 'text' | 'vector' | 'hybrid';
+  /** Passages that are searched for. */
+  topK?: number;
+  minSimilarity?: number;
+  /** provider/model, or the id of a model; without it that of the base, else the default. */
+  model?: string;
+  /** For the model, after those of the base. */
+  instructions?: string;
+  temperature?: number;
+  /** Of the answer. */
+  maxTokens?: number;
+  /** Earlier messages, the oldest first. */
+  history?: ({
+    role: 'user' | 'assistant';
+    content: string;
+  })[];
+  stream?: boolean;
+}
+
+export interface KnowledgeAnswer {
+  /** Untrusted Markdown. It cites sources as [n]. */
+  answer: string;
+  /** It cites a source. */
+  grounded: boolean;
+  citations: {
+    n: number;
+    documentId: string;
+    /** The slug of its base. */
+    knowledgeBase: string;
+    name: string;
+    title: string;
+    url?: string;
+    /** The number of the passage in its document. */
+    chunk: number;
+    page?: number;
+    /** The beginning of the passage. */
+    quote: string;
+  }[];
+  usage: {
+    promptTokens: number;
+    completionTokens: number;
+    /** The provider did not tell. */
+    estimated?: boolean;
+  };
+  /** provider/model */
+  model: string;
+  finishReason: 'stop' | 'length' | 'content_filter';
+  /** In milliseconds. */
+  took: {
+    retrieval: number;
+    model: number;
+  };
+  warnings?: string[];
+}
+
 /** Exactly one of text, url and fileId. */
 export interface NewKnowledgeDocument {
   text?: string;
@@ -5882,6 +5992,7 @@ export interface NewKnowledgeBase {
   language?: 'auto' | 'ar' | 'ckb' | 'cjk' | 'da' | 'de' | 'en' | 'es' | 'fa' | 'fi' | 'fr' | 'hi' | 'hr' | 'hu' | 'it' | 'nl' | 'no' | 'pl' | 'pt' | 'ro' | 'ru' | 'sv' | 'tr';
   chunking?: KnowledgeChunking;
   search?: KnowledgeSearchDefaults;
+  answer?: KnowledgeAnswerDefaults;
   /** Groups of words that searches take for the same. */
   synonyms?: string[][];
   /** The model that turns passages into vectors. */
@@ -5902,6 +6013,7 @@ export interface KnowledgeBaseChange {
   language?: 'auto' | 'ar' | 'ckb' | 'cjk' | 'da' | 'de' | 'en' | 'es' | 'fa' | 'fi' | 'fr' | 'hi' | 'hr' | 'hu' | 'it' | 'nl' | 'no' | 'pl' | 'pt' | 'ro' | 'ru' | 'sv' | 'tr' | null;
   chunking?: KnowledgeChunking | null;
   search?: KnowledgeSearchDefaults | null;
+  answer?: KnowledgeAnswerDefaults | null;
   /** Groups of words that searches take for the same. */
   synonyms?: string[][] | null;
   /** The model that turns passages into vectors. */
@@ -6135,6 +6247,21 @@ export interface KnowledgeSearchDefaults {
     title?: number;
     headings?: number;
   };
+}
+
+/** How questions are answered that do not say otherwise. */
+export interface KnowledgeAnswerDefaults {
+  /** provider/model, or the id of a model; without it the default. */
+  model?: string;
+  /** What the model is told besides the rules of the service. */
+  instructions?: string;
+  /** 8 without it. */
+  topK?: number;
+  /** 0.2 without it. */
+  temperature?: number;
+  /** 1000 without it. */
+  maxTokens?: number;
+  noAnswer?: Localized;
 }
 
 export interface Block {

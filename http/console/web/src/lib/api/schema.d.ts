@@ -1673,6 +1673,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask knowledge bases a question
+         * @description Several bases, or all that the caller may read documents of. Their `answer` settings do not count.
+         *     With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+         *     `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+         */
+        post: operations["askKnowledgeBases"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask a knowledge base a question
+         * @description A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
+         *     model is called, and the answer is `noAnswer` of the base.
+         *     With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
+         *     `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
+         */
+        post: operations["askKnowledgeBase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/search": {
         parameters: {
             query?: never;
@@ -6057,8 +6102,7 @@ export interface components {
                 model: string;
                 dimensions?: number;
             };
-            /** @description Of an imported file; it has no effect yet. */
-            answer?: Record<string, never>;
+            answer: components["schemas"]["KnowledgeAnswerDefaults"];
             sources?: components["schemas"]["KnowledgeSources"];
             id: string;
             counts?: components["schemas"]["KnowledgeCounts"];
@@ -6278,6 +6322,94 @@ export interface components {
                 html?: string;
             }[];
         };
+        KnowledgeQuestion: {
+            question: string;
+            /** @description Conditions of automations on fields of documents. */
+            filters?: Record<string, never>;
+            /** @enum {string} */
+            mode?: "auto" | "text" | "vector" | "hybrid";
+            /** @description Passages that are searched for. */
+            topK?: number;
+            minSimilarity?: number;
+            /** @description provider/model, or the id of a model; without it that of the base, else the default. */
+            model?: string;
+            /** @description For the model, after those of the base. */
+            instructions?: string;
+            temperature?: number;
+            /** @description Of the answer. */
+            maxTokens?: number;
+            /** @description Earlier messages, the oldest first. */
+            history?: {
+                /** @enum {string} */
+                role: "user" | "assistant";
+                content: string;
+            }[];
+            /** @default false */
+            stream?: boolean;
+        };
+        KnowledgeQuestions: {
+            /** @description Slugs; without it, all bases that the caller may read documents of. */
+            knowledgeBases?: string[];
+            question: string;
+            /** @description Conditions of automations on fields of documents. */
+            filters?: Record<string, never>;
+            /** @enum {string} */
+            mode?: "auto" | "text" | "vector" | "hybrid";
+            /** @description Passages that are searched for. */
+            topK?: number;
+            minSimilarity?: number;
+            /** @description provider/model, or the id of a model; without it that of the base, else the default. */
+            model?: string;
+            /** @description For the model, after those of the base. */
+            instructions?: string;
+            temperature?: number;
+            /** @description Of the answer. */
+            maxTokens?: number;
+            /** @description Earlier messages, the oldest first. */
+            history?: {
+                /** @enum {string} */
+                role: "user" | "assistant";
+                content: string;
+            }[];
+            /** @default false */
+            stream?: boolean;
+        };
+        KnowledgeAnswer: {
+            /** @description Untrusted Markdown. It cites sources as [n]. */
+            answer: string;
+            /** @description It cites a source. */
+            grounded: boolean;
+            citations: {
+                n: number;
+                documentId: string;
+                /** @description The slug of its base. */
+                knowledgeBase: string;
+                name: string;
+                title: string;
+                url?: string;
+                /** @description The number of the passage in its document. */
+                chunk: number;
+                page?: number;
+                /** @description The beginning of the passage. */
+                quote: string;
+            }[];
+            usage: {
+                promptTokens: number;
+                completionTokens: number;
+                /** @description The provider did not tell. */
+                estimated?: boolean;
+            };
+            /** @description provider/model */
+            model: string;
+            /** @enum {string} */
+            finishReason: "stop" | "length" | "content_filter";
+            /** @description In milliseconds. */
+            took: {
+                retrieval: number;
+                model: number;
+            };
+            warnings?: string[];
+        };
         /** @description Exactly one of text, url and fileId. */
         NewKnowledgeDocument: {
             text?: string;
@@ -6391,6 +6523,7 @@ export interface components {
             language?: "auto" | "ar" | "ckb" | "cjk" | "da" | "de" | "en" | "es" | "fa" | "fi" | "fr" | "hi" | "hr" | "hu" | "it" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr";
             chunking?: components["schemas"]["KnowledgeChunking"];
             search?: components["schemas"]["KnowledgeSearchDefaults"];
+            answer?: components["schemas"]["KnowledgeAnswerDefaults"];
             /** @description Groups of words that searches take for the same. */
             synonyms?: string[][];
             /** @description The model that turns passages into vectors. */
@@ -6413,6 +6546,7 @@ export interface components {
             language?: "auto" | "ar" | "ckb" | "cjk" | "da" | "de" | "en" | "es" | "fa" | "fi" | "fr" | "hi" | "hr" | "hu" | "it" | "nl" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
             chunking?: components["schemas"]["KnowledgeChunking"] | null;
             search?: components["schemas"]["KnowledgeSearchDefaults"] | null;
+            answer?: components["schemas"]["KnowledgeAnswerDefaults"] | null;
             /** @description Groups of words that searches take for the same. */
             synonyms?: string[][] | null;
             /** @description The model that turns passages into vectors. */
@@ -6662,6 +6796,20 @@ export interface components {
                 title?: number;
                 headings?: number;
             };
+        };
+        /** @description How questions are answered that do not say otherwise. */
+        KnowledgeAnswerDefaults: {
+            /** @description provider/model, or the id of a model; without it the default. */
+            model?: string;
+            /** @description What the model is told besides the rules of the service. */
+            instructions?: string;
+            /** @description 8 without it. */
+            topK?: number;
+            /** @description 0.2 without it. */
+            temperature?: number;
+            /** @description 1000 without it. */
+            maxTokens?: number;
+            noAnswer?: components["schemas"]["Localized"];
         };
         Block: {
             name?: components["schemas"]["Localized"];
@@ -13510,6 +13658,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KnowledgeSearchAnswer"];
+                };
+            };
+        };
+    };
+    askKnowledgeBases: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeQuestions"];
+            };
+        };
+        responses: {
+            /** @description The answer, or a stream of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeAnswer"];
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    askKnowledgeBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The slug of the base. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeQuestion"];
+            };
+        };
+        responses: {
+            /** @description The answer, or a stream of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeAnswer"];
+                    "text/event-stream": string;
                 };
             };
         };
