@@ -10,19 +10,21 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/distinct"
+	"svc/domain/feed"
 )
 
 // Usage is the read model of how much workspaces are used: the different transactions,
-// sessions and users of each day, and the metrics that apps report. Days are those of UTC.
+// sessions and users of each day, and the metrics that apps and the platform itself report. Days are those of UTC.
 //
 //	g{workspace}\0{group}            the day of the interactions of one message
 //	i{workspace}\0{day}{group}       these interactions: when, and each id that counts
-//	s{workspace}\0{seq}              the day of a report of an app
+//	s{workspace}\0{seq}              the day of a report
 //	u{workspace}\0{day}{seq}         the report, JSON
 //	m{workspace}\0{day}              the sums of all reports of the day, JSON
 //
@@ -31,7 +33,7 @@ import (
 type Usage struct{}
 
 // Name implements Projection.
-func (Usage) Name() string { return "usage.3" }
+func (Usage) Name() string { return "usage.4" }
 
 // Log implements Projection.
 func (Usage) Log() domain.Log { return domain.Activity }
@@ -253,33 +255,52 @@ func (n *idCount) total() int {
 	return len(n.ids)
 }
 
-// usageReport is one event in which an app reports metrics.
+// usageReport is one event in which an app or the platform reports metrics.
 type usageReport struct {
-	At       time.Time         `json:"at"`
-	App      string            `json:"app"`
-	Instance string            `json:"instance"`
-	Metrics  map[string]metric `json:"metrics"`
+	At       time.Time                  `json:"at"`
+	App      string                     `json:"app"` // platformApp: the platform
+	Instance string                     `json:"instance,omitempty"`
+	Of       []string                   `json:"of,omitempty"` // what the platform reports of, besides the workspace
+	Metrics  map[string]activity.Metric `json:"metrics"`
 }
 
-type metric struct {
-	Value  float64 `json:"value"`
-	Action string  `json:"action"` // set or increment
-}
+// platformApp has the metrics of the platform. Its instances are "", which is the workspace, and one for each language
+// model, knowledge base and agent, by the prefixes below.
+const (
+	platformApp = ""
+	ofModel     = "model:"
+	ofBase      = "base:"
+	ofAgent     = "agent:"
+)
 
-// parseUsageReport parses an event {instance}.usage or usage of an app instance. An event with
+// parseUsageReport parses an event {instance}.usage or usage of an app instance, or usage of the platform. An event with
 // such a name that was emitted by anybody else is not a report.
 func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	kind, instance := ev.Data.EventType(), ev.Meta.AppInstance
-	if _, void := ev.Data.(domain.Void); void || instance == "" || kind != "usage" && kind != instance+".usage" {
+	ofPlatform := instance == "" && ev.Meta.ServiceTopic != feed.Emitted && kind == activity.Usage{}.EventType()
+	ofApp := instance != "" && (kind == "usage" || kind == instance+".usage")
+	if _, void := ev.Data.(domain.Void); void || !ofPlatform && !ofApp {
 		return usageReport{}, false
 	}
-	s := usageReport{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
+	s := usageReport{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]activity.Metric{}}
 	var body struct{ Metrics map[string]json.RawMessage }
 	if json.Unmarshal(ev.Body, &body) != nil {
 		return usageReport{}, false // an event with this name and other content
 	}
+	if ofPlatform {
+		var report activity.Usage
+		if json.Unmarshal(ev.Body, &report) != nil {
+			return usageReport{}, false
+		}
+		s.App = platformApp
+		for _, of := range []struct{ prefix, name string }{{ofModel, report.Model}, {ofBase, report.KnowledgeBase}, {ofAgent, report.Agent}} {
+			if of.name != "" {
+				s.Of = append(s.Of, of.prefix+of.name)
+			}
+		}
+	}
 	for name, text := range body.Metrics {
-		var m metric
+		var m activity.Metric
 		if json.Unmarshal(text, &m) == nil && (m.Action == "set" || m.Action == "increment") {
 			s.Metrics[name] = m
 		}
@@ -317,7 +338,7 @@ func (m gauge) merge(next gauge) gauge {
 	return m
 }
 
-// gauges are the metrics of app instances, by app, instance and name.
+// gauges are the metrics of app instances and of the platform, by app, instance and name.
 type gauges map[string]map[string]map[string]gauge
 
 func (all gauges) merge(app, instance, name string, next gauge) {
@@ -337,6 +358,9 @@ func (all gauges) add(s usageReport) {
 			next = gauge{Set: &m.Value}
 		}
 		all.merge(s.App, s.Instance, name, next)
+		for _, of := range s.Of {
+			all.merge(s.App, of, name, next)
+		}
 	}
 }
 
@@ -357,7 +381,7 @@ const maxGauges = 16 << 10
 // gaugesOmitted is stored for such a day.
 const gaugesOmitted = "null"
 
-// addReport adds what an app said to its day.
+// addReport adds a report to its day.
 func (Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	row, err := json.Marshal(s)
 	if err != nil {
@@ -433,6 +457,21 @@ type UsageTotal struct {
 	Users                int `json:"users"`
 }
 
+// UsageSum is how much a workspace was used in a period.
+type UsageSum struct {
+	Total     UsageTotal
+	Custom    map[string]float64 // metrics of the platform, by name
+	Apps      []AppUsage
+	Knowledge KnowledgeUsage
+}
+
+// KnowledgeUsage has the metrics of the platform by name, for each language model, knowledge base and agent.
+type KnowledgeUsage struct {
+	Models         map[string]map[string]float64 `json:"models"`
+	KnowledgeBases map[string]map[string]float64 `json:"knowledgeBases"`
+	Agents         map[string]map[string]float64 `json:"agents"`
+}
+
 // CustomUsage has the values of the metrics that apps report, by name.
 type CustomUsage struct {
 	Custom map[string]float64 `json:"custom"`
@@ -452,7 +491,7 @@ type InstanceUsage struct {
 }
 
 // Sum returns the usage of a workspace from a time to another, which is not included.
-func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal, []AppUsage, error) {
+func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageSum, error) {
 	s := usageSum{usage: u, r: r, workspaceID: workspaceID, ids: map[byte]*idCount{}, gauges: gauges{}}
 	first, last := dayOf(from), dayOf(to)
 	var err error
@@ -466,7 +505,15 @@ func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal
 	if err == nil && first <= last && to.After(startOf(last)) {
 		err = s.addPart(last, from, to)
 	}
-	return s.total(), s.apps(), err
+	return UsageSum{Total: s.total(), Custom: s.values(""), Apps: s.apps(), Knowledge: s.knowledge()}, err
+}
+
+// Tokens returns how many tokens of language models a workspace has used on the day of a time.
+func (u Usage) Tokens(r Reader, workspaceID string, at time.Time) (float64, error) {
+	s := usageSum{usage: u, r: r, workspaceID: workspaceID, gauges: gauges{}}
+	err := s.addDays(dayOf(at), dayOf(at)+1)
+	used := s.values("")
+	return used[activity.PromptTokens] + used[activity.CompletionTokens] + used[activity.EmbeddingTokens], err
 }
 
 // usageSum adds up usage, in the order of time.
@@ -507,6 +554,11 @@ func (s *usageSum) addWholeDays(first, last uint32) error {
 	if err := s.addInteractions(first, last, startOf(first), startOf(last)); err != nil {
 		return err
 	}
+	return s.addDays(first, last)
+}
+
+// addDays adds the reports of the days from first on, without last.
+func (s *usageSum) addDays(first, last uint32) error {
 	type ofDay struct {
 		day   uint32
 		value []byte
@@ -583,6 +635,9 @@ func (s *usageSum) total() UsageTotal {
 func (s *usageSum) apps() []AppUsage {
 	list := []AppUsage{}
 	for _, slug := range slices.Sorted(maps.Keys(s.gauges)) {
+		if slug == platformApp {
+			continue
+		}
 		app := AppUsage{Slug: slug, Total: CustomUsage{map[string]float64{}}}
 		for _, name := range slices.Sorted(maps.Keys(s.gauges[slug])) {
 			instance := InstanceUsage{Slug: name, Total: CustomUsage{map[string]float64{}}}
@@ -595,4 +650,26 @@ func (s *usageSum) apps() []AppUsage {
 		list = append(list, app)
 	}
 	return list
+}
+
+// values returns the metrics of the platform for what a report was of.
+func (s *usageSum) values(of string) map[string]float64 {
+	values := map[string]float64{}
+	for name, m := range s.gauges[platformApp][of] {
+		values[name] = m.value()
+	}
+	return values
+}
+
+// knowledge returns the metrics of the platform by what they are of.
+func (s *usageSum) knowledge() KnowledgeUsage {
+	all := KnowledgeUsage{map[string]map[string]float64{}, map[string]map[string]float64{}, map[string]map[string]float64{}}
+	for of := range s.gauges[platformApp] {
+		for prefix, into := range map[string]map[string]map[string]float64{ofModel: all.Models, ofBase: all.KnowledgeBases, ofAgent: all.Agents} {
+			if name, ok := strings.CutPrefix(of, prefix); ok {
+				into[name] = s.values(of)
+			}
+		}
+	}
+	return all
 }

@@ -15,6 +15,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/feed"
 )
 
 // bench is the read model of usage by itself: the log gives events its own time, and
@@ -50,11 +51,17 @@ func (b *bench) applyGroup(events []domain.Recorded) {
 // sum returns the usage of w1 between two times.
 func (b *bench) sum(from, to time.Time) (total UsageTotal, apps []AppUsage) {
 	b.t.Helper()
+	sum := b.sumAll(from, to)
+	return sum.Total, sum.Apps
+}
+
+func (b *bench) sumAll(from, to time.Time) (sum UsageSum) {
+	b.t.Helper()
 	require.NoError(b.t, b.db.View(func(txn *badger.Txn) (err error) {
-		total, apps, err = Usage{}.Sum(Reader{txn, b.gen}, "w1", from, to)
+		sum, err = Usage{}.Sum(Reader{txn, b.gen}, "w1", from, to)
 		return err
 	}))
-	return total, apps
+	return sum
 }
 
 // rows returns everything that is stored.
@@ -141,7 +148,7 @@ func TestUsageSumsWhatAppsSay(t *testing.T) {
 		usageEvent(3, "2026-03-02T10:00:00Z", "usage", domain.Meta{AppSlug: "payments", AppInstance: "pay.eu"}, `{"calls":{"value":10,"action":"increment"}}`),
 		usageEvent(4, "2026-03-03T10:00:00Z", "pay.usage", pay, `{"seats":{"value":1,"action":"increment"}}`),
 		usageEvent(5, "2026-03-03T11:00:00Z", "mail.usage", domain.Meta{AppInstance: "mail"}, `{"sent":{"value":1,"action":"increment"},"odd":{"value":"x","action":"set"},"other":{"value":1,"action":"multiply"}}`),
-		usageEvent(6, "2026-03-03T12:00:00Z", "usage", domain.Meta{}, `{"of nobody":{"value":1,"action":"increment"}}`),
+		usageEvent(6, "2026-03-03T12:00:00Z", "usage", domain.Meta{ServiceTopic: feed.Emitted}, `{"of nobody":{"value":1,"action":"increment"}}`),
 		usageEvent(7, "2026-03-03T12:00:00Z", "mail.usage", domain.Meta{AppInstance: "mail"}, `"words"`),
 		usageEvent(8, "2026-03-03T12:00:00Z", "mail.usages", domain.Meta{AppInstance: "mail"}, `{"sent":{"value":1,"action":"increment"}}`),
 		usageEvent(9, "2026-03-03T12:00:00Z", "mail.usage", domain.Meta{}, `{"sent":{"value":99,"action":"increment"}}`), // forged
@@ -163,6 +170,45 @@ func TestUsageSumsWhatAppsSay(t *testing.T) {
 	require.Equal(t, []AppUsage{{"payments", custom("calls", 0.5, "seats", 4.0), []InstanceUsage{{"pay", custom("calls", 0.5, "seats", 4.0)}}}}, apps)
 	_, apps = b.sum(at("2026-03-03T00:00:00Z"), at("2026-03-03T10:30:00Z"))
 	require.Equal(t, []AppUsage{{"payments", custom("seats", 1.0), []InstanceUsage{{"pay", custom("seats", 1.0)}}}}, apps)
+}
+
+func TestUsageSumsWhatThePlatformReports(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	report := func(seq uint64, when string, meta domain.Meta, u activity.Usage) domain.Recorded {
+		body, err := json.Marshal(u)
+		require.NoError(t, err)
+		ev := usageEvent(seq, when, "usage", meta, "{}")
+		ev.Body, ev.Data = body, domain.Unknown{Name: "usage", Body: body}
+		return ev
+	}
+	asked := activity.Usage{KnowledgeBase: "faq", Model: "default/chat", Metrics: activity.Increments(map[string]int{activity.Questions: 1, activity.PromptTokens: 100, activity.CompletionTokens: 7})}
+	b.apply(
+		report(1, "2026-03-01T10:00:00Z", domain.Meta{UserID: "ada"}, asked),
+		report(2, "2026-03-02T10:00:00Z", domain.Meta{}, asked),
+		report(3, "2026-03-02T11:00:00Z", domain.Meta{}, activity.Usage{KnowledgeBase: "other", Metrics: activity.Increments(map[string]int{activity.Queries: 5, activity.EmbeddingTokens: 3})}),
+		report(4, "2026-03-02T12:00:00Z", domain.Meta{}, activity.Usage{Agent: "helper", Model: "default/chat", Metrics: activity.Increments(map[string]int{activity.PromptTokens: 1})}),
+		report(5, "2026-03-02T12:00:00Z", domain.Meta{ServiceTopic: feed.Emitted}, asked), // forged
+		usageEvent(6, "2026-03-02T13:00:00Z", "usage", domain.Meta{}, `"words"`),
+	)
+	sum := b.sumAll(at("2026-03-01T00:00:00Z"), at("2026-03-03T00:00:00Z"))
+	require.Empty(t, sum.Apps)
+	require.Equal(t, map[string]float64{"knowledge.questions": 2, "knowledge.queries": 5, "tokens.prompt": 201, "tokens.completion": 14, "tokens.embedding": 3}, sum.Custom)
+	require.Equal(t, KnowledgeUsage{
+		Models: map[string]map[string]float64{"default/chat": {"knowledge.questions": 2, "tokens.prompt": 201, "tokens.completion": 14}},
+		KnowledgeBases: map[string]map[string]float64{
+			"faq": {"knowledge.questions": 2, "tokens.prompt": 200, "tokens.completion": 14}, "other": {"knowledge.queries": 5, "tokens.embedding": 3},
+		},
+		Agents: map[string]map[string]float64{"helper": {"tokens.prompt": 1}},
+	}, sum.Knowledge)
+	require.Equal(t, map[string]float64{"tokens.prompt": 1}, b.sumAll(at("2026-03-02T11:30:00Z"), at("2026-03-02T23:00:00Z")).Custom)
+	require.NoError(t, b.db.View(func(txn *badger.Txn) error {
+		used, err := Usage{}.Tokens(Reader{txn, b.gen}, "w1", at("2026-03-02T09:00:00Z"))
+		require.InDelta(t, 111, used, 0)
+		return err
+	}))
+	b.apply(domain.Recorded{Seq: 1000, Log: domain.Activity, Data: activity.Dropped{WorkspaceID: "w1", From: 1, To: 999}})
+	require.Empty(t, b.rows())
 }
 
 func TestADayOfManyMetricsIsReadFromItsEvents(t *testing.T) {

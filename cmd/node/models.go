@@ -14,6 +14,7 @@ import (
 	"svc/commands/llm"
 	"svc/commands/llm/fakemodel"
 	"svc/commands/secrets"
+	"svc/domain"
 	modelhandlers "svc/http/api/llm"
 	"svc/projections"
 )
@@ -28,9 +29,28 @@ func (n *Node) openLanguageModels(ctx context.Context) error {
 	n.workspaces.languageModels, err = llm.New(llm.Options{
 		Platform: platform, PlatformClient: n.egress.OperatorClient(), WorkspaceClient: n.egress.Client(0),
 		Workspace: n.workspaceModels, Resolve: secrets.Secrets{Values: n.workspaces.secrets}.Resolve,
+		Check:   n.checkTokens,
 		Timeout: k.ModelTimeout, Concurrency: k.ModelConcurrency, Log: n.log,
 	})
 	return err
+}
+
+// checkTokens refuses calls of models to a workspace that has used up the tokens of the day.
+func (n *Node) checkTokens(_ context.Context, workspaceID string) error {
+	quota := n.config().Knowledge.TokensPerDay
+	if quota == 0 {
+		return nil
+	}
+	r := n.models.Reader()
+	defer r.Close()
+	now := time.Now().UTC()
+	used, err := projections.Usage{}.Tokens(r, workspaceID, now)
+	if err != nil || used < float64(quota) {
+		return err
+	}
+	tomorrow := now.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	return domain.Refuse(domain.CodeQuota, "the workspace has used up the %d tokens of language models that it has each day", quota).
+		With("limit", quota).With("used", used).With("retryAfter", int(tomorrow.Sub(now).Seconds())+1)
 }
 
 // workspaceModels returns the providers of a workspace.

@@ -4320,7 +4320,8 @@ func (q GetUsageQuery) change(r *request) {
 // GetUsage: Read how much a workspace is used.
 //
 // What made automations run, from `afterDate` on and before `beforeDate`: how many different correlation ids, by what
-// triggered them, sessions and users there were; and what app instances say of themselves in `{instance}.usage` events.
+// triggered them, sessions and users there were; what app instances say of themselves in `{instance}.usage` events; and what the platform
+// counts: tokens of language models, searches and questions.
 // Days and months are those of UTC. Beyond a million different ones, they are counted within about 1 %.
 //
 // GET /v2/workspaces/{workspaceId}/usage
@@ -7868,6 +7869,8 @@ type Usage struct {
 	// With interval: each day or month, also those without usage.
 	Timeseries []UsageOfInterval `json:"timeseries,omitempty"`
 	Apps       []AppUsage        `json:"apps"`
+	// With details: the metrics of the platform for each model, knowledge base and agent.
+	Knowledge *UsageKnowledge `json:"knowledge,omitempty"`
 }
 
 // CleanIndices is described by the API.
@@ -9173,6 +9176,8 @@ type UsageTotal struct {
 	ScheduleTransactions int64 `json:"scheduleTransactions"`
 	Sessions             int64 `json:"sessions"`
 	Users                int64 `json:"users"`
+	// Of the whole period: metrics of the platform, such as tokens.prompt. Absent: there are none.
+	Custom map[string]float64 `json:"custom,omitempty"`
 }
 
 // UsageOfInterval is described by the API.
@@ -9180,6 +9185,8 @@ type UsageOfInterval struct {
 	// When the day or month begins.
 	Date  string     `json:"date"`
 	Total UsageTotal `json:"total"`
+	// Metrics of the platform. Absent: there are none.
+	Custom map[string]float64 `json:"custom,omitempty"`
 	// With details.
 	Apps []AppUsage `json:"apps,omitempty"`
 }
@@ -9190,6 +9197,13 @@ type AppUsage struct {
 	Total CustomUsage `json:"total"`
 	// With details.
 	AppInstances []AppUsageAppInstancesItem `json:"appInstances,omitempty"`
+}
+
+// UsageKnowledge: With details: the metrics of the platform for each model, knowledge base and agent.
+type UsageKnowledge struct {
+	Models         map[string]map[string]float64 `json:"models"`
+	KnowledgeBases map[string]map[string]float64 `json:"knowledgeBases"`
+	Agents         map[string]map[string]float64 `json:"agents"`
 }
 
 // CleanupSelection: Only these workspaces; all when there are none.

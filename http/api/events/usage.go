@@ -12,20 +12,28 @@ import (
 
 // usageResponse is how much a workspace was used.
 type usageResponse struct {
-	WorkspaceID string                 `json:"workspaceId"`
-	AfterDate   string                 `json:"afterDate"`
-	BeforeDate  string                 `json:"beforeDate"`
-	Interval    string                 `json:"interval,omitempty"`
-	Total       projections.UsageTotal `json:"total"`
-	Timeseries  []usageInterval        `json:"timeseries,omitempty"`
-	Apps        []projections.AppUsage `json:"apps"`
+	WorkspaceID string                      `json:"workspaceId"`
+	AfterDate   string                      `json:"afterDate"`
+	BeforeDate  string                      `json:"beforeDate"`
+	Interval    string                      `json:"interval,omitempty"`
+	Total       usageTotal                  `json:"total"`
+	Timeseries  []usageInterval             `json:"timeseries,omitempty"`
+	Apps        []projections.AppUsage      `json:"apps"`
+	Knowledge   *projections.KnowledgeUsage `json:"knowledge,omitempty"` // with details
+}
+
+// usageTotal is the whole usage.
+type usageTotal struct {
+	projections.UsageTotal
+	Custom map[string]float64 `json:"custom,omitempty"` // metrics of the platform
 }
 
 // usageInterval is that of one day or month.
 type usageInterval struct {
-	Date  string                 `json:"date"`
-	Total projections.UsageTotal `json:"total"`
-	Apps  []projections.AppUsage `json:"apps,omitempty"` // with details
+	Date   string                 `json:"date"`
+	Total  projections.UsageTotal `json:"total"`
+	Custom map[string]float64     `json:"custom,omitempty"`
+	Apps   []projections.AppUsage `json:"apps,omitempty"` // with details
 }
 
 // maxIntervals is how many days or months an answer has.
@@ -51,8 +59,13 @@ func (h *Handlers) GetUsage(r *http.Request) (any, error) {
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	if answer.Total, answer.Apps, err = q.sum(rd, answer.WorkspaceID, q.after, q.before); err != nil {
+	sum, err := q.sum(rd, answer.WorkspaceID, q.after, q.before)
+	if err != nil {
 		return nil, err
+	}
+	answer.Total, answer.Apps = usageTotal{sum.Total, sum.Custom}, sum.Apps
+	if q.details {
+		answer.Knowledge = &sum.Knowledge
 	}
 	answer.Timeseries, err = q.series(rd, answer.WorkspaceID)
 	return answer, err
@@ -95,14 +108,14 @@ func (u usageQuery) next(start time.Time) time.Time {
 }
 
 // sum returns the usage between two times; instances of apps are details.
-func (u usageQuery) sum(rd projections.Reader, workspaceID string, from, to time.Time) (projections.UsageTotal, []projections.AppUsage, error) {
-	total, apps, err := projections.Usage{}.Sum(rd, workspaceID, from, to)
-	for i := range apps {
+func (u usageQuery) sum(rd projections.Reader, workspaceID string, from, to time.Time) (projections.UsageSum, error) {
+	sum, err := projections.Usage{}.Sum(rd, workspaceID, from, to)
+	for i := range sum.Apps {
 		if !u.details {
-			apps[i].Instances = nil
+			sum.Apps[i].Instances = nil
 		}
 	}
-	return total, apps, err
+	return sum, err
 }
 
 // series returns the usage of each interval, also of those without any.
@@ -119,11 +132,12 @@ func (u usageQuery) series(rd projections.Reader, workspaceID string) (list []us
 		if to.After(u.before) {
 			to = u.before
 		}
-		if of.Total, of.Apps, err = u.sum(rd, workspaceID, from, to); err != nil {
+		sum, err := u.sum(rd, workspaceID, from, to)
+		if err != nil {
 			return nil, err
 		}
-		if !u.details {
-			of.Apps = nil
+		if of.Total, of.Custom = sum.Total, sum.Custom; u.details {
+			of.Apps = sum.Apps
 		}
 		list = append(list, of)
 	}

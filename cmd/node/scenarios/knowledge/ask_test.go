@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
@@ -46,7 +47,7 @@ func askStream(t *testing.T, p nodetest.Workspace, path, body string) (res *http
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	fake, env := startModels(t)
-	s := nodetest.NewServiceWithAccounts(t, append(env, "DISABLE_RATE_LIMIT=no", "RATE_LIMIT_ASK_MODELS=25")...).Start(t)
+	s := nodetest.NewServiceWithAccounts(t, append(env, "DISABLE_RATE_LIMIT=no", "RATE_LIMIT_ASK_MODELS=25", "RATE_LIMIT_SEARCH_EVENTS=0")...).Start(t)
 	p := nodetest.NewOwnedWorkspace(t, s)
 	bases := p.Path + "/knowledgeBases"
 	p.Do(t, 201, "POST", bases, `{"name":"FAQ","slug":"faq","language":"en","answer":{"instructions":"Be brief.","noAnswer":{"en":"Ask a colleague."}}}`)
@@ -66,6 +67,10 @@ func TestAsk(t *testing.T) {
 		return a
 	}
 	path := bases + "/faq/ask"
+	allEvents := func() []nodetest.Event {
+		return p.ListEvents(t, "limit=1000&types=knowledge.queried,usage").Result.Events
+	}
+	custom := func() map[string]any { return nodetest.ObjectAt(nodetest.ObjectAt(p.Usage(t, ""), "total"), "custom") }
 	chats := func() int { return fake.Count("/v1/chat/completions") }
 
 	t.Log("the answer of a base, and what the model was given")
@@ -167,20 +172,57 @@ func TestAsk(t *testing.T) {
 
 	t.Log("events, and no secret anywhere")
 	search(t, p, "faq", `{"query":"salaries"}`)
-	var queried []nodetest.Event
-	require.Eventually(t, func() bool {
-		queried = eventsOf(t, p, "knowledge.queried")
-		return len(queried) > 0 && queried[0].Payload["kind"] == "search"
-	}, time.Minute, 10*time.Millisecond)
-	require.Equal(t, "salaries", queried[0].Payload["query"])
-	require.Equal(t, []any{"faq"}, queried[0].Payload["knowledgeBases"])
-	first := queried[len(queried)-1].Payload
-	require.Equal(t, []any{"ask", true, "default/fake-chat", "text", `What is the "capital" of France?`}, []any{first["kind"], first["grounded"], first["model"], first["mode"], first["query"]})
-	require.Equal(t, paris, first["documentIds"].([]any)[0])
-	used := eventsOf(t, p, "usage")
-	metrics := nodetest.ObjectAt(used[len(used)-1].Payload, "metrics")
-	require.Equal(t, map[string]any{"value": float64(got.Usage.PromptTokens), "action": "increment"}, metrics["tokens.prompt"])
+	queried := func(query string) (payload map[string]any) {
+		require.Eventually(t, func() bool {
+			for _, ev := range eventsOf(t, p, "knowledge.queried") {
+				if ev.Payload["query"] == query {
+					payload = ev.Payload
+				}
+			}
+			return payload != nil
+		}, time.Minute, 10*time.Millisecond, query)
+		return payload
+	}
+	searched := queried("salaries")
+	require.Equal(t, []any{"search", []any{"faq"}}, []any{searched["kind"], searched["knowledgeBases"]})
+	require.NotContains(t, searched, "grounded")
+	first := queried(`What is the "capital" of France?`)
+	require.Equal(t, []any{"ask", true, "default/fake-chat", "text", paris}, []any{first["kind"], first["grounded"], first["model"], first["mode"], first["documentIds"].([]any)[0]})
+	require.NotContains(t, queried("zebra"), "model")
 	nodetest.RequireSecretsHidden(t, p, fakemodel.Key)
+
+	t.Log("the usage is the sum of what the events say")
+	p.Emit(t, `{"type":"usage","payload":{"metrics":{"tokens.prompt":{"value":-1000000,"action":"increment"}}}}`) // forged
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		var tokens, questions, asked float64
+		for _, ev := range allEvents() {
+			switch {
+			case ev.Type == "knowledge.queried" && ev.Payload["kind"] == "ask":
+				asked++
+			case ev.Type == "usage":
+				metrics := nodetest.ObjectAt(ev.Payload, "metrics")
+				if n, ok := nodetest.ObjectAt(metrics, "tokens.prompt")["value"].(float64); ok {
+					tokens += max(0, n)
+				}
+				if _, ok := metrics["knowledge.questions"]; ok {
+					questions++
+				}
+			}
+		}
+		assert.InDelta(t, asked, questions, 0)
+		assert.Equal(t, []any{tokens, questions}, []any{custom()["tokens.prompt"], custom()["knowledge.questions"]})
+	}, time.Minute, 10*time.Millisecond)
+	details := nodetest.ObjectAt(p.Usage(t, "&interval=day&details=true"), "knowledge")
+	require.Contains(t, nodetest.ObjectAt(details, "models"), "default/fake-chat")
+	require.Contains(t, nodetest.ObjectAt(nodetest.ObjectAt(details, "knowledgeBases"), "faq"), "knowledge.questions")
+
+	t.Log("the tokens of a day are used up")
+	s.Reload(t, append(env, "DISABLE_RATE_LIMIT=no", "RATE_LIMIT_ASK_MODELS=25", "RATE_LIMIT_SEARCH_EVENTS=0", "KNOWLEDGE_TOKENS_PER_DAY=10")...)
+	refused := p.Send(t, "POST", path, `{"question":"capital of France"}`)
+	require.Equal(t, 429, refused.StatusCode)
+	require.Equal(t, "quota_exceeded", refused.JSON(t)["error"])
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	ask(p, path, `{"question":"zebra"}`) // which needs no model
 
 	t.Log("too many questions")
 	require.Eventually(t, func() bool {

@@ -3467,7 +3467,8 @@ export class Client extends Base {
    * Read how much a workspace is used.
    *
    * What made automations run, from `afterDate` on and before `beforeDate`: how many different correlation ids, by what
-   * triggered them, sessions and users there were; and what app instances say of themselves in `{instance}.usage` events.
+   * triggered them, sessions and users there were; what app instances say of themselves in `{instance}.usage` events; and what the platform
+   * counts: tokens of language models, searches and questions.
    * Days and months are those of UTC. Beyond a million different ones, they are counted within about 1 %.
    *
    * `GET /v2/workspaces/{workspaceId}/usage`
@@ -6725,6 +6726,12 @@ export interface Usage {
   /** With interval: each day or month, also those without usage. */
   timeseries?: UsageOfInterval[];
   apps: AppUsage[];
+  /** With details: the metrics of the platform for each model, knowledge base and agent. */
+  knowledge?: {
+    models: Record<string, Record<string, number>>;
+    knowledgeBases: Record<string, Record<string, number>>;
+    agents: Record<string, Record<string, number>>;
+  };
 }
 
 export interface UsageTotal {
@@ -6738,12 +6745,16 @@ export interface UsageTotal {
   scheduleTransactions: number;
   sessions: number;
   users: number;
+  /** Of the whole period: metrics of the platform, such as tokens.prompt. Absent: there are none. */
+  custom?: Record<string, number>;
 }
 
 export interface UsageOfInterval {
   /** When the day or month begins. */
   date: string;
   total: UsageTotal;
+  /** Metrics of the platform. Absent: there are none. */
+  custom?: Record<string, number>;
   /** With details. */
   apps?: AppUsage[];
 }

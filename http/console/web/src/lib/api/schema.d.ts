@@ -3616,7 +3616,8 @@ export interface paths {
         /**
          * Read how much a workspace is used
          * @description What made automations run, from `afterDate` on and before `beforeDate`: how many different correlation ids, by what
-         *     triggered them, sessions and users there were; and what app instances say of themselves in `{instance}.usage` events.
+         *     triggered them, sessions and users there were; what app instances say of themselves in `{instance}.usage` events; and what the platform
+         *     counts: tokens of language models, searches and questions.
          *     Days and months are those of UTC. Beyond a million different ones, they are counted within about 1 %.
          */
         get: operations["getUsage"];
@@ -7514,6 +7515,24 @@ export interface components {
             /** @description With interval: each day or month, also those without usage. */
             timeseries?: components["schemas"]["UsageOfInterval"][];
             apps: components["schemas"]["AppUsage"][];
+            /** @description With details: the metrics of the platform for each model, knowledge base and agent. */
+            knowledge?: {
+                models: {
+                    [key: string]: {
+                        [key: string]: number;
+                    };
+                };
+                knowledgeBases: {
+                    [key: string]: {
+                        [key: string]: number;
+                    };
+                };
+                agents: {
+                    [key: string]: {
+                        [key: string]: number;
+                    };
+                };
+            };
         };
         UsageTotal: {
             /** @description Different correlation ids. */
@@ -7526,6 +7545,10 @@ export interface components {
             scheduleTransactions: number;
             sessions: number;
             users: number;
+            /** @description Of the whole period: metrics of the platform, such as tokens.prompt. Absent: there are none. */
+            custom?: {
+                [key: string]: number;
+            };
         };
         UsageOfInterval: {
             /**
@@ -7534,6 +7557,10 @@ export interface components {
              */
             date: string;
             total: components["schemas"]["UsageTotal"];
+            /** @description Metrics of the platform. Absent: there are none. */
+            custom?: {
+                [key: string]: number;
+            };
             /** @description With details. */
             apps?: components["schemas"]["AppUsage"][];
         };
