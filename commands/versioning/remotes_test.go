@@ -137,7 +137,7 @@ func TestRemotes82ARemoteThatStaysSilent(t *testing.T) {
 	pushFromOther(clone, "refund", "refunded")
 	p.automation("charge", "charged twice")
 	p.repo.Hook("pre-receive", "exec sleep 15")
-	got, err := p.ask("POST", p.path+"/pull?timeout=30", toOrigin)
+	got, err := p.ask("POST", p.path+"/pull?timeout=60", toOrigin)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, got.StatusCode, 500, "%s", got.body)
 	require.Empty(t, p.locked())

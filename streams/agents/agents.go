@@ -166,15 +166,7 @@ func lacks(action string) error {
 }
 
 func noAgent(slug string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such agent").With("resource", "agent").With("id", shorten(slug))
-}
-
-// shorten returns so much of a text as an error shows.
-func shorten(text string) string {
-	if runes := []rune(text); len(runes) > 100 {
-		return string(runes[:100]) + "…"
-	}
-	return text
+	return domain.Refuse(domain.CodeNotFound, "there is no such agent").With("resource", "agent").With("id", domain.Shorten(slug, 100))
 }
 
 // read returns the agent as the caller gets it: as it is published, or its draft.
@@ -338,11 +330,11 @@ func titleOf(text string) string {
 }
 
 func noConversation(id string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such conversation").With("resource", "conversation").With("id", shorten(id))
+	return domain.Refuse(domain.CodeNotFound, "there is no such conversation").With("resource", "conversation").With("id", domain.Shorten(id, 100))
 }
 
 func noMessage(id string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such message").With("resource", "message").With("id", shorten(id))
+	return domain.Refuse(domain.CodeNotFound, "there is no such message").With("resource", "message").With("id", domain.Shorten(id, 100))
 }
 
 // Found is a message of a conversation of the caller.
@@ -450,7 +442,7 @@ func (a *Agents) Approve(ctx context.Context, ref Ref, found Found, said Approva
 		}
 		i := slices.IndexFunc(c.Work.Calls, func(p pendingCall) bool { return p.ID == said.CallID })
 		if i < 0 {
-			return domain.Refuse(domain.CodeNotFound, "there is no such call").With("resource", "call").With("id", shorten(said.CallID))
+			return domain.Refuse(domain.CodeNotFound, "there is no such call").With("resource", "call").With("id", domain.Shorten(said.CallID, 100))
 		}
 		c.Work.Calls[i].Approved, c.Work.Calls[i].Reason = &said.Approved, said.Reason
 		described, err := a.read(ctx, ref, c.Work.Request.Draft, caller)

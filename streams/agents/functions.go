@@ -176,7 +176,7 @@ func schemaText(schema *value.Object) (json.RawMessage, error) {
 func (r *run) call(ctx context.Context, call llm.ToolCall) result {
 	i := slices.IndexFunc(r.functions, func(f function) bool { return f.Name == call.Name })
 	if i < 0 {
-		return result{err: "unknown_function", message: "there is no function " + shorten(call.Name)}
+		return result{err: "unknown_function", message: "there is no function " + domain.Shorten(call.Name, 100)}
 	}
 	v, err := value.ParseJSON(cmp.Or(strings.TrimSpace(call.Arguments), "{}"))
 	arguments, ok := v.(*value.Object)
