@@ -20,7 +20,7 @@ func (n *Node) openAgents(ctx context.Context) error {
 	}
 	s.agents, err = agents.New(agents.Options{
 		ReadModel: n.models, Document: w.library.Document, Models: w.languageModels, Search: w.searcher.Search, Programs: s.programs, Runtime: s.runtime,
-		Redactor: w.secrets.Redactor, Identify: n.identity.identity.Identify, Record: n.engine.Record, Data: n.store.Data, Vault: w.vault, Working: working,
+		Redactor: w.secrets.Redactor, Identify: n.identity.identity.Identify, Record: n.engine.Record, Used: w.recorder.Used, Data: n.store.Data, Vault: w.vault, Working: working,
 		IsGone: s.history.IsGone, Cancel: s.cancels.Cancel, Now: time.Now, NewID: newID, Log: n.log,
 		Settings: func() agents.Settings {
 			k := n.config().Knowledge

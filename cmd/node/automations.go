@@ -205,6 +205,7 @@ func (n *Node) openEffects() (runtime.Effects, error) {
 		}.Change,
 		Fetch: fetcher, Code: s.sandbox, Rows: s.collections, Knowledge: &search.Module{Searcher: n.workspaces.searcher, Fresh: n.models.Current}, Topics: commands.Topics{Engine: n.engine},
 		Tokens:     identity.RunTokens{Keys: n.identity.keys, Identity: n.identity.identity},
+		Agents:     agents.Module{Agents: func() *agents.Agents { return s.agents }, Fresh: n.models.Current},
 		RateLimits: &ratelimit.Limiter{Counter: n.store.Counters, Now: time.Now, Log: n.log},
 		References: &references.References{Values: s.contexts, Secrets: w.secrets, Vault: w.vault, Now: time.Now, NewID: newID},
 	}, nil

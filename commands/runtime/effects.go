@@ -467,6 +467,8 @@ func (t *performer) callModule(r machine.Request) {
 		params = &value.Object{}
 	}
 	switch name {
+	case "agents":
+		t.callAgents(r, function, params)
 	case "text":
 		v, err := text.Call(function, params)
 		t.answerNow(r, machine.Answer{Value: v, Err: err})

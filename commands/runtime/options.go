@@ -131,6 +131,7 @@ type Effects struct {
 	RateLimits RateLimits
 	Tokens     Tokens
 	References References
+	Agents     Agents
 	Code       Code
 	Rows       Collections
 	Knowledge  Knowledge

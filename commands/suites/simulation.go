@@ -85,7 +85,7 @@ func (s *simulation) options(settings runtime.Settings, host domain.Host) (runti
 		Position:  func() domain.Position { return domain.Position{} },
 		Await:     s.await,
 		Configure: func(context.Context, *programs.Scope, variable.Op, *redact.Set) error { return nil },
-		Fetch:     client, Topics: s, Tokens: s, Code: s.code, Rows: s, Knowledge: knowledgeStubs{s},
+		Fetch:     client, Topics: s, Tokens: s, Code: s.code, Rows: s, Knowledge: knowledgeStubs{s}, Agents: agentStubs{s},
 		RateLimits: &ratelimit.Limiter{Counter: s, Now: s.clock, Log: slog.New(slog.DiscardHandler)},
 		References: moduleStubs{s, &references.References{Values: contextStubs{s}, Secrets: secretStubs{s}, Vault: s, Now: s.clock, NewID: s.newID}},
 	}
@@ -491,6 +491,17 @@ func (k knowledgeStubs) Call(_ context.Context, _, function string, params *valu
 		return result, err
 	}
 	return value.Undefined, automation.Raise(automation.KnowledgeFailed, "a test has no knowledge bases: stub the call", "reason", "not_stubbed")
+}
+
+// agentStubs answers calls of the module agents: a test has no agents of its own.
+type agentStubs struct{ *simulation }
+
+// Call implements runtime.Agents.
+func (a agentStubs) Call(_ context.Context, c runtime.AgentCall) (any, error) {
+	if result, ok, err := a.stubbedCall("agents", c.Function, c.Params); ok {
+		return result, err
+	}
+	return value.Undefined, automation.Raise(automation.KnowledgeFailed, "a test has no agents: stub the call", "reason", "not_stubbed")
 }
 
 // noThrottle delays nothing.

@@ -556,6 +556,7 @@ var topicEffect = &Effect{Kind: "topic", Summary: paramSummary("topic")}
 
 // modules are the functions that run may call.
 var modules = map[string][]string{
+	"agents": {"send"},
 	"collections": {
 		"updateSchema", "listCollections", "getCollectionSchemas", "getCollectionStats", "inferCollectionSchema", "deleteCollections",
 		"findOne", "findMany", "findAndCount", "count", "distinct", "aggregate", "create", "bulkCreate", "updateOne", "updateMany",

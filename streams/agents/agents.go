@@ -55,8 +55,10 @@ type Options struct {
 	Identify func(ctx context.Context, workspaceID string, actor domain.Actor) (runtime.Caller, error)
 	// Record appends an event to the activity of a workspace.
 	Record func(ctx context.Context, workspaceID string, ev domain.Event) error
-	Data   Data
-	Vault  commands.Vault
+	// Used records what a message took. It is Used of a *knowledge.Recorder.
+	Used  func(ctx context.Context, workspaceID string, u activity.Usage)
+	Data  Data
+	Vault commands.Vault
 	// Working has the messages that are worked on, so that another node finds those of one that is gone.
 	Working eventstore.Bucket
 	// IsGone reports whether a process has ended.
@@ -95,7 +97,7 @@ type Agents struct {
 // New returns Agents.
 func New(o Options) (*Agents, error) {
 	if o.ReadModel == nil || o.Document == nil || o.Models == nil || o.Search == nil || o.Programs == nil || o.Runtime == nil || o.Redactor == nil || o.Identify == nil ||
-		o.Record == nil || o.Data == nil || o.Vault == nil || o.Working == nil || o.IsGone == nil || o.Cancel == nil || o.Settings == nil || o.Now == nil || o.NewID == nil || o.Log == nil {
+		o.Record == nil || o.Used == nil || o.Data == nil || o.Vault == nil || o.Working == nil || o.IsGone == nil || o.Cancel == nil || o.Settings == nil || o.Now == nil || o.NewID == nil || o.Log == nil {
 		return nil, errors.New("agents: Options lack a required field")
 	}
 	return &Agents{o: o, store: &store{o.Data, o.Vault, o.Now, o.NewID}, running: map[string]*run{}}, nil

@@ -241,6 +241,12 @@ func (r *run) finished(ctx context.Context) {
 		ev.Error.Reason, _ = m.Error.Details["reason"].(string)
 	}
 	r.record(ctx, r, ev)
+	r.o.Used(ctx, r.ref.WorkspaceID, activity.Usage{
+		Metrics: activity.Increments(map[string]int{
+			"agents.messages": 1, "agents.toolCalls": len(m.ToolCalls), "tokens.prompt": m.Usage.PromptTokens, "tokens.completion": m.Usage.CompletionTokens,
+		}),
+		Agent: r.ref.Slug, Model: m.Model,
+	})
 }
 
 func parseTime(text string) time.Time {

@@ -175,6 +175,16 @@ func TestConversations(t *testing.T) {
 		require.Equal(t, "Refunds take thirty days. [1]", send(stranger, 200, text("refunds"))["text"])
 		stranger.RequireRefusal(t, 403, "workspace_access_denied", "GET", p.Path+"/knowledgeBases/faq/documents", "")
 	})
+	t.Run("automations send messages, also as functions of an agent", func(t *testing.T) {
+		p.Do(t, 201, "POST", p.Path+"/automations", `{"slug":"delegate","name":"Delegate","arguments":{"say":{"type":"string"}},"do":[`+
+			`{"run":{"module":"agents","function":"send","parameters":{"agent":"helper","text":"{{say}}"},"output":"answer"}}],"output":"{{answer.text}}"}`)
+		require.Contains(t, string(p.Do(t, 200, "POST", p.Path+"/test/delegate", `{"payload":{"say":"say:by an automation"}}`).Body), "by an automation")
+		require.Contains(t, string(p.Send(t, "POST", p.Path+"/test/delegate", `{"payload":{"say":"fail:401"}}`).Body), "model_auth_failed")
+		p.Do(t, 200, "PATCH", one, `{"tools":[{"automation":"delegate"}]}`)
+		p.Do(t, 200, "POST", one+"/publish", "")
+		fake.Script(fakemodel.Reply{Calls: []fakemodel.Function{{Name: "delegate", Arguments: `{"say":"say:deep"}`}}})
+		require.Contains(t, send(p, 200, text("go"))["text"], "deep")
+	})
 	t.Run("everyone may talk to a public agent", func(t *testing.T) {
 		nobody := p.As(nil)
 		nobody.RequireRefusal(t, 401, "missing_token", "POST", one+"/messages", text("x"))
@@ -196,6 +206,8 @@ func TestConversations(t *testing.T) {
 		events := p.AwaitEvents(t, 1, "agents.tools.called", "payload.error=ForbiddenError")
 		require.Equal(t, "refund", events[0].Payload["name"])
 		p.AwaitEvents(t, 1, "agents.messages.completed", "payload.status=cancelled")
+		used := p.ListEvents(t, "types=usage&payload.agent=helper&limit=1").Result.Events[0].Payload
+		require.Equal(t, []any{"default/fake-chat", 1.0}, []any{used["model"], used["metrics"].(map[string]any)["agents.messages"].(map[string]any)["value"]})
 		told := p.ListEvents(t, "types=agents.*&limit=100").Result.Events
 		require.NotEmpty(t, told)
 		for _, e := range told {
