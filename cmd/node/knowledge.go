@@ -38,11 +38,24 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.searcher, err = search.New(search.Options{Models: n.models, Index: n.search, Embedder: s.languageModels, Settings: n.baseSettings, Now: time.Now}); err != nil {
+	s.recorder, err = knowledge.NewRecorder(knowledge.RecorderOptions{
+		Append: n.engine.Record, LogQueries: func() bool { return n.config().Knowledge.LogQueries }, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.work("records of queries", s.recorder.Run)
+	s.searcher, err = search.New(search.Options{
+		Models: n.models, Index: n.search, Embedder: s.languageModels, Used: s.recorder.Used, Settings: n.baseSettings, Now: time.Now,
+	})
+	if err != nil {
 		return err
 	}
 	s.reindexes = knowledge.Reindexes{Engine: n.engine, Now: time.Now}
-	if err := n.openAsker(); err != nil {
+	s.asker, err = knowledge.NewAsker(knowledge.AskOptions{
+		Search: s.searcher.Search, Models: s.languageModels, Settings: n.settingsOfBase, Recorder: s.recorder, Now: time.Now,
+	})
+	if err != nil {
 		return err
 	}
 	if s.crawls, err = n.openCrawls(ctx); err != nil {
@@ -74,7 +87,7 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	p, err := pipeline.New(pipeline.Options{
 		Engine: n.engine, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, FindBase: n.findBase, Workers: workers,
-		Fetcher: fetcher, Bases: n.processedBases, Documents: s.documents, Reindexes: s.reindexes, Embedder: s.languageModels,
+		Fetcher: fetcher, Bases: n.processedBases, Documents: s.documents, Reindexes: s.reindexes, Embedder: s.languageModels, Used: s.recorder.Used,
 		Kept: func() int { return n.config().Knowledge.RevisionLimit }, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
 	})
 	if err != nil {
@@ -82,22 +95,6 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	}
 	n.workUnderLeases("knowledge", p.Run)
 	return nil
-}
-
-// openAsker answers questions, and records them and searches.
-func (n *Node) openAsker() (err error) {
-	s := n.workspaces
-	s.recorder, err = knowledge.NewRecorder(knowledge.RecorderOptions{
-		Append: n.engine.Record, LogQueries: func() bool { return n.config().Knowledge.LogQueries }, Log: n.log,
-	})
-	if err != nil {
-		return err
-	}
-	n.work("records of queries", s.recorder.Run)
-	s.asker, err = knowledge.NewAsker(knowledge.AskOptions{
-		Search: s.searcher.Search, Models: s.languageModels, Settings: n.settingsOfBase, Recorder: s.recorder, Now: time.Now,
-	})
-	return err
 }
 
 // settingsOfBase returns the settings of the base with a slug, with defaults.
@@ -141,7 +138,7 @@ func (n *Node) startCrawler(ctx context.Context, extractor *extract.Extractor, f
 	}
 	reader, err := crawler.New(crawler.Options{
 		Crawls: s.crawls.commands, Documents: s.documents, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, Fetcher: fetcher,
-		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Resolve: secrets.Secrets{Values: s.secrets}.Resolve,
+		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Resolve: secrets.Secrets{Values: s.secrets}.Resolve, Used: s.recorder.Used,
 		Settings: func() crawler.Settings {
 			c := n.config().Crawler
 			return crawler.Settings{Delay: c.DownloadDelay, MaxText: c.MaxContentLen, MaxPages: c.MaxPages}

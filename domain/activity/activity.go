@@ -555,6 +555,8 @@ const (
 	EmbeddingTokens  = "tokens.embedding"
 	Queries          = "knowledge.queries"
 	Questions        = "knowledge.questions"
+	DocumentsIndexed = "knowledge.documents.indexed"
+	PagesCrawled     = "knowledge.pages.crawled"
 )
 
 // Increments returns metrics that grow, without those that do not.

@@ -16,6 +16,7 @@ import (
 	"svc/commands/extract"
 	"svc/commands/knowledge"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/automation/cron"
 	"svc/domain/crawl"
 	"svc/domain/document"
@@ -71,7 +72,9 @@ type Options struct {
 	// Bases returns the knowledge bases of a workspace.
 	Bases func(ctx context.Context, workspaceID string) ([]Base, error)
 	// Resolve replaces {{secret.NAME}} by the secrets of a workspace. It refuses what the workspace does not have.
-	Resolve  func(ctx context.Context, workspaceID, text string) (string, error)
+	Resolve func(ctx context.Context, workspaceID, text string) (string, error)
+	// Used records how much of something was used.
+	Used     func(ctx context.Context, workspaceID string, u activity.Usage)
 	Settings func() Settings
 	Zone     func() *time.Location // of schedules
 
@@ -108,7 +111,7 @@ type Crawler struct {
 // New returns a Crawler. Nothing is read before Run.
 func New(o Options) (*Crawler, error) {
 	if o.Crawls.Engine == nil || o.Documents == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.Records == nil ||
-		o.Known == nil || o.Hosts == nil || o.Bases == nil || o.Resolve == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 || o.PerHost < 1 ||
+		o.Known == nil || o.Hosts == nil || o.Bases == nil || o.Resolve == nil || o.Used == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 || o.PerHost < 1 ||
 		o.RequestTimeout <= 0 || o.Interval <= 0 || o.Fresh == nil {
 		return nil, errors.New("crawler: an option is missing")
 	}

@@ -20,6 +20,7 @@ import (
 	"svc/commands/extract"
 	documents "svc/commands/knowledge"
 	"svc/commands/secrets"
+	"svc/domain/activity"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
 	"svc/domain/operation"
@@ -152,6 +153,7 @@ type fixture struct {
 	mu      sync.Mutex
 	sources string // of the base, in JSON
 	limit   int    // of documents
+	visited float64
 }
 
 // knownSecrets are the secrets of every workspace.
@@ -193,7 +195,12 @@ func newFixture(t *testing.T) *fixture {
 		Crawls: f.crawls, Documents: f.docs, Models: f.models, Blobs: f.store.Blobs, Extractor: extractor,
 		Fetcher: site.New(guard.Client(10*time.Second), "svc-crawler/1 (test)", 1<<20),
 		Records: open("CRAWLS", false), Known: open("CRAWL_PAGES", false), Hosts: open("CRAWL_HOSTS", true),
-		Bases:    f.bases,
+		Bases: f.bases,
+		Used: func(_ context.Context, _ string, u activity.Usage) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.visited += u.Metrics[activity.PagesCrawled].Value
+		},
 		Resolve:  secrets.Secrets{Values: knownSecrets{"TOKEN": "s3cret", domainworkspace.SecretPrefix + "DEPLOY": "of the platform"}}.Resolve,
 		Settings: func() crawler.Settings { return crawler.Settings{MaxText: 1000, MaxPages: 500} },
 		Zone:     func() *time.Location { return time.UTC },
@@ -340,6 +347,11 @@ func TestASiteIsReadAndReadAgain(t *testing.T) {
 	require.Equal(t, 1, first.Crawl.Counts.Duplicates, "same text under two addresses")
 	require.Len(t, f.documents(), 13)
 	require.Len(t, w.requests(), 14, "each address once")
+	require.Eventually(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.visited == 14
+	}, time.Minute, time.Millisecond, "the pages are in the usage")
 	for path, d := range f.documents() {
 		require.Equal(t, kbdocument.Crawl, d.Source)
 		require.Equal(t, "site", d.SourceID)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/crawl"
 	"svc/domain/kbdocument"
 	"svc/domain/operation"
@@ -467,8 +468,12 @@ func (r *run) finish(ctx context.Context, fault *operation.Failure, err error) e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	_, err = r.Crawls.Execute(ctx, r.key.workspaceID, r.id, end)
-	if domain.CodeOf(err) == domain.CodeConflict {
+	switch {
+	case domain.CodeOf(err) == domain.CodeConflict:
 		return nil // another node went on with it
+	case err == nil:
+		visited := end.Counts.Done() - end.Counts.Deleted
+		r.Used(ctx, r.key.workspaceID, activity.Usage{KnowledgeBase: r.base.Slug, Metrics: activity.Increments(map[string]int{activity.PagesCrawled: visited})})
 	}
 	return err
 }

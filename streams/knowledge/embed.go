@@ -9,6 +9,7 @@ import (
 
 	"svc/commands/llm"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/kbdocument"
 	"svc/projections"
 )
@@ -103,9 +104,7 @@ func (p *partition) makeVectors(ctx context.Context, ref projections.KBDocumentR
 	}
 	if len(texts) > 0 {
 		made, err := p.Embedder.Embed(ctx, llm.EmbedRequest{WorkspaceID: ref.WorkspaceID, Model: base.Model, Dimensions: base.Dimensions, Texts: texts})
-		if made.Tokens > 0 && p.Embedded != nil {
-			p.Embedded(ctx, ref.WorkspaceID, base.Slug, made.Model, made.Tokens)
-		}
+		p.Used(ctx, ref.WorkspaceID, activity.Usage{KnowledgeBase: base.Slug, Model: made.Model, Metrics: activity.Increments(map[string]int{activity.EmbeddingTokens: made.Tokens})})
 		if err != nil {
 			return "", err
 		}

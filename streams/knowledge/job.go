@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"svc/commands/extract"
+	"svc/domain/activity"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
 	"svc/projections"
@@ -176,7 +177,10 @@ func (j *job) finish(ctx context.Context, result *kbdocument.Extract, fault erro
 		_, err := j.report(stopping, j.ref, kbdocument.Release{Generation: j.doc.Job.Generation, Attempt: j.attempt})
 		return err
 	}
-	_, err := j.report(ctx, j.ref, j.outcome(result, fault))
+	done, err := j.report(ctx, j.ref, j.outcome(result, fault))
+	if err == nil && done.Changed && fault == nil && result != nil {
+		j.Used(ctx, j.ref.WorkspaceID, activity.Usage{KnowledgeBase: j.base.Slug, Metrics: activity.Increments(map[string]int{activity.DocumentsIndexed: 1})})
+	}
 	return err
 }
 

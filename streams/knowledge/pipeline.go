@@ -16,6 +16,7 @@ import (
 	"svc/commands/extract"
 	documents "svc/commands/knowledge"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
 	"svc/projections"
@@ -63,10 +64,10 @@ type Options struct {
 	Documents Documents
 	Reindexes documents.Reindexes
 	Embedder  Embedder
-	// Embedded records the tokens that a model took; nil: nobody counts them.
-	Embedded func(ctx context.Context, workspaceID, base, model string, tokens int)
-	Kept     func() int // how many revisions of a document can be read
-	Workers  int        // how many documents this node processes at once
+	// Used records how much of something was used.
+	Used    func(ctx context.Context, workspaceID string, u activity.Usage)
+	Kept    func() int // how many revisions of a document can be read
+	Workers int        // how many documents this node processes at once
 	// Fresh waits until the read models contain what any node has written.
 	Fresh func(context.Context) error
 	// Hold runs work under a lease; nil: there is only one node.
@@ -87,7 +88,7 @@ type Pipeline struct {
 
 // New returns a Pipeline. Nothing is processed before Run.
 func New(o Options) (*Pipeline, error) {
-	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Bases == nil || o.Documents == nil || o.Reindexes.Engine == nil || o.Embedder == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
+	if o.Engine == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.FindBase == nil || o.Bases == nil || o.Documents == nil || o.Reindexes.Engine == nil || o.Embedder == nil || o.Used == nil || o.Kept == nil || o.Workers < 1 || o.Fresh == nil {
 		return nil, errors.New("knowledge: an option is missing")
 	}
 	if o.Now == nil {

@@ -19,6 +19,7 @@ import (
 	"svc/commands/extract"
 	documents "svc/commands/knowledge"
 	"svc/commands/llm"
+	"svc/domain/activity"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
 	"svc/eventstore/jetstream"
@@ -95,7 +96,7 @@ func (f *fixture) start(x knowledge.Extractor, fetch knowledge.Fetcher, now func
 		},
 		Bases:     func(context.Context, string) ([]knowledge.Base, error) { return nil, nil },
 		Documents: f.docs, Reindexes: documents.Reindexes{Engine: f.engine, Now: time.Now}, Embedder: noModel{},
-		Log: slog.New(slog.DiscardHandler),
+		Used: func(context.Context, string, activity.Usage) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(f.t, err)
 	ctx, cancel := context.WithCancelCause(context.Background())

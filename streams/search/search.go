@@ -14,6 +14,7 @@ import (
 	"svc/commands/knowledge"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/activity"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
 	chunks "svc/domain/knowledge"
@@ -22,14 +23,14 @@ import (
 	"svc/projections/vectors"
 )
 
-// Options configure a Searcher. All fields but Embedded are required.
+// Options configure a Searcher. All fields are required.
 type Options struct {
 	Models projections.Viewer
 	Index  Index
 	// Embedder turns queries into vectors.
 	Embedder Embedder
-	// Embedded records the tokens that a model took; nil: nobody counts them.
-	Embedded func(ctx context.Context, workspaceID, base, model string, tokens int)
+	// Used records how much of something was used.
+	Used func(ctx context.Context, workspaceID string, u activity.Usage)
 	// Settings returns the settings of a base, with defaults.
 	Settings func(ctx context.Context, workspaceID string, item projections.Item) (*document.Map, error)
 	Now      func() time.Time
@@ -49,7 +50,7 @@ type Searcher struct{ o Options }
 
 // New returns a Searcher.
 func New(o Options) (*Searcher, error) {
-	if o.Models == nil || o.Index == nil || o.Embedder == nil || o.Settings == nil || o.Now == nil {
+	if o.Models == nil || o.Index == nil || o.Embedder == nil || o.Used == nil || o.Settings == nil || o.Now == nil {
 		return nil, errors.New("search: Options lack a required field")
 	}
 	return &Searcher{o: o}, nil

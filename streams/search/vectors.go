@@ -10,6 +10,7 @@ import (
 	"svc/commands/knowledge"
 	"svc/commands/llm"
 	"svc/domain"
+	"svc/domain/activity"
 	chunks "svc/domain/knowledge"
 	"svc/projections/fulltext"
 	"svc/projections/vectors"
@@ -94,9 +95,7 @@ func (x *query) embedQuery(ctx context.Context) error {
 		}
 		model := chunks.ParseVectorSet(b.vectorSet)
 		made, err := x.o.Embedder.Embed(embedding, llm.EmbedRequest{WorkspaceID: x.in.WorkspaceID, Model: model.Model, Dimensions: model.Dimensions, Texts: []string{x.in.Query}})
-		if x.o.Embedded != nil && made.Tokens > 0 {
-			x.o.Embedded(ctx, x.in.WorkspaceID, b.slug, made.Model, made.Tokens)
-		}
+		x.o.Used(ctx, x.in.WorkspaceID, activity.Usage{KnowledgeBase: b.slug, Model: made.Model, Metrics: activity.Increments(map[string]int{activity.EmbeddingTokens: made.Tokens})})
 		switch {
 		case err == nil:
 			x.vectors[b.vectorSet] = vectors.Normalise(made.Vectors[0])

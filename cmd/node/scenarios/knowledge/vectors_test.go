@@ -54,6 +54,10 @@ func TestVectors(t *testing.T) {
 	put(`{"key":"b","text":"red green yellow"}`)
 	put(`{"key":"c","text":"black white grey","tags":["x"]}`)
 	require.Equal(t, "ready", base()["vectors"])
+	require.Eventually(t, func() bool {
+		used := nodetest.ObjectAt(nodetest.ObjectAt(p.Usage(t, ""), "total"), "custom")
+		return used["knowledge.documents.indexed"] == 3.0 && used["tokens.embedding"] == 9.0
+	}, time.Minute, 10*time.Millisecond, "documents and their tokens are in the usage")
 	made := calls()
 	require.Equal(t, true, put(`{"key":"a","text":"red green blue","tags":["x"]}`)["unchanged"])
 	p.Do(t, 200, "PATCH", one+"/documents/key:a", `{"title":"Colours"}`)
