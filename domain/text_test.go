@@ -10,7 +10,7 @@ import (
 
 func TestShortenCountsCharacters(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "", domain.Shorten("", 3))
+	assert.Empty(t, domain.Shorten("", 3))
 	assert.Equal(t, "été", domain.Shorten("été", 3))
 	assert.Equal(t, "été…", domain.Shorten("étés", 3))
 	assert.Equal(t, "abc…", domain.Shorten("abcd", 3))

@@ -134,7 +134,7 @@ func (h *Handlers) CancelOperation(r *http.Request) (any, error) {
 	return ToOperationResponse(op), nil
 }
 
-// operationResponse is an operation as the API shows it.
+// OperationResponse is an operation as the API shows it.
 type OperationResponse struct {
 	ID              string             `json:"id"`
 	Kind            string             `json:"kind"`
