@@ -101,7 +101,7 @@ func benchCrawl(t *testing.T, _ *history) {
 	var ours, control series
 	for run := range runs {
 		base := fmt.Sprintf("%s/knowledgeBases/b%d", workspace, run)
-		s.must(t, "POST", workspace+"/knowledgeBases", fmt.Sprintf(`{"name":"B%d","slug":"b%d","sources":{"site":{"urls":["%s/p0"],"maxPages":%d}}}`, run, run, site.URL, n), http.StatusCreated)
+		s.must(t, "POST", workspace+"/knowledgeBases", fmt.Sprintf(`{"name":"B%d","slug":"b%d","sources":{"site":{"urls":["%s/p0"],"depth":10,"maxPages":%d}}}`, run, run, site.URL, n), http.StatusCreated)
 		collectGarbage()
 		cpu, start := cpuOf(t, service.Process.Pid), time.Now()
 		s.must(t, "POST", base+"/sources/site/crawl", "", http.StatusAccepted)
