@@ -152,16 +152,13 @@ var volatile = regexp.MustCompile(strings.Join([]string{
 	`\b(op|key|sub|sk|kb|doc|file|inst|app)_[A-Za-z0-9]+\b`,                 // other ids and keys
 	`\b[0-9a-f]{7,40}\b`,                                                    // commits, ids of users
 	`\([A-Za-z0-9_-]{7}\)`, `"(id|workspaceId|runningWorkspaceId)":"[^"]*"`, // ids of workspaces
-	`"duration":\d+`, `\b\d+(\.\d+)? ?ms\b`, `"seq":"[^"]*"`, // what takes time; positions
+	`"duration":\d+`, `\b\d+(\.\d+)? ?m?s\b`, `"seq":"[^"]*"`, // what takes time; positions
 	`"etag":"[^"]*"`, `sha256:[0-9a-f]+`,
 	`\b(revision|synced at|generation|STATE|ACTIVITY) \d+\b`, `\b\d+ bytes\b`, `\(\+\d+ -\d+ lines\)`, `"bytes":\d+`, `\bmade [A-Za-z0-9_-]{7}\b`, `\b[a-zA-Z0-9_-]{7}  +`,
 }, "|"))
 
 func form(text string) string {
-	text = volatile.ReplaceAllStringFunc(text, func(found string) string {
-		return strings.Repeat("#", min(len(found), 3))
-	})
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(volatile.ReplaceAllString(text, "###")), " ")
 }
 
 // sameOutput compares what a guide shows with what was printed.
