@@ -68,12 +68,8 @@ func (r *run) newFunctions(ctx context.Context) (all []function, err error) {
 		if err != nil || program.Disabled {
 			continue
 		}
-		parameters, err := Parameters(program, t.Arguments)
-		if err != nil {
-			return nil, err
-		}
 		all = append(all, function{
-			Tool:    llm.Tool{Name: agent.FunctionName(t.Name, t.Automation), Description: describe(t.Description, program), Parameters: parameters},
+			Tool:    llm.Tool{Name: agent.FunctionName(t.Name, t.Automation), Description: describe(t.Description, program), Parameters: newParameters(program, t.Arguments)},
 			program: program, set: set, fixed: t.Arguments,
 		})
 	}
@@ -104,9 +100,9 @@ func textOf(v any) string {
 	return ""
 }
 
-// Parameters returns the JSON Schema of the arguments of an automation, without secret ones and without those that have
+// newParameters returns the JSON Schema of the arguments of an automation, without secret ones and without those that have
 // fixed values.
-func Parameters(p *programs.Program, fixed map[string]any) (json.RawMessage, error) {
+func newParameters(p *programs.Program, fixed map[string]any) json.RawMessage {
 	properties, required := &value.Object{}, []any{}
 	isHidden := func(name string, field any) bool {
 		_, given := fixed[name]
@@ -168,9 +164,7 @@ func schemaOf(field *value.Object) *value.Object {
 	return schema
 }
 
-func schemaText(schema *value.Object) (json.RawMessage, error) {
-	return json.RawMessage(value.JSON(schema, "")), nil
-}
+func schemaText(schema *value.Object) json.RawMessage { return json.RawMessage(value.JSON(schema, "")) }
 
 // call performs a call of the model, with the rights of the caller.
 func (r *run) call(ctx context.Context, call llm.ToolCall) result {

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,27 +63,9 @@ func newSite(t *testing.T, n int) (site *httptest.Server, bytes int) {
 // getAll is the control: every page once, by a bare loop.
 func getAll(t *testing.T, site string, n int) sample {
 	t.Helper()
-	collectGarbage()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers}}
-	defer client.CloseIdleConnections()
-	var next atomic.Int64
-	var all sync.WaitGroup
-	start := time.Now()
-	for range readers {
-		all.Go(func() {
-			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				resp, err := client.Get(fmt.Sprintf("%s/p%d", site, i-1))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-			}
-		})
-	}
-	all.Wait()
-	return sample{count: n, took: time.Since(start)}
+	return requestAll(t, n, readers, func(client *http.Client, i int) (*http.Response, error) {
+		return client.Get(fmt.Sprintf("%s/p%d", site, i))
+	})
 }
 
 // benchCrawl reads a site in this process until all of its pages can be searched, beside a bare loop of GETs of the same pages.
@@ -96,7 +76,7 @@ func benchCrawl(t *testing.T, _ *history) {
 	port := freePort(t)
 	service := launch(t, command(t, "serve", append(settingsOf(t.TempDir(), port), "EGRESS_ALLOW_HOSTS=127.0.0.1", "DOWNLOAD_DELAY=0", fmt.Sprintf("CRAWLER_HOST_CONCURRENCY=%d", readers))...), port)
 	service.awaitReady(t, "/readyz")
-	s := &subscriber{api: api{fmt.Sprintf("http://127.0.0.1:%d", port), &http.Client{Timeout: time.Minute}}}
+	s := api{fmt.Sprintf("http://127.0.0.1:%d", port), &http.Client{Timeout: time.Minute}}
 	workspace := "/v2/workspaces/" + s.must(t, "POST", "/v2/workspaces", `{"name":"W"}`, http.StatusCreated)
 	var ours, control series
 	for run := range runs {

@@ -4,13 +4,11 @@ package bench
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,17 +78,6 @@ func newSubscriber(t *testing.T, box *countingReceiver) *subscriber {
 	return s
 }
 
-// must returns the id in an answer.
-func (s *subscriber) must(t *testing.T, method, path, body string, want int) string {
-	t.Helper()
-	status, _, answer, err := s.ask(method, path, body)
-	require.NoError(t, err)
-	require.Equal(t, want, status, "%s", answer)
-	var made struct{ ID string }
-	_ = json.Unmarshal(answer, &made) // a list has none
-	return made.ID
-}
-
 // deliver records events while the subscription is disabled, and measures how long
 // their deliveries take once it is not.
 func (s *subscriber) deliver(t *testing.T, n int) sample {
@@ -119,28 +106,10 @@ func (s *subscriber) deliver(t *testing.T, n int) sample {
 // post is the control: the same bodies from a bare loop.
 func post(t *testing.T, box *countingReceiver, body []byte, n int) sample {
 	t.Helper()
-	collectGarbage()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: posters}}
-	defer client.CloseIdleConnections()
 	box.expect(n)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	start := time.Now()
-	for range posters {
-		all.Go(func() {
-			for next.Add(1) <= int64(n) {
-				resp, err := client.Post(box.URL, "application/json", bytes.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-			}
-		})
-	}
-	all.Wait()
-	return sample{count: n, took: time.Since(start)}
+	return requestAll(t, n, posters, func(client *http.Client, _ int) (*http.Response, error) {
+		return client.Post(box.URL, "application/json", bytes.NewReader(body))
+	})
 }
 
 // benchWebhooks delivers stored events to a receiver in this process, beside a bare

@@ -3,12 +3,14 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +42,43 @@ func (a api) ask(method, path, body string) (status int, header http.Header, ans
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, resp.Header, answer, err
+}
+
+// must returns the id in an answer.
+func (a api) must(t *testing.T, method, path, body string, want int) string {
+	t.Helper()
+	status, _, answer, err := a.ask(method, path, body)
+	require.NoError(t, err)
+	require.Equal(t, want, status, "%s", answer)
+	var made struct{ ID string }
+	_ = json.Unmarshal(answer, &made) // a list has none
+	return made.ID
+}
+
+// requestAll is a bare loop of n requests, so many at once.
+func requestAll(t *testing.T, n, atOnce int, request func(client *http.Client, i int) (*http.Response, error)) sample {
+	t.Helper()
+	collectGarbage()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}
+	defer client.CloseIdleConnections()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	start := time.Now()
+	for range atOnce {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				resp, err := request(client, int(i-1))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+	return sample{count: n, took: time.Since(start)}
 }
 
 // benchWrite creates automations from many clients at once, through the whole

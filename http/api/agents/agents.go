@@ -85,7 +85,7 @@ func wantsStream(r *http.Request, asked *bool) bool {
 	if asked != nil {
 		return *asked
 	}
-	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	return handler.WantsStream(r)
 }
 
 // acceptedResponse is a message that is still being answered.
@@ -125,9 +125,7 @@ const pulse = 15 * time.Second
 
 // serve writes the frames of a message.
 func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, ref agents.Ref, found agents.Found, after int) error {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no")
+	handler.SetStreamHeaders(w.Header())
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil

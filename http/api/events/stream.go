@@ -149,10 +149,7 @@ type eventStream struct {
 // serve writes events until the reader leaves, is too slow, or may not read any more.
 func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	s.out, s.checkedAt, s.may = handler.NewStreamWriter(w, r), s.h.Now(), s.newFilter(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
-	h := w.Header()
-	h.Set("Content-Type", eventsSSE)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	handler.SetStreamHeaders(w.Header())
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil, nil

@@ -2,12 +2,37 @@ package handler
 
 import (
 	"errors"
+	"mime"
 	"net/http"
+	"strings"
 	"time"
 )
 
 // streamPatience is how long a reader may take nothing of a stream.
 const streamPatience = 30 * time.Second
+
+// eventStream is the media type of server-sent events.
+const eventStream = "text/event-stream"
+
+// WantsStream reports whether the client names a stream of events before JSON.
+func WantsStream(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		switch media, _, _ := mime.ParseMediaType(part); media {
+		case eventStream:
+			return true
+		case "application/json", "application/*", "*/*":
+			return false
+		}
+	}
+	return false
+}
+
+// SetStreamHeaders sets the headers of a stream of events, which no proxy may hold back.
+func SetStreamHeaders(h http.Header) {
+	h.Set("Content-Type", eventStream)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+}
 
 // StreamWriter writes to a caller who is given up when they take nothing for a while.
 type StreamWriter struct {
@@ -18,7 +43,7 @@ type StreamWriter struct {
 	boundAt  time.Time // when they were given that while
 }
 
-// NewStreamWriter are the drops of an answer.
+// NewStreamWriter returns a writer to the sender of a request.
 func NewStreamWriter(w http.ResponseWriter, r *http.Request) *StreamWriter {
 	return &StreamWriter{w: w, out: http.NewResponseController(w), patience: streamPatience, shared: r.ProtoMajor > 1}
 }

@@ -3,9 +3,7 @@ package knowledge
 import (
 	"context"
 	"encoding/json"
-	"mime"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +60,7 @@ func (h *Handlers) ask(r *http.Request, bases []string, body askBody) (any, erro
 		WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, AskQuery: body.AskQuery,
 	}
 	in.Question = *body.Question
-	if body.Stream || wantsStream(r) {
+	if body.Stream || handler.WantsStream(r) {
 		return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) { return nil, h.streamAnswer(w, r, in) }}, nil
 	}
 	answer, err := h.Ask(r.Context(), in)
@@ -70,21 +68,6 @@ func (h *Handlers) ask(r *http.Request, bases []string, body askBody) (any, erro
 		return nil, err
 	}
 	return answer, nil
-}
-
-const eventStream = "text/event-stream"
-
-// wantsStream reports whether the client names a stream before JSON.
-func wantsStream(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
-		switch media, _, _ := mime.ParseMediaType(part); media {
-		case eventStream:
-			return true
-		case "application/json", "application/*", "*/*":
-			return false
-		}
-	}
-	return false
 }
 
 // askPulse is how often a comment is sent while the model says nothing.
@@ -137,9 +120,7 @@ func (s *answerStream) send(event string, data any) error {
 	defer s.mu.Unlock()
 	if !s.begun {
 		s.begun = true
-		s.w.Header().Set("Content-Type", eventStream)
-		s.w.Header().Set("Cache-Control", "no-store")
-		s.w.Header().Set("X-Accel-Buffering", "no")
+		handler.SetStreamHeaders(s.w.Header())
 	}
 	return s.out.Send([]byte("event: " + event + "\ndata: " + string(text) + "\n\n"))
 }

@@ -342,9 +342,7 @@ func (f *operationStream) follow(r *http.Request, h *Handlers, id domain.StreamI
 		return err
 	}
 	f.revision = h.revisionAt(r.Context())
-	f.w.Header().Set("Content-Type", "text/event-stream")
-	f.w.Header().Set("Cache-Control", "no-store")
-	f.w.Header().Set("X-Accel-Buffering", "no")
+	handler.SetStreamHeaders(f.w.Header())
 	if r.Method == http.MethodHead {
 		f.w.WriteHeader(http.StatusOK)
 		return nil
