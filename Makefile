@@ -83,7 +83,7 @@ fuzz: ## run every fuzz target for FUZZTIME (15s) each
 .PHONY: bench
 bench: build ## run the benchmarks; one line of JSON each
 	@mkdir -p $(CACHE)
-	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 25m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
+	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 40m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
 	| tee $(CACHE)/bench.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
 	|| { cat $(CACHE)/bench.log >&2; exit 1; }
 
@@ -111,7 +111,7 @@ PAGES ?= 3
 .PHONY: e2e
 e2e: build ## use the console with a real browser (chromium); pictures go to .cache/e2e (RUN=TestSignIn: some tests only)
 	rm -rf $(CACHE)/e2e
-	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout 20m -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
+	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout $(PATIENCE) -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
 
 .PHONY: walk
 walk: build ## take the pictures of docs/console.md: from the first start to a trace, by keys only

@@ -143,6 +143,15 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
+// WithDepth returns a context whose events the platform causes by itself, but because of a run of automations at a
+// depth: they carry it, so that runs that cause each other end. 0: no run is behind them.
+func WithDepth(ctx context.Context, depth int) context.Context {
+	if depth == 0 {
+		return ctx
+	}
+	return WithRequest(ctx, &Request{Meta: domain.Meta{AutomationDepth: depth}})
+}
+
 // RequestFrom returns the request of ctx, or a new empty one.
 func RequestFrom(ctx context.Context) *Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {

@@ -181,6 +181,12 @@ func Describe[T Event](log Log, summary string) Fact {
 	name := zero.EventType()
 	return Fact{Name: name, Log: log, Schema: 1, Summary: summary, decode: func(b []byte) (Event, error) {
 		var ev T
+		if d, ok := any(&ev).(selfDecoder); ok {
+			if d.DecodeJSON(b) {
+				return ev, nil
+			}
+			ev = zero
+		}
 		if err := json.Unmarshal(b, &ev); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", name, err)
 		}

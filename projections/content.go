@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -28,6 +29,7 @@ import (
 //	a{app}\0{workspace}    nothing: the workspace has, or had, an instance of the app
 //	q{workspace}\0{id}     shares of a page, a knowledge base or an agent; of a page and an agent without the public one
 //	u{workspace}\0{id}     Publication of an agent
+//	g{workspace}\0{id}     DeletedBase: a knowledge base that was deleted
 type Content struct{}
 
 // DocumentMeta is metadata that is computed from a document alone.
@@ -62,7 +64,7 @@ type Audit struct {
 }
 
 // Name implements Projection.
-func (Content) Name() string { return "content.3" }
+func (Content) Name() string { return "content.4" }
 
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
@@ -146,7 +148,7 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 		return err
 	}
 	for _, path := range d.Deleted {
-		if err := c.deleteItem(tx, id, path); err != nil {
+		if err := c.deleteItem(tx, id, path, ev.At); err != nil {
 			return err
 		}
 	}
@@ -233,6 +235,11 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 	if err := c.putPublication(tx, id, e, ev.Seq); err != nil {
 		return err
 	}
+	if isBasePath(e.Path) {
+		if err := tx.Delete(scopedKey('g', id, []byte(e.ID))); err != nil {
+			return err
+		}
+	}
 	if e.App != "" {
 		if err := tx.Set(scopedKey('a', e.App, []byte(id)), nil); err != nil {
 			return err
@@ -260,7 +267,7 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 	return tx.Set(scopedKey('b', id, []byte(e.Hash)), e.Body)
 }
 
-func (c Content) deleteItem(tx Tx, id, path string) error {
+func (c Content) deleteItem(tx Tx, id, path string, at time.Time) error {
 	value, ok, err := tx.Get(scopedKey('c', id, []byte(path)))
 	if err != nil || !ok {
 		return err
@@ -270,8 +277,13 @@ func (c Content) deleteItem(tx Tx, id, path string) error {
 		return err
 	}
 	if item.ID != "" {
-		if folder, _ := workspace.Folder(path); folder == "pages" {
+		switch folder, slug := workspace.Folder(path); folder {
+		case "pages":
 			if err := c.deletePage(tx, id, item.ID); err != nil {
+				return err
+			}
+		case "knowledge":
+			if err := setJSON(tx, scopedKey('g', id, []byte(item.ID)), DeletedBase{item.ID, slug, at.UTC()}); err != nil {
 				return err
 			}
 		}
@@ -289,6 +301,37 @@ func (c Content) deleteItem(tx Tx, id, path string) error {
 		}
 	}
 	return tx.Delete(scopedKey('c', id, []byte(path)))
+}
+
+// DeletedBase is a knowledge base that was deleted.
+type DeletedBase struct {
+	ID   string    `json:"id"`
+	Slug string    `json:"slug"` // that it had
+	At   time.Time `json:"at"`
+}
+
+// DeletedBase returns a knowledge base that was deleted; ok is false for one that is there, and for one that never was.
+func (c Content) DeletedBase(r Reader, workspaceID, id string) (b DeletedBase, ok bool, err error) {
+	value, ok, err := r.Get(c, scopedKey('g', workspaceID, []byte(id)))
+	if err != nil || !ok {
+		return b, false, err
+	}
+	return b, true, json.Unmarshal(value, &b)
+}
+
+// LastDeletedBase returns the knowledge base that was the last one to be deleted at a slug.
+func (c Content) LastDeletedBase(r Reader, workspaceID, slug string) (last DeletedBase, ok bool, err error) {
+	err = r.Iterate(c, Span{Prefix: scopedKey('g', workspaceID, nil)}, func(_, value []byte) (bool, error) {
+		var b DeletedBase
+		if err := json.Unmarshal(value, &b); err != nil {
+			return false, err
+		}
+		if b.Slug == slug && !b.At.Before(last.At) {
+			last, ok = b, true
+		}
+		return true, nil
+	})
+	return last, ok, err
 }
 
 // scopedKey is a key of a workspace. Ids have no zero byte.

@@ -44,6 +44,15 @@ const (
 // Gather adds to a batch what has come since.
 var Gather = joinBatches
 
+// BeginFormer begins the index of a base in the shape before.
+func (x *SearchIndex) BeginFormer(ctx context.Context, workspaceID, baseID string) error {
+	return x.write(ctx, knownBase{workspaceID: workspaceID, baseID: baseID}, func(w *indexWriter) error {
+		return w.db.Update(func(txn *badger.Txn) error {
+			return w.setState(txn, indexState{Generation: 1, Shape: formerShape, Building: true})
+		})
+	})
+}
+
 // Interrupt writes a part of the next batch of a base, as a crash would leave it.
 func (x *SearchIndex) Interrupt(ctx context.Context, workspaceID, baseID string, share float64) error {
 	return x.write(ctx, knownBase{workspaceID: workspaceID, baseID: baseID}, func(w *indexWriter) error {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error { return f.ApplyGroup(tx, [
 // ApplyGroup implements Grouped.
 func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	workspaceID, group := events[0].Stream.Scope, groupOf(events[0])
-	var added []FeedEntry
+	added, size := make([]FeedEntry, 0, len(events)), 0
 	for _, ev := range events {
 		if gone, ok := ev.Data.(activity.Dropped); ok {
 			if err := f.drop(tx, gone); err != nil {
@@ -76,6 +77,7 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 			}
 		} else if IsVisible(ev.Data) {
 			added = append(added, newFeedEntry(ev, group))
+			size += added[len(added)-1].size() + binary.MaxVarintLen32
 		}
 	}
 	if len(added) == 0 {
@@ -93,8 +95,9 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range added {
-		value = e.appendTo(value)
+	value = slices.Grow(value, size)
+	for i := range added {
+		value = added[i].appendTo(value)
 	}
 	for _, run := range idRunsOf(append(before, added...)) {
 		if err := tx.Set(run.key(workspaceID), run.value()); err != nil {
@@ -167,10 +170,11 @@ func splitID(id string) (head string, number uint64, ok bool) {
 // listsOf returns the lists of the index that events are in.
 func listsOf(entries []FeedEntry) map[FeedSelection]bool {
 	lists := map[FeedSelection]bool{}
+	var last [4]FeedSelection // events of one source follow each other
 	for i := range entries {
-		for _, l := range entries[i].lists() {
-			if IsIndexable(l.Text) {
-				lists[l] = true
+		for n, l := range entries[i].lists() {
+			if l != last[n] && IsIndexable(l.Text) {
+				lists[l], last[n] = true, l
 			}
 		}
 	}
@@ -225,8 +229,8 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 			return tx.Delete(key)
 		}
 		var rest []byte
-		for _, e := range left {
-			rest = e.appendTo(rest)
+		for i := range left {
+			rest = left[i].appendTo(rest)
 		}
 		return tx.Set(key, rest)
 	})
@@ -249,7 +253,7 @@ func newFeedEntry(ev domain.Recorded, group uint64) FeedEntry {
 	_, changes := ev.Data.(domain.Revised)
 	executed, _ := ev.Data.(activity.Executed)
 	if !changes && !executed.Apart { // of those, the API shows more than what is stored
-		entry.Signature = feed.SignatureOf(feed.Of(ev, domain.Position{}, ev.Body))
+		entry.Signature = feed.SignatureOfRecorded(&ev)
 	}
 	return entry
 }
@@ -282,21 +286,34 @@ func (e *FeedEntry) texts() [5]*string {
 }
 
 func listKey(space byte, workspaceID, text string, seq []byte) []byte {
-	return scopedKey(space, workspaceID, append(append([]byte(text), 0), seq...))
+	b := make([]byte, 0, 3+len(workspaceID)+len(text)+len(seq))
+	b = append(append(append(b, space), workspaceID...), 0)
+	return append(append(append(b, text...), 0), seq...)
 }
 
 // appendTo appends the entry to the value of its group.
-func (e FeedEntry) appendTo(value []byte) []byte {
-	b := make([]byte, 0, 40+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.User)+len(e.Automation)+len(e.Signature))
+func (e *FeedEntry) appendTo(value []byte) []byte {
+	b := binary.AppendUvarint(value, uint64(e.size()))
 	b = binary.AppendUvarint(b, e.Group-e.Seq)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixNano()))
 	b = binary.AppendUvarint(b, uint64(max(e.Depth, 0)))
 	for _, text := range e.texts() {
 		b = append(binary.AppendUvarint(b, uint64(len(*text))), *text...)
 	}
-	b = append(b, e.Signature...)
-	return append(binary.AppendUvarint(value, uint64(len(b))), b...)
+	return append(b, e.Signature...)
 }
+
+// size returns how long the entry is in the value of its group.
+func (e *FeedEntry) size() int {
+	n := uvarintLength(e.Group-e.Seq) + 8 + uvarintLength(uint64(max(e.Depth, 0))) + len(e.Signature)
+	for _, text := range e.texts() {
+		n += uvarintLength(uint64(len(*text))) + len(*text)
+	}
+	return n
+}
+
+// uvarintLength returns how many bytes binary.AppendUvarint appends.
+func uvarintLength(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
 
 var errFeedEntry = errors.New("an entry of the feed is damaged")
 

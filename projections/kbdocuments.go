@@ -1,11 +1,13 @@
 package projections
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 //	i{workspace}\0{id}                base
 //	y{workspace}\0{base}\0{hash}      id; hash of the identity
 //	c{workspace}\0{base}              kbNumbers, JSON
+//	o{workspace}\0{base}\0{selection}\0{updatedAt}{seq}{id}  nothing; the selection is one of KBSelection
 //	q{kind}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
 //	e{workspace}\0{base}\0{expiry}{id} nothing
@@ -64,6 +67,8 @@ type kbNumbers struct {
 	Divisions  map[string]int `json:"divisions,omitempty"`  // of them, by how they were divided
 	Sets       map[string]int `json:"sets,omitempty"`       // of them, by the vectors that they have or are to have
 	Vectors    map[string]int `json:"vectors,omitempty"`    // of them, by the vectors that they have
+	Lengths    map[string]int `json:"lengths,omitempty"`    // documents by the vectors that they have and their dimensions: lengthName
+	Sources    map[string]int `json:"sources,omitempty"`    // documents that were found on a site, by the id of the source
 }
 
 // add adds to one of the numbers, and drops it when it is zero.
@@ -81,7 +86,7 @@ func add(numbers map[string]int, name string, by int) map[string]int {
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.6" }
+func (KBDocuments) Name() string { return "kbdocuments.8" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -96,7 +101,7 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 	if err != nil {
 		return err
 	}
-	queued := have.Generation
+	queued, order := have.Generation, have.orderKeys(ref)
 	have.State = kbdocument.Decider.Evolve(have.State, ev.Data)
 	switch ev.Data.(type) {
 	case kbdocument.Begun, kbdocument.Postponed, kbdocument.Requeued, kbdocument.EmbeddingQueued, kbdocument.EmbeddingPostponed: // nothing that is searched
@@ -106,6 +111,9 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 		}
 	}
 	if have.Deleted || have.ID == "" {
+		if err := moveKeys(tx, order, nil); err != nil {
+			return err
+		}
 		return p.serve(tx, ref.WorkspaceID, have.BaseID)
 	}
 	if !known {
@@ -120,6 +128,9 @@ func (p KBDocuments) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	if have.Embedding != nil && have.Embedding.Attempts == 0 {
 		have.EmbedAt = ev.At.UTC()
+	}
+	if err := moveKeys(tx, order, have.orderKeys(ref)); err != nil {
+		return err
 	}
 	if err := p.put(tx, ref, have); err != nil {
 		return err
@@ -146,6 +157,23 @@ func (p KBDocuments) VectorSet(r Reader, workspaceID, baseID string) (string, er
 	set, _, err := r.Get(p, scopedKey('v', workspaceID, []byte(baseID)))
 	return string(set), err
 }
+
+// VectorDimensions returns the length of the vectors of a set that documents of a base have; 0: there are none.
+func (p KBDocuments) VectorDimensions(r Reader, workspaceID, baseID, set string) (dimensions int, err error) {
+	c, err := p.numbers(r, workspaceID, baseID)
+	if err != nil {
+		return 0, err
+	}
+	for name := range c.Lengths {
+		if at := strings.LastIndexByte(name, ' '); name[:at] == set {
+			dimensions, err = strconv.Atoi(name[at+1:])
+		}
+	}
+	return dimensions, err
+}
+
+// lengthName names the vectors of a set with so many dimensions.
+func lengthName(set string, dimensions int) string { return set + " " + strconv.Itoa(dimensions) }
 
 // addChange adds a change of what is searched of a document.
 func (KBDocuments) addChange(tx Tx, workspaceID, baseID, id string) error {
@@ -354,8 +382,16 @@ func (KBDocuments) count(tx Tx, workspaceID string, d KBDocument, by int) error 
 	case kbdocument.Failed:
 		c.Error += by
 	}
+	if d.SourceID != "" {
+		c.Sources = add(c.Sources, d.SourceID, by)
+	}
 	if d.Extract != nil {
 		c.Chunks += by * d.Extract.Count
+	}
+	for _, v := range d.State.Vectors {
+		if v.Dimensions > 0 {
+			c.Lengths = add(c.Lengths, lengthName(v.Set, v.Dimensions), by)
+		}
 	}
 	if d.Extract != nil && d.Fault == nil { // one that cannot be processed keeps what it has
 		c.Searchable += by
@@ -417,6 +453,138 @@ func (p KBDocuments) ListFrom(r Reader, workspaceID, baseID, from string, visit 
 		}
 		return visit(d), nil
 	})
+}
+
+// KBSelection selects documents of a base that are listed in the order of their last change without reading others: all,
+// those of a status, or those of a source. At most one field is set.
+type KBSelection struct {
+	Status   kbdocument.Status
+	SourceID string
+}
+
+// key begins the keys of the documents of a selection in a base.
+func (s KBSelection) key(workspaceID, baseID string) []byte {
+	name := ""
+	switch {
+	case s.Status != "":
+		name = "status:" + string(s.Status)
+	case s.SourceID != "":
+		name = "source:" + s.SourceID
+	}
+	return scopedKey('o', workspaceID, []byte(baseID+"\x00"+name+"\x00"))
+}
+
+// includes reports whether a document is one of the selection.
+func (s KBSelection) includes(d KBDocument) bool {
+	return (s.Status == "" || d.Status() == s.Status) && (s.SourceID == "" || d.SourceID == s.SourceID)
+}
+
+// orderKeys returns the keys of a document in the order of the last change: one for each selection that it is in.
+func (d KBDocument) orderKeys(ref KBDocumentRef) (keys [][]byte) {
+	if d.ID == "" {
+		return nil
+	}
+	selections := []KBSelection{{}, {Status: d.Status()}}
+	if d.SourceID != "" {
+		selections = append(selections, KBSelection{SourceID: d.SourceID})
+	}
+	for _, s := range selections {
+		key := append(s.key(ref.WorkspaceID, d.BaseID), d.UpdatedAt...)
+		keys = append(keys, append(binary.BigEndian.AppendUint64(key, d.Seq), ref.ID...))
+	}
+	return keys
+}
+
+// moveKeys deletes keys that are not wanted any more, and sets those that are new. Most events change none of them.
+func moveKeys(tx Tx, before, after [][]byte) error {
+	contains := func(keys [][]byte, key []byte) bool {
+		return slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(other, key) })
+	}
+	for _, key := range before {
+		if !contains(after, key) {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range after {
+		if !contains(before, key) {
+			if err := tx.Set(key, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Select visits the documents of a selection that have not expired at now, in the order of their last change, until
+// visit returns false.
+func (p KBDocuments) Select(r Reader, workspaceID, baseID string, s KBSelection, now time.Time, newestFirst bool, visit func(KBDocument) (more bool)) error {
+	return p.selectIDs(r, workspaceID, baseID, s, newestFirst, func(id string) (bool, error) {
+		d, ok, err := p.Get(r, workspaceID, baseID, id, now)
+		return err == nil && (!ok || visit(d)), err
+	})
+}
+
+// SelectPage returns a part of what Select visits, and how many documents that are in all. Of the documents before that
+// part only keys are read, of those behind it nothing.
+func (p KBDocuments) SelectPage(r Reader, workspaceID, baseID string, s KBSelection, now time.Time, newestFirst bool, offset, limit int) (page []KBDocument, total int, err error) {
+	numbers, err := p.numbers(r, workspaceID, baseID)
+	if err != nil {
+		return nil, 0, err
+	}
+	gone, err := p.ExpiredIn(r, workspaceID, baseID, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	total = numbers.count(s)
+	for id := range gone {
+		if d, ok, err := p.ByID(r, workspaceID, id); err != nil {
+			return nil, 0, err
+		} else if ok && s.includes(d) {
+			total--
+		}
+	}
+	skip := offset
+	err = p.selectIDs(r, workspaceID, baseID, s, newestFirst, func(id string) (bool, error) {
+		switch {
+		case gone[id]:
+			return true, nil
+		case skip > 0:
+			skip--
+			return true, nil
+		}
+		d, _, err := p.Get(r, workspaceID, baseID, id, now)
+		page = append(page, d)
+		return len(page) < limit, err
+	})
+	return page, total, err
+}
+
+// selectIDs visits the ids of the documents of a selection, also of those that have expired.
+func (p KBDocuments) selectIDs(r Reader, workspaceID, baseID string, s KBSelection, newestFirst bool, visit func(id string) (more bool, err error)) error {
+	prefix := s.key(workspaceID, baseID)
+	return r.Iterate(p, Span{Prefix: prefix, Reverse: newestFirst, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		return visit(string(key[len(prefix)+len(domain.Timestamp)+8:]))
+	})
+}
+
+// count returns how many documents of the base are in a selection.
+func (c kbNumbers) count(s KBSelection) int {
+	switch s.Status {
+	case kbdocument.Pending:
+		return c.Pending
+	case kbdocument.Processing:
+		return c.Processing
+	case kbdocument.Ready:
+		return c.Ready
+	case kbdocument.Failed:
+		return c.Error
+	}
+	if s.SourceID != "" {
+		return c.Sources[s.SourceID]
+	}
+	return c.Documents
 }
 
 // Counts returns the numbers of a base.
@@ -506,6 +674,22 @@ func (p KBDocuments) Queue(r Reader, now time.Time, limit int, owns func(workspa
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.Due.Compare(b.Due))
 	})
 	return due, next, nil
+}
+
+// Postponed returns the documents of a workspace that wait for a model which has failed, until a time after now.
+func (p KBDocuments) Postponed(r Reader, workspaceID string, now time.Time) (ids []string, err error) {
+	for _, kind := range []byte{queueKind(true, false), queueKind(true, true)} {
+		prefix := append(append([]byte{'q', kind}, workspaceID...), 0)
+		from := binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(now.UnixMilli())+1)
+		err := r.Iterate(p, Span{Prefix: prefix, From: from, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+			ids = append(ids, string(key[len(prefix)+8:]))
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // rank is lower for what is done first.

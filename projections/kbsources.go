@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/domain"
+	"svc/domain/document"
 	"svc/domain/kbdocument"
 	"svc/domain/workspace"
 )
@@ -18,10 +19,11 @@ import (
 //	c{seq}{workspace}                      time of that change, in milliseconds
 //	u{workspace}\0{base}\0{source}\0{id}   address of the document
 //	i{workspace}\0{id}                     base\0source
+//	m{workspace}                           sequence of the last change of its language models, and a hash of them
 type KBSources struct{}
 
 // Name implements Projection.
-func (KBSources) Name() string { return "kbsources.1" }
+func (KBSources) Name() string { return "kbsources.2" }
 
 // Log implements Projection.
 func (KBSources) Log() domain.Log { return domain.State }
@@ -41,6 +43,11 @@ func (p KBSources) Apply(tx Tx, ev domain.Recorded) error {
 		return p.changeIfKnown(tx, ev)
 	}
 	d, ok := workspace.DeltaOf(ev.Data)
+	if ok && d.Settings != nil {
+		if err := p.changeModels(tx, ev, d.Settings.Models); err != nil {
+			return err
+		}
+	}
 	if ok && d.Stage != "" {
 		return p.changeIfKnown(tx, ev)
 	}
@@ -57,6 +64,39 @@ func (p KBSources) changeIfKnown(tx Tx, ev domain.Recorded) error {
 		return err
 	}
 	return p.move(tx, ev)
+}
+
+// changeModels records a change of the language models of a workspace: documents may wait for one.
+func (p KBSources) changeModels(tx Tx, ev domain.Recorded, models *document.Map) error {
+	key := append([]byte{'m'}, ev.Stream.ID...)
+	was, known, err := tx.Get(key)
+	if err != nil || !known && models == nil {
+		return err
+	}
+	hash := ""
+	if models != nil {
+		body, err := document.JSON(models)
+		if err != nil {
+			return err
+		}
+		hash = workspace.HashOf(body)
+	}
+	if known && string(was[8:]) == hash {
+		return nil
+	}
+	if err := tx.Set(key, append(seqKey(ev.Seq), hash...)); err != nil {
+		return err
+	}
+	return p.changeIfKnown(tx, ev)
+}
+
+// ModelsChanged returns the sequence of the last change of the language models of a workspace; 0: there was none.
+func (p KBSources) ModelsChanged(r Reader, workspaceID string) (uint64, error) {
+	value, ok, err := r.Get(p, append([]byte{'m'}, workspaceID...))
+	if err != nil || !ok {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(value), nil
 }
 
 // move records when the knowledge bases of a workspace have changed.

@@ -47,7 +47,7 @@ import (
 type Problems struct{}
 
 // Name implements Projection.
-func (Problems) Name() string { return "problems.5" }
+func (Problems) Name() string { return "problems.6" }
 
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
@@ -63,18 +63,20 @@ type Problem struct {
 	Warning bool   `json:"warning,omitempty"`
 	// Kind and Name are set for a name that does not exist: call, event, secret or knowledgeBase. With kind
 	// PerhapsMissing it is the name of an automation of an app instance, which only the content
-	// of the installed version of the app can tell: readers of problems omit those that exist.
+	// of the installed version of the app can tell: readers of problems omit those that exist. With kind
+	// PerhapsDisabled it is an automation that an agent calls: they omit those that are not disabled.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
 // The kinds of names that may be missing.
 const (
-	MissingCall    = "call"
-	PerhapsMissing = "instanceCall"
-	MissingEvent   = "event"
-	MissingSecret  = "secret"
-	MissingBase    = "knowledgeBase"
+	MissingCall     = "call"
+	PerhapsMissing  = "instanceCall"
+	PerhapsDisabled = "disabledCall"
+	MissingEvent    = "event"
+	MissingSecret   = "secret"
+	MissingBase     = "knowledgeBase"
 )
 
 // documentFacts is what is stored about a document.
@@ -510,6 +512,9 @@ func (w problemsTx) resolve(path string, f documentFacts) (found []Problem, err 
 	missing(MissingBase, f.Bases, func(name string) (bool, error) { return w.has(scopedKey('z', w.id, []byte("knowledge/"+name))) }, review.NoBase)
 	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, review.NobodyEmits)
 	for _, r := range f.Calls {
+		if strings.HasPrefix(path, "agents/") {
+			found = append(found, Problem{Field: r.Field, Message: review.DisabledAutomation(r.Name), Warning: true, Kind: PerhapsDisabled, Name: r.Name})
+		}
 		instance, name, isCall := strings.Cut(r.Name, ".")
 		if known, failed := w.has(scopedKey('z', w.id, []byte("imports/"+instance))); failed != nil {
 			return nil, failed

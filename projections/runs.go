@@ -57,9 +57,10 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error { return p.ApplyGroup(tx, [
 
 // ApplyGroup implements Grouped.
 func (p Runs) ApplyGroup(tx Tx, events []domain.Recorded) error {
-	w := runsTx{tx, events[0].Stream.Scope, &[]runEvent{}}
+	w := runsTx{tx, events[0].Stream.Scope, &runsGroup{}}
 	for _, ev := range events {
 		if gone, ok := ev.Data.(activity.Dropped); ok {
+			w.last = "" // its row may change
 			if err := p.drop(tx, gone); err != nil {
 				return err
 			}
@@ -104,7 +105,14 @@ func (w runsTx) apply(ev domain.Recorded) error {
 type runsTx struct {
 	tx          Tx
 	workspaceID string
-	events      *[]runEvent // that are recorded with the next putEvents
+	*runsGroup
+}
+
+// runsGroup is what is kept while the events of one message are applied.
+type runsGroup struct {
+	events  []runEvent // that are recorded with the next putEvents
+	last    string     // the run that was read or written last
+	lastRow runRow
 }
 
 // The kinds of events that rows depend on.
@@ -125,12 +133,12 @@ type runEvent struct {
 
 // recordEvent adds an event to those that rows depend on.
 func (w runsTx) recordEvent(seq uint64, kind byte, rest string) {
-	*w.events = append(*w.events, runEvent{seq, kind, rest})
+	w.events = append(w.events, runEvent{seq, kind, rest})
 }
 
 // putEvents stores the events that were recorded, which are of one group.
 func (w runsTx) putEvents(group uint64) error {
-	if len(*w.events) == 0 {
+	if len(w.events) == 0 {
 		return nil
 	}
 	key := scopedKey('s', w.workspaceID, seqKey(group))
@@ -138,7 +146,7 @@ func (w runsTx) putEvents(group uint64) error {
 	if err != nil {
 		return err
 	}
-	return w.tx.Set(key, appendRunEvents(row, group, *w.events))
+	return w.tx.Set(key, appendRunEvents(row, group, w.events))
 }
 
 func appendRunEvents(row []byte, group uint64, events []runEvent) []byte {
@@ -229,7 +237,7 @@ func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 
 // drop subtracts what erased events added.
 func (p Runs) drop(tx Tx, gone activity.Dropped) error {
-	w := runsTx{tx, gone.WorkspaceID, &[]runEvent{}}
+	w := runsTx{tx, gone.WorkspaceID, &runsGroup{}}
 	again := map[string]bool{}
 	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
 	err := eachErased(tx, 's', touched, func(key, value []byte) error {
@@ -284,11 +292,6 @@ func parseMillis(stamp string) int64 {
 		return 0
 	}
 	return max(0, at.UnixMilli())
-}
-
-func parseTrigger(body json.RawMessage) (t activity.Trigger) {
-	_ = json.Unmarshal(body, &t) // anything else is a trigger without a type
-	return t
 }
 
 // RunStatus is the status of a run.
@@ -384,8 +387,13 @@ func runCounterKey(workspaceID, automationSlug string, status RunStatus) []byte 
 
 // run reads the row of a run; the zero row when there is none.
 func (w runsTx) run(id string) (row runRow, err error) {
+	if id == w.last && id != "" {
+		return w.lastRow, nil
+	}
 	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
-	_, err = decodeRow(value, ok, err, &row)
+	if _, err = decodeRow(value, ok, err, &row); err == nil {
+		w.last, w.lastRow = id, row
+	}
 	return row, err
 }
 
@@ -403,6 +411,7 @@ func (w runsTx) updateRun(run string, change func(*runRow)) error {
 	if err := w.updateLists(run, old, now); err != nil {
 		return err
 	}
+	w.last, w.lastRow = run, now
 	if now.tally == (tally{}) {
 		return w.tx.Delete(runKey(w.workspaceID, run))
 	}
@@ -531,7 +540,7 @@ func startOfTree(ev domain.Recorded, e activity.TreeStarted) treeFact {
 
 func endOfTree(ev domain.Recorded, e activity.Executed) treeFact {
 	f := treeFact{
-		runBegin: runBegin{ev.Seq, parseMillis(e.StartedAt), e.ExecutionID, e.Slug, parseTrigger(e.Trigger), sourceOf(ev.Meta)},
+		runBegin: runBegin{ev.Seq, parseMillis(e.StartedAt), e.ExecutionID, e.Slug, activity.DecodeTrigger(e.Trigger), sourceOf(ev.Meta)},
 		Run:      ev.Meta.CorrelationID, Ended: 1, Duration: e.Duration, Recorded: recordedState(e.Recorded),
 	}
 	if e.Error != nil {
@@ -877,6 +886,9 @@ func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	if !IsIndexable(executionID) {
 		return nil
 	}
+	if run, err := w.run(ev.Meta.CorrelationID); err != nil || run.Waiting == 0 {
+		return err // no execution of the run waits
+	}
 	var remaining int
 	if err := getJSON(w.tx, waitCountKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &remaining); err != nil || remaining == 0 {
 		return err
@@ -1092,100 +1104,131 @@ func (p Runs) treesNeeding(r Reader, workspaceID string, seq uint64, kind byte, 
 
 var errRunsRow = errors.New("a row of runs is damaged")
 
-// encodeFields appends fields, pointers to strings or numbers, to a row.
-func encodeFields(row []byte, fields []any) []byte {
-	for _, field := range fields {
-		switch v := field.(type) {
-		case *string:
-			row = append(binary.AppendUvarint(row, uint64(len(*v))), *v...)
-		case *uint64:
-			row = binary.AppendUvarint(row, *v)
-		case *int64:
-			row = binary.AppendVarint(row, *v)
-		case *int:
-			row = binary.AppendVarint(row, int64(*v))
-		}
+// rowCodec encodes or decodes the fields of a row, in the order in which they are stored.
+type rowCodec struct {
+	row     []byte // what is encoded so far, or what is left to decode
+	decodes bool
+	err     error
+}
+
+// usualRow is how long most rows are at most.
+const usualRow = 384
+
+func (c *rowCodec) text(v *string) {
+	if !c.decodes {
+		c.row = append(binary.AppendUvarint(c.row, uint64(len(*v))), *v...)
+		return
 	}
-	return row
-}
-
-// decodeFields reads fields from the beginning of a row, and returns the rest.
-func decodeFields(row []byte, fields []any) (rest []byte, err error) {
-	for _, field := range fields {
-		switch v := field.(type) {
-		case *string:
-			length, n := binary.Uvarint(row)
-			if n <= 0 || uint64(len(row)-n) < length {
-				return nil, errRunsRow
-			}
-			*v, row = string(row[n:n+int(length)]), row[n+int(length):]
-		case *uint64:
-			number, n := binary.Uvarint(row)
-			if n <= 0 {
-				return nil, errRunsRow
-			}
-			*v, row = number, row[n:]
-		case *int64:
-			number, n := binary.Varint(row)
-			if n <= 0 {
-				return nil, errRunsRow
-			}
-			*v, row = number, row[n:]
-		case *int:
-			number, n := binary.Varint(row)
-			if n <= 0 {
-				return nil, errRunsRow
-			}
-			*v, row = int(number), row[n:]
-		}
+	length, n := binary.Uvarint(c.row)
+	if n <= 0 || uint64(len(c.row)-n) < length {
+		c.fail()
+		return
 	}
-	return row, nil
+	*v, c.row = string(c.row[n:n+int(length)]), c.row[n+int(length):]
 }
 
-// fields returns the fields of a tally in the order in which they are stored.
-func (t *tally) fields() []any {
-	return []any{&t.Trees, &t.Open, &t.Waiting, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated}
+func (c *rowCodec) uint64(v *uint64) {
+	if !c.decodes {
+		c.row = binary.AppendUvarint(c.row, *v)
+		return
+	}
+	number, n := binary.Uvarint(c.row)
+	if n <= 0 {
+		c.fail()
+		return
+	}
+	*v, c.row = number, c.row[n:]
 }
 
-// fields returns the fields of a start in the order in which they are stored.
-func (b *runBegin) fields() []any {
+func (c *rowCodec) int64(v *int64) {
+	if !c.decodes {
+		c.row = binary.AppendVarint(c.row, *v)
+		return
+	}
+	number, n := binary.Varint(c.row)
+	if n <= 0 {
+		c.fail()
+		return
+	}
+	*v, c.row = number, c.row[n:]
+}
+
+func (c *rowCodec) int(v *int) {
+	number := int64(*v)
+	c.int64(&number)
+	*v = int(number)
+}
+
+// fail says that the row is damaged: nothing more is decoded.
+func (c *rowCodec) fail() { c.row, c.err = nil, errRunsRow }
+
+func (t *tally) fields(c *rowCodec) {
+	for _, n := range [...]*int{&t.Trees, &t.Open, &t.Waiting, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated} {
+		c.int(n)
+	}
+}
+
+func (b *runBegin) fields(c *rowCodec) {
+	c.uint64(&b.Seq)
+	c.int64(&b.StartedAt)
 	t, s := &b.Trigger, &b.Source
-	return []any{
-		&b.Seq, &b.StartedAt, &b.ExecutionID, &b.Automation, &t.Type, &t.Value, &t.ID, &t.AppInstanceSlug,
-		&s.UserID, &s.SessionID, &s.IP, &s.SocketID, &s.AutomationSlug, &s.AutomationDepth, &s.AppSlug, &s.AppInstance, &s.AppDepth,
+	for _, text := range [...]*string{
+		&b.ExecutionID, &b.Automation, &t.Type, &t.Value, &t.ID, &t.AppInstanceSlug, &s.UserID, &s.SessionID, &s.IP, &s.SocketID, &s.AutomationSlug,
+	} {
+		c.text(text)
 	}
+	c.int(&s.AutomationDepth)
+	c.text(&s.AppSlug)
+	c.text(&s.AppInstance)
+	c.int(&s.AppDepth)
 }
 
-// fields returns the fields of a fact in the order in which they are stored.
-func (f *treeFact) fields() []any {
-	return append(f.runBegin.fields(), &f.Run, &f.Attempt, &f.Replica, &f.Ended, &f.Duration, &f.Error, &f.Recorded)
+func (f *treeFact) fields(c *rowCodec) {
+	f.runBegin.fields(c)
+	c.text(&f.Run)
+	c.int(&f.Attempt)
+	c.text(&f.Replica)
+	c.int(&f.Ended)
+	c.int64(&f.Duration)
+	c.text(&f.Error)
+	c.int(&f.Recorded)
 }
 
-func (r treeRow) encode() (row []byte) {
+func (r treeRow) encode() []byte {
+	c := rowCodec{row: make([]byte, 0, usualRow)}
 	for i := range r.Facts {
-		row = encodeFields(row, r.Facts[i].fields())
+		r.Facts[i].fields(&c)
 	}
-	return row
+	return c.row
 }
 
-func (r *treeRow) decode(row []byte) (err error) {
-	for len(row) > 0 && err == nil {
+func (r *treeRow) decode(row []byte) error {
+	c := rowCodec{row: row, decodes: true}
+	for len(c.row) > 0 {
 		var f treeFact
-		row, err = decodeFields(row, f.fields())
+		f.fields(&c)
 		r.Facts = append(r.Facts, f)
 	}
-	return err
+	return c.err
 }
 
-func (r *runRow) fields() []any {
-	return append(append(r.tally.fields(), r.First.fields()...), &r.End.Seq, &r.End.At)
+func (r *runRow) fields(c *rowCodec) {
+	r.tally.fields(c)
+	r.First.fields(c)
+	c.uint64(&r.End.Seq)
+	c.int64(&r.End.At)
 }
 
-func (r runRow) encode() []byte { return encodeFields(nil, r.fields()) }
+func (r runRow) encode() []byte {
+	c := rowCodec{row: make([]byte, 0, usualRow)}
+	r.fields(&c)
+	return c.row
+}
 
 func (r *runRow) decode(row []byte) error {
-	_, err := decodeFields(row, r.fields())
-	return err
+	c := rowCodec{row: row, decodes: true}
+	r.fields(&c)
+	return c.err
 }
 
 // decodeRow decodes a row that a Get returned; ok is false when there is none.

@@ -37,8 +37,9 @@ import (
 type SearchIndex struct {
 	o SearchIndexOptions
 
-	writing semaphore // held while something is written
-	vectors vectorCache
+	writing  semaphore // held while something is written
+	vectors  vectorCache
+	replaced bool // Run has built the indexes again that had the shape before
 
 	mu     sync.Mutex
 	db     *DB
@@ -60,8 +61,12 @@ type SearchIndexOptions struct {
 // ErrNoPassages says that passages are not stored.
 var ErrNoPassages = errors.New("projections: the passages are not stored")
 
-// indexShape is the shape of the index. Another one is a rebuild.
-const indexShape = 2
+// indexShape is the shape of the index. One of the shape before is searched and kept up to date until it is built again
+// beside that; any other one is dropped and built from nothing.
+const (
+	indexShape  = 3
+	formerShape = 2
+)
 
 const (
 	indexStateSpace = 's'
@@ -216,6 +221,9 @@ func (k indexKeys) state(name string) (s indexState, ok bool, err error) {
 
 func indexName(workspaceID, baseID string) string { return workspaceID + "/" + baseID }
 
+// isReadable reports whether the index has a shape that can be searched and changed.
+func (s indexState) isReadable() bool { return s.Shape == indexShape || s.Shape == formerShape }
+
 // area names the index of a base in its generation.
 func (s indexState) area(name string) string { return fmt.Sprintf("%s/%d", name, s.Generation) }
 
@@ -227,16 +235,26 @@ func (r Reader) source() (string, error) {
 
 // isCurrent reports whether the index has all changes of a base.
 func (s indexState) isCurrent(source string, changes uint64) bool {
-	return s.Shape == indexShape && !s.Building && s.Cursor == "" && s.Source == source && s.Changes >= changes
+	return s.isReadable() && !s.Building && s.Cursor == "" && s.Source == source && s.Changes >= changes
 }
 
 // Search searches a base as the index has it now: see Sync.
-func (x *SearchIndex) Search(workspaceID, baseID string, q fulltext.Query) (result fulltext.Result, err error) {
+func (x *SearchIndex) Search(ctx context.Context, workspaceID, baseID string, q fulltext.Query) (result fulltext.Result, err error) {
 	err = x.readBase(workspaceID, baseID, func(k indexKeys, area string) error {
-		result, err = fulltext.Search(k, area, q)
+		result, err = fulltext.Search(ctx, k, area, q)
 		return err
 	})
 	return result, err
+}
+
+// Bound returns which passages of a base have the words that a query demands; see fulltext.Bound.
+func (x *SearchIndex) Bound(ctx context.Context, workspaceID, baseID string, q fulltext.Query) (has func(id string, n int) bool, err error) {
+	has = func(string, int) bool { return false } // of a base without an index
+	err = x.readBase(workspaceID, baseID, func(k indexKeys, area string) (err error) {
+		has, err = fulltext.Bound(ctx, k, area, q)
+		return err
+	})
+	return has, err
 }
 
 // Chunks returns chunks of a document from a place on, and how many it has.
@@ -277,7 +295,7 @@ func (x *SearchIndex) Sync(ctx context.Context, workspaceID, baseID string) erro
 		return err
 	}
 	wait := ctx
-	if s.Building || s.Shape != indexShape {
+	if s.Building || !s.isReadable() {
 		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, buildPatience)
 		defer cancel()
@@ -320,7 +338,7 @@ func (x *SearchIndex) Progress(workspaceID, baseID string) (p IndexProgress, err
 	if err != nil || current {
 		return p, err
 	}
-	return IndexProgress{Building: s.Building || s.Shape != indexShape, Lag: int(max(1, changes-min(changes, s.Changes)))}, nil
+	return IndexProgress{Building: s.Building || !s.isReadable(), Lag: int(max(1, changes-min(changes, s.Changes)))}, nil
 }
 
 // update applies changes of a base until it has had so many. Others may write between two batches.
@@ -390,7 +408,7 @@ func (w *indexWriter) load(ctx context.Context) (s indexState, err error) {
 	if err != nil {
 		return s, err
 	}
-	if interrupted && s.Shape == indexShape {
+	if interrupted && s.isReadable() {
 		err := w.write(ctx, half, true)
 		if err == nil {
 			return half.State, nil
@@ -401,7 +419,7 @@ func (w *indexWriter) load(ctx context.Context) (s indexState, err error) {
 		w.x.o.Log.Warn("the search index is rebuilt: what was being written is not known any more", "base", w.baseID, "err", err)
 		s.Shape = 0
 	}
-	if known && s.Shape == indexShape {
+	if known && s.isReadable() {
 		return s, nil
 	}
 	fresh := indexState{Generation: s.Generation + 1, Shape: indexShape, Building: true}
@@ -591,8 +609,10 @@ func (w *indexWriter) write(ctx context.Context, b indexBatch, repeated bool) er
 // fill collects the changes of a batch.
 func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatch, repeated bool) error {
 	area := b.Before.area(w.name)
+	texts := fulltext.NewBatch(buffer, area, b.State.Batch)
+	texts.Former = b.Before.Shape == formerShape
 	for _, id := range b.Remove {
-		if err := fulltext.Remove(buffer, area, b.State.Batch, id); err != nil {
+		if err := texts.Remove(id); err != nil {
 			return err
 		}
 		if err := vectors.Put(buffer, area, id, nil); err != nil {
@@ -608,7 +628,7 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		d, err := w.x.load(ctx, blob)
 		if errors.Is(err, ErrNoPassages) && !repeated {
 			w.reportLost(blob)
-			if err := fulltext.Remove(buffer, area, b.State.Batch, blob.ID); err != nil {
+			if err := texts.Remove(blob.ID); err != nil {
 				return err
 			}
 			continue
@@ -616,31 +636,39 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		if err != nil {
 			return err
 		}
-		if err := fulltext.Put(buffer, area, b.State.Batch, d); err != nil {
+		if err := texts.Put(d); err != nil {
 			return err
 		}
 	}
-	return nil
+	return texts.Flush()
 }
 
 // putVectors puts the vectors of a document into the index. Those that are lost are reported: the document is found by
 // its words.
 func (w *indexWriter) putVectors(ctx context.Context, buffer *indexBuffer, area string, blob indexedBlob) error {
-	var sets []vectors.Set
+	sets, err := w.x.loadVectors(ctx, w.workspaceID, blob)
+	if err != nil {
+		return err
+	}
+	return vectors.Put(buffer, area, blob.ID, sets)
+}
+
+// loadVectors reads the vectors of a document.
+func (x *SearchIndex) loadVectors(ctx context.Context, workspaceID string, blob indexedBlob) (sets []vectors.Set, err error) {
 	for _, name := range slices.Sorted(maps.Keys(blob.Vectors)) {
 		set := vectors.Set{Name: name, Blob: blob.Vectors[name]}
-		body, err := w.x.o.Passages(ctx, set.Blob)
+		body, err := x.o.Passages(ctx, set.Blob)
 		if err == nil {
 			set.StoredVectors, err = kbdocument.ParseVectors(body)
 		}
 		if errors.Is(err, ErrNoPassages) {
-			w.x.o.Log.Error("the vectors of a document are lost: it is found by its words until it is indexed again", "workspace", w.workspaceID, "document", blob.ID, "hash", set.Blob)
+			x.o.Log.Error("the vectors of a document are lost: it is found by its words until it is indexed again", "workspace", workspaceID, "document", blob.ID, "hash", set.Blob)
 		} else if err != nil {
-			return fmt.Errorf("vectors of document %s: %w", blob.ID, err)
+			return nil, fmt.Errorf("vectors of document %s: %w", blob.ID, err)
 		}
 		sets = append(sets, set) // without vectors it is not compared again and again
 	}
-	return vectors.Put(buffer, area, blob.ID, sets)
+	return sets, nil
 }
 
 // reportLost reports passages that are lost, unless the document has others by now: it comes again then.
@@ -788,6 +816,7 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 			if err = x.updateAll(ctx, seen); err == nil {
 				seen, source = now, of
 				x.setBehind(false)
+				err = x.replaceFormer(ctx)
 			}
 		}
 		pause := indexPause
@@ -896,6 +925,33 @@ func (x *SearchIndex) updateAll(ctx context.Context, since uint64) error {
 	return errors.Join(faults...)
 }
 
+// replaceFormer builds the indexes again that have the shape before.
+func (x *SearchIndex) replaceFormer(ctx context.Context) error {
+	if x.replaced {
+		return nil
+	}
+	all, err := x.bases(0)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if err := x.replaceIfFormer(ctx, b); err != nil {
+			return err
+		}
+	}
+	x.replaced = true
+	return nil
+}
+
+func (x *SearchIndex) replaceIfFormer(ctx context.Context, b knownBase) error {
+	_, s, _, err := x.lag(b.workspaceID, b.baseID)
+	if err != nil || s.Shape != formerShape {
+		return err
+	}
+	_, _, err = x.rebuildBase(ctx, b)
+	return err
+}
+
 // SearchReport is the outcome of a rebuild of the index.
 type SearchReport struct {
 	Bases     int      `json:"bases"`
@@ -981,7 +1037,7 @@ func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (digest full
 // Verify compares the index of all bases with their documents.
 func (x *SearchIndex) Verify(ctx context.Context) (report ProjectionReport, err error) {
 	report = ProjectionReport{Name: "search", Equal: true}
-	var live, rebuilt fulltext.Digest
+	var live, rebuilt indexDigest
 	all, err := x.bases(0)
 	if err != nil {
 		return report, err
@@ -991,18 +1047,32 @@ func (x *SearchIndex) Verify(ctx context.Context) (report ProjectionReport, err 
 		if err != nil {
 			return report, err
 		}
-		live, rebuilt = live.Plus(have), rebuilt.Plus(want)
+		live, rebuilt = live.plus(have), rebuilt.plus(want)
 		report.Keys += uint64(have.Postings)
 		if have != want && report.Equal {
-			report.Equal, report.FirstDiff = false, fmt.Sprintf("%q: %d chunks and %d postings, not %d and %d", indexName(b.workspaceID, b.baseID), have.Chunks, have.Postings, want.Chunks, want.Postings)
+			report.Equal, report.FirstDiff = false, fmt.Sprintf("%q: %d chunks, %d postings, and vectors of %d documents, not %d, %d and %d",
+				indexName(b.workspaceID, b.baseID), have.Chunks, have.Postings, have.vectors.Documents, want.Chunks, want.Postings, want.vectors.Documents)
 		}
 	}
-	report.LiveHash, report.RebuiltHash = fmt.Sprintf("%016x", live.Sum), fmt.Sprintf("%016x", rebuilt.Sum)
+	report.LiveHash, report.RebuiltHash = fmt.Sprintf("%016x", live.Sum+live.vectors.Sum), fmt.Sprintf("%016x", rebuilt.Sum+rebuilt.vectors.Sum)
 	return report, nil
 }
 
-func (x *SearchIndex) verifyBase(ctx context.Context, b knownBase) (have, want fulltext.Digest, err error) {
+// indexDigest sums up the index of a base: its full text and its vectors.
+type indexDigest struct {
+	fulltext.Digest
+	vectors vectors.Digest
+}
+
+func (d indexDigest) plus(other indexDigest) indexDigest {
+	return indexDigest{d.Plus(other.Digest), d.vectors.Plus(other.vectors)}
+}
+
+func (x *SearchIndex) verifyBase(ctx context.Context, b knownBase) (have, want indexDigest, err error) {
 	if err := x.update(ctx, b.workspaceID, b.baseID, b.changes); err != nil {
+		return have, want, err
+	}
+	if err := x.replaceIfFormer(ctx, b); err != nil {
 		return have, want, err
 	}
 	if err := x.writing.acquire(ctx); err != nil { // documents and index stay at the same change
@@ -1016,7 +1086,10 @@ func (x *SearchIndex) verifyBase(ctx context.Context, b knownBase) (have, want f
 		if err != nil || !ok {
 			return err
 		}
-		if have, err = fulltext.DigestIndex(k, s.area(name)); err != nil {
+		if have.Digest, err = fulltext.DigestIndex(k, s.area(name)); err == nil {
+			have.vectors, err = vectors.DigestIndex(k, s.area(name))
+		}
+		if err != nil {
 			x.o.Log.Error("the search index is damaged", "base", b.baseID, "err", err)
 			have.Sum++
 		}
@@ -1039,7 +1112,15 @@ func (x *SearchIndex) verifyBase(ctx context.Context, b knownBase) (have, want f
 		if err != nil {
 			return have, want, err
 		}
-		want = want.Plus(fulltext.DigestOf(d))
+		sets, err := x.loadVectors(ctx, b.workspaceID, blob)
+		if err != nil {
+			return have, want, err
+		}
+		vectorsOf, err := vectors.DigestOf(blob.ID, sets)
+		if err != nil {
+			return have, want, err
+		}
+		want = want.plus(indexDigest{fulltext.DigestOf(d), vectorsOf})
 	}
 	return have, want, err
 }
@@ -1070,7 +1151,7 @@ func (x *SearchIndex) Probe(ctx context.Context) error {
 	}
 	txn := db.NewTransaction(false)
 	defer txn.Discard()
-	result, err := fulltext.Search(indexKeys{txn}, area, fulltext.Query{Parsed: fulltext.Parse("needles"), Limit: 1})
+	result, err := fulltext.Search(ctx, indexKeys{txn}, area, fulltext.Query{Parsed: fulltext.Parse("needles"), Limit: 1})
 	if err == nil && len(result.Hits) != 1 {
 		err = errors.New("what was indexed is not found")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,7 +101,7 @@ func (f *searchFixture) find(query string) (found []string) {
 
 func (f *searchFixture) findNow(query string) (found []string) {
 	f.t.Helper()
-	result, err := f.Search("w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 100})
+	result, err := f.Search(bounded(f.t), "w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 100})
 	require.NoError(f.t, err)
 	for _, h := range result.Hits {
 		found = append(found, fmt.Sprintf("%s %.12f", h.ID, h.Score))
@@ -190,6 +191,41 @@ func TestTheSearchIndexFollowsDocuments(t *testing.T) {
 	require.NoError(t, f.Probe(bounded(t)))
 }
 
+// An index of the shape before is searched, also what has changed since, until the one of now is complete.
+func TestAFormerIndexIsSearchedUntilItIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := newSearchFixture(t)
+	require.NoError(t, f.BeginFormer(bounded(t), "w1", "kb_1"))
+	f.put("doc_a", "Inventories", "The refund of a payment takes a week.")
+	f.put("doc_b", "Policies", "A payment by card.")
+	require.Equal(t, []string{"doc_a", "doc_b"}, f.ids("payment refund"))
+	f.put("doc_b", "Policies", "Nothing else.")
+	f.put("doc_c", "", "One more payment.")
+	f.record("doc_a", kbdocument.Removed{})
+	before := f.find("payment policy")
+	require.Len(t, before, 2)
+	require.Empty(t, f.ids("policies*"), "it has no such words")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.SearchIndex.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	require.Eventually(t, func() bool {
+		require.Equal(t, before, f.findNow("payment policy"))
+		return len(f.findNow("policies*")) == 1
+	}, time.Minute, 5*time.Millisecond)
+	require.Equal(t, []string{"doc_b"}, f.ids("policies*"))
+	f.requireEqual()
+
+	t.Log("verify replaces it, too")
+	other := newSearchFixture(t)
+	require.NoError(t, other.BeginFormer(bounded(t), "w1", "kb_1"))
+	other.put("doc_a", "Inventories", "The refund of a payment takes a week.")
+	require.Equal(t, []string{"doc_a"}, other.ids("week"))
+	other.requireEqual()
+	require.Equal(t, []string{"doc_a"}, other.ids("inventories*"))
+}
+
 func TestAnInterruptedBatchIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0, 0.1, 0.5, 0.9, 1} {
@@ -229,7 +265,7 @@ func TestReadersSeeWholeDocuments(t *testing.T) {
 				return
 			default:
 			}
-			result, err := f.Search("w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse("alpha gamma"), Limit: 10_000, ByChunk: true})
+			result, err := f.Search(t.Context(), "w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse("alpha gamma"), Limit: 10_000, ByChunk: true})
 			if err != nil || len(result.Hits) != all {
 				t.Errorf("%d chunks of %d: %v", len(result.Hits), all, err)
 				return
@@ -248,7 +284,7 @@ func TestReadersSeeWholeDocuments(t *testing.T) {
 func (f *searchFixture) chunks(query string) int {
 	f.t.Helper()
 	f.find(query)
-	result, err := f.Search("w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 10_000, ByChunk: true})
+	result, err := f.Search(bounded(f.t), "w1", "kb_1", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 10_000, ByChunk: true})
 	require.NoError(f.t, err)
 	return len(result.Hits)
 }

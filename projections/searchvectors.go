@@ -12,6 +12,7 @@ type Nearest struct {
 	Hits   []vectors.Hit
 	Total  int  // documents
 	OnDisk bool // the vectors do not fit into the memory that they may have
+	Unlike bool // there are vectors of another length, which were not compared
 }
 
 // Nearest finds the passages of a base whose vectors of a set are nearest, as the index has them now: see Sync.
@@ -47,7 +48,7 @@ func (x *SearchIndex) Nearest(ctx context.Context, workspaceID, baseID, set stri
 				return err
 			}
 		}
-		found.Hits, found.Total = ranking.Hits(), ranking.Total
+		found.Hits, found.Total, found.Unlike = ranking.Hits(), ranking.Total, ranking.Unlike
 		return nil
 	})
 	return found, err

@@ -87,4 +87,18 @@ func TestVectorsInMemoryAndOnDisk(t *testing.T) {
 	_, err := f.Rebuild(bounded(t), "")
 	require.NoError(t, err)
 	require.Equal(t, before, near().Hits)
+	f.requireEqual()
+
+	t.Log("vectors that are others than those of the documents are found")
+	f.mu.Lock()
+	for hash, body := range f.blobs {
+		if stored, err := kbdocument.ParseVectors(body); err == nil && stored.Dimensions == 2 {
+			f.blobs[hash] = kbdocument.StoredVectors{Dimensions: 2, Hashes: [][32]byte{{1}}, Values: []float32{0, 1}}.Encode()
+		}
+	}
+	f.mu.Unlock()
+	report, err := f.SearchIndex.Verify(bounded(t))
+	require.NoError(t, err)
+	require.False(t, report.Equal)
+	require.Contains(t, report.FirstDiff, "vectors of 1 documents")
 }

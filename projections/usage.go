@@ -357,7 +357,9 @@ func (all gauges) add(s usageReport) {
 		if m.Action == "set" {
 			next = gauge{Set: &m.Value}
 		}
-		all.merge(s.App, s.Instance, name, next)
+		if next.Set == nil || len(s.Of) == 0 { // what a part is set to is not what the whole is
+			all.merge(s.App, s.Instance, name, next)
+		}
 		for _, of := range s.Of {
 			all.merge(s.App, of, name, next)
 		}

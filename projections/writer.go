@@ -213,17 +213,26 @@ func groupLength(events []domain.Recorded) int {
 // moves at. It returns the number of events; when it fails, the number of events of the group before the
 // one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
-	counted := make([]domain.Recorded, 0, len(group))
-	for i, ev := range group {
+	var counted []domain.Recorded // a part of group, or a copy when some between them do not count
+	first := 0
+	for i := range group {
+		ev := &group[i]
 		if ev.Seq <= at.Seq {
 			continue
 		}
-		counts, err := w.check(*at, ev)
+		counts, err := w.check(*at, *ev)
 		if err != nil {
 			return i, err
 		}
-		if counts {
-			counted = append(counted, ev)
+		if counts && len(counted) == 0 {
+			first = i
+		}
+		switch {
+		case !counts:
+		case i == first+len(counted):
+			counted = group[first : i+1 : i+1]
+		default:
+			counted = append(counted, *ev)
 		}
 		at.Seq, at.EventID = ev.Seq, ev.ID
 		n++

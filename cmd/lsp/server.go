@@ -180,7 +180,7 @@ type method func(s *server, ctx context.Context, params json.RawMessage) (any, e
 // methods are what clients may send.
 var methods = map[string]method{
 	"initialize": decoded((*server).initialize),
-	"initialized": func(s *server, _ context.Context, _ json.RawMessage) (any, error) { //nolint:misspell // the word of the protocol
+	"initialized": func(s *server, _ context.Context, _ json.RawMessage) (any, error) {
 		return nil, s.watchFiles()
 	},
 	"shutdown": func(s *server, _ context.Context, _ json.RawMessage) (any, error) {

@@ -30,6 +30,7 @@ import (
 	"svc/commands/throttle"
 	"svc/domain/collection"
 	"svc/eventstore/jetstream"
+	knowledgehandlers "svc/http/api/knowledge"
 	"svc/http/gateway"
 	"svc/http/identity"
 	"svc/projections"
@@ -38,7 +39,6 @@ import (
 	"svc/streams/agents"
 	"svc/streams/cleanup"
 	"svc/streams/schedules"
-	"svc/streams/search"
 	"svc/streams/triggers"
 )
 
@@ -203,8 +203,12 @@ func (n *Node) openEffects() (runtime.Effects, error) {
 		Configure: programs.Configs{
 			Workspaces: w.workspaces, Content: w.content, MaxSize: func() int { return int(n.config().Runtime.ContextConfigSize) },
 		}.Change,
-		Fetch: fetcher, Code: s.sandbox, Rows: s.collections, Knowledge: &search.Module{Searcher: n.workspaces.searcher, Fresh: n.models.Current}, Topics: commands.Topics{Engine: n.engine},
-		Tokens:     identity.RunTokens{Keys: n.identity.keys, Identity: n.identity.identity},
+		Identify: n.identity.identity.Identify,
+		Fetch:    fetcher, Code: s.sandbox, Rows: s.collections, Topics: commands.Topics{Engine: n.engine},
+		Tokens: identity.RunTokens{Keys: n.identity.keys, Identity: n.identity.identity},
+		Knowledge: &knowledgehandlers.Module{
+			Handlers: n.knowledgeHandlers(), Fresh: n.models.Current, MaxFile: func() int64 { return n.config().HTTP.UploadMaxSize },
+		},
 		Agents:     agents.Module{Agents: func() *agents.Agents { return s.agents }, Fresh: n.models.Current},
 		RateLimits: &ratelimit.Limiter{Counter: n.store.Counters, Now: time.Now, Log: n.log},
 		References: &references.References{Values: s.contexts, Secrets: w.secrets, Vault: w.vault, Now: time.Now, NewID: newID},

@@ -20,6 +20,7 @@ import (
 	"svc/domain/activity"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections"
 	"svc/streams"
 )
 
@@ -181,6 +182,62 @@ func TestADeletedWorkspaceIsErasedWithItsKey(t *testing.T) {
 	require.Empty(t, s.RunCleanup(t, "indices", "").Deleted.Found, "it is done once")
 }
 
+// Documents of a deleted knowledge base are kept as long as a deleted workspace is. Then they go from the read models and the search
+// index, and their contents from the store, as do those of a workspace that cannot come back.
+func TestDocumentsOfDeletedBasesAreErased(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewServiceWithAccounts(t, "EVENTS_SCHEDULED_DELETION_DAYS=2").Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	other := nodetest.Workspace{Service: s, ID: s.Must(t, "POST", "/v2/workspaces", p.Auth, `{"name":"Other"}`)["id"].(string), Auth: p.Auth}
+	other.Path = "/v2/workspaces/" + other.ID
+	add := func(w nodetest.Workspace, base, text string) (id, name string) {
+		w.Do(t, 201, "POST", w.Path+"/knowledgeBases", `{"name":"`+base+`","slug":"`+base+`"}`)
+		doc := w.Do(t, 201, "POST", w.Path+"/knowledgeBases/"+base+"/documents?wait=30", `{"text":"`+text+`"}`).JSON(t)
+		return doc["id"].(string), doc["hash"].(string)
+	}
+	goneID, goneName := add(p, "gone", "a text that goes")
+	_, keptName := add(p, "kept", "a text that stays")
+	erasedID, erasedName := add(other, "erased", "a text of a deleted workspace")
+	p.Do(t, 200, "DELETE", p.Path+"/knowledgeBases/gone", "")
+	other.Do(t, 200, "DELETE", other.Path, "")
+	stored := func() []string { return storedBlobs(t, s) }
+	known := func(workspaceID, id string) bool {
+		rd := s.Node.Models().Reader()
+		defer rd.Close()
+		_, ok, err := projections.KBDocuments{}.ByID(rd, workspaceID, id)
+		require.NoError(t, err)
+		return ok
+	}
+	const job = `{"retention":-1,"workspaceMaxEvents":-1}`
+	s.Node.SetCleanupClock(func() time.Time { return time.Now().Add(47 * time.Hour) })
+	s.RunCleanup(t, "indices", job)
+	require.True(t, known(p.ID, goneID), "it may come back")
+	require.Subset(t, stored(), []string{goneName, keptName, erasedName})
+
+	s.Node.SetCleanupClock(func() time.Time { return time.Now().Add(49 * time.Hour) })
+	s.RunCleanup(t, "indices", job)
+	require.False(t, known(p.ID, goneID))
+	require.False(t, known(other.ID, erasedID))
+	left := stored()
+	require.Contains(t, left, keptName)
+	require.NotContains(t, left, goneName)
+	require.NotContains(t, left, erasedName)
+	told := p.ListEvents(t, "types=knowledge.documents.deleted").Result.Events
+	require.Len(t, told, 1)
+	require.Equal(t, []any{"gone", goneID, "removed"}, []any{told[0].Payload["knowledgeBase"], told[0].Payload["id"], told[0].Payload["cause"]})
+	require.Len(t, p.Do(t, 200, "GET", p.Path+"/knowledgeBases/kept/documents", "").List(t), 1)
+}
+
+// storedBlobs returns the names of all blobs.
+func storedBlobs(t *testing.T, s *nodetest.Service) (names []string) {
+	t.Helper()
+	require.NoError(t, s.Node.Store().Blobs.List(t.Context(), func(b eventstore.Blob) error {
+		names = append(names, b.Name)
+		return nil
+	}))
+	return names
+}
+
 // uploads stores a file and returns its id and the name of its content.
 func uploads(t *testing.T, p nodetest.Workspace, content string) (id, name string) {
 	t.Helper()
@@ -217,13 +274,7 @@ func TestContentsThatNothingRefersToAreDeleted(t *testing.T) {
 	p.Do(t, 200, "DELETE", p.Path+"/files/"+deleted, "")
 	p.Do(t, 201, "POST", p.Path+"/automations", `{"name":"Large","slug":"large","do":[{"set":{"name":"a","value":"`+text("large")+`"}}]}`)
 	other.Do(t, 200, "DELETE", other.Path, "")
-	stored := func() (names []string) {
-		require.NoError(t, s.Node.Store().Blobs.List(t.Context(), func(b eventstore.Blob) error {
-			names = append(names, b.Name)
-			return nil
-		}))
-		return names
-	}
+	stored := func() []string { return storedBlobs(t, s) }
 	require.GreaterOrEqual(t, len(stored()), 5)
 	require.NotNil(t, s.RunCleanup(t, "indices", "").Blobs)
 	require.Subset(t, stored(), []string{deletedName, erasedName}, "they were uploaded just now")

@@ -14,6 +14,7 @@ import (
 	"svc/commands/recording"
 	"svc/commands/subscriptions"
 	"svc/domain"
+	"svc/domain/kbdocument"
 	"svc/domain/operation"
 	"svc/eventstore/jetstream"
 	"svc/streams"
@@ -111,6 +112,10 @@ func (n *Node) openCleanup(ctx context.Context) error {
 			Store: n.store, Payloads: n.store.Payloads, Keys: w.vault, Erasures: s.erasures,
 			Parked:     &parked.Parked{Store: n.store.Data, Vault: w.vault, Log: n.log},
 			Recordings: &recording.Store{Data: n.store.Data, Vault: w.vault, Now: time.Now},
+		},
+		RemoveDocuments: func(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string) error {
+			_, err := w.documents.Remove(ctx, workspaceID, base, ids, kbdocument.ByRemoval)
+			return err
 		},
 		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
 		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,

@@ -53,7 +53,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.probes, err = readiness.New(ctx, readiness.Options{
 		Config: n.config, Store: n.store, DB: n.db, Models: n.models, Search: n.search, Rows: n.automations.rows, RowModel: n.automations.rowModel, Feed: n.events.feed,
 		Sandbox: n.automations.sandbox, Extractor: n.workspaces.extractor, Identity: n.identity.identity, Keys: n.identity.keys, Box: n.identity.box, Checks: n.identity.checks,
-		KeysInDir: n.keysInDir, Transport: n.self,
+		Crawls: n.workspaces.crawls.buckets(), KeysInDir: n.keysInDir, Transport: n.self,
 	})
 	if err != nil {
 		return err
@@ -116,6 +116,10 @@ func (n *Node) handlers() api.Handlers {
 		OperationRetention: func() time.Duration { return n.config().Workspaces.OperationsRetention }, Blobs: n.store.Blobs, Now: now,
 	}
 	services.importRights.Set(versioning.ImportRights{Handlers: versions})
+	started, documented := &runs.Handlers{
+		ReadModel: n.models, Programs: n.automations.programs, Runtime: n.automations.runtime, Feed: n.events.feed, Emitter: n.emitter(),
+		Replays: n.automations.replays, Cancel: n.automations.cancels.Cancel, Contexts: n.automations.contexts, Redactor: services.secrets.Redactor, Now: now,
+	}, n.knowledgeHandlers()
 	return api.Handlers{
 		System: n.systemHandlers(),
 		Accounts: &accounts.Handlers{
@@ -131,19 +135,17 @@ func (n *Node) handlers() api.Handlers {
 			ReadModel: n.models, Access: identity, Feed: n.events.feed, Emitter: n.emitter(), Subscriptions: n.events.subscriptions, Webhooks: n.events.webhooks,
 			CSRFToken: identity.CSRFToken, Heartbeat: c.HTTP.SSEHeartbeat, Now: now, Log: n.log,
 		},
-		Runs: &runs.Handlers{
-			ReadModel: n.models, Programs: n.automations.programs, Runtime: n.automations.runtime, Feed: n.events.feed, Emitter: n.emitter(),
-			Replays: n.automations.replays, Cancel: n.automations.cancels.Cancel, Contexts: n.automations.contexts, Redactor: services.secrets.Redactor, Now: now,
-		},
+		Runs: started,
 		Suites: &suites.Handlers{
 			ReadModel: n.models, Programs: n.automations.programs, Library: services.library, Runner: n.automations.suites,
 			Recorded: &testsuites.Recorded{Runner: n.automations.suites, Recordings: n.automations.recordings, Secrets: services.secrets},
 		},
 		Collections: &collections.Handlers{ReadModel: n.models, Collections: n.automations.collections, Programs: n.automations.programs, Now: now},
 		Files:       n.fileHandlers(),
-		Knowledge:   n.knowledgeHandlers(),
+		Knowledge:   documented,
 		Models:      n.modelHandlers(),
 		Agents:      n.agentHandlers(),
+		MCP:         n.mcpHandlers(started, documented),
 		OIDC:        n.identity.signIn,
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,

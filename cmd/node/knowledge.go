@@ -68,7 +68,10 @@ func (n *Node) openKnowledge(ctx context.Context) (err error) {
 	s.extractor = extractor
 	n.stopWith("extraction", extractor.Close)
 	processes, crawls := slices.Contains(c.Core.Roles, "knowledge"), slices.Contains(c.Core.Roles, "crawler")
-	fetcher := site.New(n.egress.Client(c.Crawler.RequestTimeout), n.userAgent(), c.Crawler.MaxBody)
+	fetcher, err := n.newFetcher(ctx)
+	if err != nil {
+		return err
+	}
 	if crawls {
 		if err := n.startCrawler(ctx, extractor, fetcher); err != nil {
 			return err
@@ -112,8 +115,14 @@ func (n *Node) settingsOfBase(ctx context.Context, workspaceID, slug string) (*d
 // crawls is what all nodes know of crawls.
 type crawls struct {
 	commands knowledge.Crawls
-	records  *jetstream.Bucket // of visits
-	known    *jetstream.Bucket // pages since their last visit
+	records  *jetstream.Bucket   // of visits
+	known    *jetstream.Bucket   // pages since their last visit
+	shared   []*jetstream.Bucket // that a crawler shares with those of other nodes: turns at hosts, leases
+}
+
+// buckets returns all buckets that the crawler of this node uses.
+func (c crawls) buckets() []*jetstream.Bucket {
+	return append([]*jetstream.Bucket{c.records, c.known}, c.shared...)
 }
 
 func (n *Node) openCrawls(ctx context.Context) (c crawls, err error) {
@@ -125,27 +134,47 @@ func (n *Node) openCrawls(ctx context.Context) (c crawls, err error) {
 	return c, err
 }
 
+// newFetcher returns what loads addresses: for crawls, and for documents of an address.
+func (n *Node) newFetcher(ctx context.Context) (*site.Fetcher, error) {
+	c := n.config().Crawler
+	o := site.Options{
+		Client: n.egress.Client(c.RequestTimeout), UserAgent: n.userAgent(), MaxBody: c.MaxBody, PerHost: c.HostConcurrency,
+		Delay: func() time.Duration { return n.config().Crawler.DownloadDelay },
+	}
+	if !n.store.Alone() {
+		shared, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CRAWL_HOSTS", TTL: site.HostTime, Volatile: true})
+		if err != nil {
+			return nil, err
+		}
+		o.Hosts, n.workspaces.crawls.shared = shared, append(n.workspaces.crawls.shared, shared)
+	}
+	return site.New(o), nil
+}
+
 // startCrawler reads the sites of knowledge bases.
 func (n *Node) startCrawler(ctx context.Context, extractor *extract.Extractor, fetcher *site.Fetcher) error {
 	s, c := n.workspaces, n.config().Crawler
-	hosts, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CRAWL_HOSTS", TTL: crawler.HostTime, Volatile: true})
-	if err != nil {
-		return err
+	const leases = "CRAWLER_LEASES"
+	if !n.store.Alone() {
+		shared, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: leases})
+		if err != nil {
+			return err
+		}
+		s.crawls.shared = append(s.crawls.shared, shared)
 	}
-	hold, err := n.leases(ctx, "CRAWLER_LEASES", n.lease())
+	hold, err := n.leases(ctx, leases, n.lease())
 	if err != nil {
 		return err
 	}
 	reader, err := crawler.New(crawler.Options{
 		Crawls: s.crawls.commands, Documents: s.documents, Models: n.models, Blobs: n.store.Blobs, Extractor: extractor, Fetcher: fetcher,
-		Records: s.crawls.records, Known: s.crawls.known, Hosts: hosts, Bases: n.crawledBases, Resolve: secrets.Secrets{Values: s.secrets}.Resolve, Used: s.recorder.Used,
+		Records: s.crawls.records, Known: s.crawls.known, Bases: n.crawledBases, FindSettings: n.findSettings, Resolve: secrets.Secrets{Values: s.secrets}.Resolve, Used: s.recorder.Used,
 		Settings: func() crawler.Settings {
 			c := n.config().Crawler
-			return crawler.Settings{Delay: c.DownloadDelay, MaxText: c.MaxContentLen, MaxPages: c.MaxPages}
+			return crawler.Settings{MaxText: c.MaxContentLen, MaxPages: c.MaxPages}
 		},
 		Zone:     func() *time.Location { return n.config().Runtime.SchedulesTimezone },
-		Requests: c.PollingSize, PerHost: c.HostConcurrency, RequestTimeout: c.RequestTimeout, Interval: c.PollingInterval,
-		Fresh: n.models.LatestState, Hold: hold, Log: n.log,
+		Requests: c.PollingSize, Interval: c.PollingInterval, Fresh: n.models.LatestState, Hold: hold, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -154,8 +183,25 @@ func (n *Node) startCrawler(ctx context.Context, extractor *extract.Extractor, f
 	return nil
 }
 
-// crawledBases returns the knowledge bases of a workspace.
+// findDeletedBase returns the id of the knowledge base that was deleted at a slug, while its documents are kept.
+func (n *Node) findDeletedBase(ctx context.Context, workspaceID, slug string) (string, error) {
+	if err := n.models.LatestState(ctx); err != nil {
+		return "", err
+	}
+	rd := n.models.Reader()
+	defer rd.Close()
+	deleted, ok, err := projections.Content{}.LastDeletedBase(rd, workspaceID, slug)
+	if err != nil || !ok || time.Since(deleted.At) >= n.config().Events.DeletionDelay {
+		return "", err
+	}
+	return deleted.ID, nil
+}
+
+// crawledBases returns the knowledge bases of a workspace; none of one that was deleted: its sites are not read.
 func (n *Node) crawledBases(ctx context.Context, workspaceID string) (bases []crawler.Base, err error) {
+	if deleted, err := n.models.IsWorkspaceDeleted(workspaceID); err != nil || deleted {
+		return nil, err
+	}
 	err = n.workspaces.library.KnowledgeBases(ctx, workspaceID, func(id, slug string, settings *document.Map) bool {
 		bases = append(bases, crawler.Base{Base: kbdocument.Base{ID: id, Slug: slug}, Settings: settings})
 		return true
@@ -206,8 +252,17 @@ func (n *Node) findBase(ctx context.Context, workspaceID, baseID string) (pipeli
 	return pipeline.Base{Base: kbdocument.Base{ID: baseID, Slug: slug}, Settings: chunks.ReadSettings(doc)}, true, nil
 }
 
-// processedBases returns the knowledge bases of a workspace.
+// findSettings returns what the documents of a base are processed by.
+func (n *Node) findSettings(ctx context.Context, workspaceID, baseID string) (chunks.Settings, bool, error) {
+	base, ok, err := n.findBase(ctx, workspaceID, baseID)
+	return base.Settings, ok, err
+}
+
+// processedBases returns the knowledge bases of a workspace; none of one that was deleted.
 func (n *Node) processedBases(ctx context.Context, workspaceID string) (bases []pipeline.Base, err error) {
+	if deleted, err := n.models.IsWorkspaceDeleted(workspaceID); err != nil || deleted {
+		return nil, err
+	}
 	err = n.workspaces.library.KnowledgeBases(ctx, workspaceID, func(id, slug string, settings *document.Map) bool {
 		bases = append(bases, pipeline.Base{Base: kbdocument.Base{ID: id, Slug: slug}, Settings: chunks.ReadSettings(settings)})
 		return true

@@ -184,7 +184,11 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if mayBeShared(rt, place) {
 		return admitted
 	}
-	return inside(c, action, place)
+	code := inside(c, action, place)
+	if rt.NoScope && code == domain.CodePermissionDenied && !isMissingWorkspace(place) {
+		return admitted // each tool decides; who is no stranger there is told that there is none for them
+	}
+	return code
 }
 
 // mayBeShared tells whether a route changes what may be shared with whoever has no other right: TestPages,
@@ -214,6 +218,9 @@ func refusalOfScope(c caller, scope string) domain.Code {
 func scopeOf(rt gateway.Route) string {
 	if rt.Permission == gateway.Super || rt.Permission == gateway.SuperOrInternal {
 		return wholeScope
+	}
+	if rt.NoScope { // each tool needs its own
+		return ""
 	}
 	action, ok := rt.Permission.(gateway.Action)
 	if !ok {

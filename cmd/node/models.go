@@ -36,7 +36,7 @@ func (n *Node) openLanguageModels(ctx context.Context) error {
 }
 
 // checkTokens refuses calls of models to a workspace that has used up the tokens of the day.
-func (n *Node) checkTokens(_ context.Context, workspaceID string) error {
+func (n *Node) checkTokens(_ context.Context, workspaceID string, unrecorded int) error {
 	quota := n.config().Knowledge.TokensPerDay
 	if quota == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (n *Node) checkTokens(_ context.Context, workspaceID string) error {
 	defer r.Close()
 	now := time.Now().UTC()
 	used, err := projections.Usage{}.Tokens(r, workspaceID, now)
-	if err != nil || used < float64(quota) {
+	if used += float64(unrecorded); err != nil || used < float64(quota) {
 		return err
 	}
 	tomorrow := now.Truncate(24 * time.Hour).Add(24 * time.Hour)
@@ -70,7 +70,7 @@ func (n *Node) workspaceModels(_ context.Context, workspaceID string) (c llm.Con
 
 // modelHandlers returns the handlers of language models.
 func (n *Node) modelHandlers() *modelhandlers.Handlers {
-	return &modelhandlers.Handlers{Models: n.workspaces.languageModels, Now: time.Now}
+	return &modelhandlers.Handlers{Models: n.workspaces.languageModels, Used: n.workspaces.recorder.Used, Now: time.Now}
 }
 
 // platformModels returns the providers of the settings.

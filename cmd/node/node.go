@@ -56,7 +56,7 @@ type Options struct {
 	// Lease is how long partitions and trees stay with this node without a renewal; default
 	// 15 seconds. Tests shorten it.
 	Lease time.Duration
-	// Clock is the clock of schedules; default time.Now. Tests set it.
+	// Clock is the clock of schedules and of messages to agents; default time.Now. Tests set it.
 	Clock func() time.Time
 	// Sandbox is the command that runs the code of authors; default this program with the
 	// argument sandbox.

@@ -200,6 +200,14 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 }
 
 // The disk is called low by asking for more than it can have.
+// With a proxy, what is local must not go through it. Row 65 of the knowledge contract's conformance list.
+func TestTheCrawlerIsNotReadyWhenLocalAddressesAreProxied(t *testing.T) {
+	s := nodetest.NewService(t, "HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=").Start(t)
+	got := s.Get(t, "/v2/readiness?services=crawler", nodetest.AsInternal)
+	require.Equal(t, http.StatusBadRequest, got.StatusCode, "%s", got.Body)
+	require.Contains(t, string(got.Body), `"module":"noProxy"`)
+}
+
 func TestALowDiskStopsWritesUntilThereIsSpace(t *testing.T) {
 	s := nodetest.NewService(t, "READINESS_CACHE_TTL_MS=0", "PUBLISH_TIMEOUT_MS=600000").Start(t) // longer than anybody here waits for an answer
 	id, _ := s.CreateWorkspace(t, "before")

@@ -89,13 +89,17 @@ func (n *Node) openWorkspaces(ctx context.Context) error {
 			limits.ArchiveBytes = int(n.config().HTTP.ImportMaxSize)
 			return limits
 		},
-		MaxBases: func() int { return n.config().Knowledge.MaxBases },
+		MaxBases: func() int { return n.config().Knowledge.MaxBases }, CountDocuments: s.library.CountDocuments, FindDeletedBase: n.findDeletedBase,
 		SourceRules: func() content.SourceRules {
 			c := n.config().Crawler
 			return content.SourceRules{MaxPages: c.MaxPages, MinPeriod: c.MinPeriod, RobotsExempt: c.RobotsExempt}
 		},
 		CheckEmbedding: func(ctx context.Context, workspaceID, model string) error {
 			_, err := s.languageModels.Resolve(ctx, workspaceID, model, llm.EmbeddingKind)
+			return err
+		},
+		CheckChat: func(ctx context.Context, workspaceID, model string) error {
+			_, err := s.languageModels.Resolve(ctx, workspaceID, model, llm.ChatKind)
 			return err
 		},
 		Publish: s.apps.PublishImported, SecretDefaults: n.secretDefaults,

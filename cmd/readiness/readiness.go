@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -48,8 +49,9 @@ type Options struct {
 	Identity  *identity.Identity
 	Keys      *signing.Keys
 	Box       *seal.Box
-	Checks    eventstore.Bucket // check values of the master keys
-	KeysInDir bool              // the master keys are in the data directory
+	Checks    eventstore.Bucket   // check values of the master keys
+	Crawls    []*jetstream.Bucket // that the crawler uses
+	KeysInDir bool                // the master keys are in the data directory
 	Transport http.RoundTripper
 }
 
@@ -59,6 +61,8 @@ type Probes struct {
 
 	bucket  *jetstream.Bucket
 	content []byte // of the probe blob
+
+	crawling sync.Mutex // held while the buckets of crawls are checked
 }
 
 // New returns the checks of a node.
@@ -109,7 +113,7 @@ func (p *Probes) Table() []system.Check {
 
 		check(crawler, "index", "badger", p.searchIndex),
 		check(crawler, "cache", "nats-kv", p.keyValue),
-		check(crawler, "queue", "nats-jetstream", p.broker),
+		check(crawler, "queue", "nats-jetstream", p.crawls),
 		check(crawler, "extractor", "process", p.extractor),
 		check(crawler, "noProxy", "env", p.noProxy),
 		check(crawler, "api-gateway", "http", p.gateway),
@@ -284,18 +288,38 @@ func (p *Probes) database(context.Context) error {
 }
 
 func (p *Probes) keyValue(ctx context.Context) error {
-	key := ulid.Make().String() // checks run side by side
-	if _, err := p.bucket.Put(ctx, key, p.content); err != nil {
+	return p.useBucket(ctx, p.bucket, ulid.Make().String()) // checks run side by side
+}
+
+// crawls uses each bucket of crawls, which are the queue of the crawler. These keep what was deleted for long, so this node
+// has one key for all its checks.
+func (p *Probes) crawls(ctx context.Context) error {
+	p.crawling.Lock()
+	defer p.crawling.Unlock()
+	for _, b := range p.Crawls {
+		if err := p.useBucket(ctx, b, "probe/"+p.Config().Core.NodeName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// useBucket writes, reads and deletes a key of a bucket.
+func (p *Probes) useBucket(ctx context.Context, b *jetstream.Bucket, key string) error {
+	if _, err := b.Put(ctx, key, p.content); err != nil {
 		return &system.Fault{Name: "WriteFailed", Err: err}
 	}
-	got, _, err := p.bucket.Get(ctx, key)
+	got, _, err := b.Get(ctx, key)
 	if err == nil && !bytes.Equal(got, p.content) {
 		err = errors.New("what was written is not what is read")
 	}
 	if err != nil {
 		return &system.Fault{Name: "ReadFailed", Err: err}
 	}
-	return p.bucket.Delete(ctx, key)
+	if err := b.Delete(ctx, key); err != nil {
+		return &system.Fault{Name: "WriteFailed", Err: err}
+	}
+	return nil
 }
 
 func (p *Probes) counter(ctx context.Context) error {

@@ -59,6 +59,7 @@ var doors = map[string]string{
 	"commands/gitsync":       "net/http", // Git speaks HTTP, through egress
 	"commands/llm":           "net/http", // providers of language models speak HTTP, through egress
 	"commands/llm/fakemodel": "net/http", // the model server for tests and demonstrations
+	"commands/mcp":           "net/http", // MCP servers of agents speak HTTP, through egress
 }
 
 // domainLibraries are the small pure libraries that domain may use. A new one

@@ -81,10 +81,11 @@ func TestDevInAnEmptyDirectory(t *testing.T) {
 	require.Equal(t, "my-shop", ready.Workspace)
 	require.JSONEq(t, `{"message":"Hello world!"}`, ask(t, ready.Endpoint, ""))
 	require.JSONEq(t, `{"message":"Hello Lin!"}`, ask(t, ready.Endpoint, `{"name":"Lin"}`))
+	runs := *out // what ran and what was answered is printed in either order
+	runs.await(t, "run", func(l devLine) bool { return l.Trigger == "endpoint" && l.Status == "succeeded" })
 	first := out.await(t, "output")
 	require.Contains(t, first.Output, "Hello Ada!")
 	require.Nil(t, first.Difference)
-	out.await(t, "run", func(l devLine) bool { return l.Trigger == "endpoint" && l.Status == "succeeded" })
 
 	hello := readFile(t, filepath.Join(dir, "automations/hello.yml"))
 	require.Contains(t, hello, "# yaml-language-server: $schema="+ready.URL+"/v2/schemas/automation")

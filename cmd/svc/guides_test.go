@@ -104,7 +104,7 @@ func runGuide(t *testing.T, file string) {
 
 // runSteps runs the commands in one shell, and returns what each printed.
 func runSteps(t *testing.T, steps []step) (printed []string) {
-	d := newRemoteUser(t).signIn(t)
+	d := newRemoteUser(t, "LLM_BASE_URL=demo").signIn(t)
 	bin := t.TempDir()
 	program, err := filepath.Abs(os.Args[0])
 	require.NoError(t, err)

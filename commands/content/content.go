@@ -114,11 +114,18 @@ type Content struct {
 
 	// MaxBases is how many knowledge bases a workspace has at most. nil: there is no limit.
 	MaxBases func() int
+	// CountDocuments returns how many documents a knowledge base has. nil: none.
+	CountDocuments func(ctx context.Context, workspaceID, baseID string) (int, error)
+	// FindDeletedBase returns the id of the knowledge base that a workspace had at a slug, and whose documents are kept
+	// still; "": there is none. nil: none is found.
+	FindDeletedBase func(ctx context.Context, workspaceID, slug string) (id string, err error)
 	// SourceRules are what the settings allow sources of knowledge bases. nil: everything.
 	SourceRules func() SourceRules
 
 	// CheckEmbedding refuses a model that a workspace cannot turn texts into vectors with. nil: all are refused.
 	CheckEmbedding func(ctx context.Context, workspaceID, model string) error
+	// CheckChat refuses a model that a workspace cannot have answer. nil: none is refused.
+	CheckChat func(ctx context.Context, workspaceID, model string) error
 
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. nil: none.
@@ -257,10 +264,10 @@ func setState(folder string, doc *document.Map, before workspace.Item) {
 	}
 }
 
-// frozenHash names what publishing an agent freezes: all but its slug and with whom it is shared.
+// frozenHash names what publishing an agent freezes: all but its slug, with whom it is shared, and whether it is disabled.
 func frozenHash(doc *document.Map) string {
 	doc = document.Agent.Canonical(doc)
-	for _, key := range []string{"slug", "public", "published"} {
+	for _, key := range []string{"slug", "public", "published", "disabled"} {
 		doc.Delete(key)
 	}
 	body, err := document.JSON(doc)
@@ -318,9 +325,37 @@ func isStalePage(err error, ifMatch string) bool {
 // Remove deletes the document at slug in a folder.
 func (c *Content) Remove(ctx context.Context, workspaceID, folder, slug, ifMatch string) (Saved, error) {
 	path := folder + "/" + slug
-	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Remove{Path: path},
+	documents, err := c.countDocuments(ctx, workspaceID, path)
+	if err != nil {
+		return Saved{}, withWorkspace(err, workspaceID)
+	}
+	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Remove{Path: path, Documents: documents},
 		commands.Matches(ifMatch, commands.ItemRevision(path)))
 	return saved(done, path), withWorkspace(err, workspaceID)
+}
+
+// countDocuments returns how many documents the knowledge base at a path has; 0 for other content.
+func (c *Content) countDocuments(ctx context.Context, workspaceID, path string) (int, error) {
+	if folder, _ := workspace.Folder(path); folder != "knowledge" || c.CountDocuments == nil {
+		return 0, nil
+	}
+	now, err := c.Workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return 0, err
+	}
+	return c.CountDocuments(ctx, workspaceID, now.State.Items.At(path).ID)
+}
+
+// importedID returns the id of a document that an import brings. A knowledge base that was deleted not long ago comes
+// back with its id, and so with its documents.
+func (c *Content) importedID(ctx context.Context, workspaceID, path string) (string, error) {
+	folder, slug := workspace.Folder(path)
+	if folder == "knowledge" && c.FindDeletedBase != nil {
+		if id, err := c.FindDeletedBase(ctx, workspaceID, slug); err != nil || id != "" {
+			return id, err
+		}
+	}
+	return newDocumentID(ctx, folder), nil
 }
 
 func saved(done commands.Workspace, path string) Saved {
@@ -350,7 +385,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return workspace.Entry{}, err
 	}
-	stored, err := c.storedBase(ctx, workspaceID, kind, before)
+	stored, err := c.storedDocument(ctx, workspaceID, kind, before)
 	if err != nil {
 		return workspace.Entry{}, err
 	}
@@ -358,7 +393,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err := refusal(acceptUnknown(kind, faults, doc, stored)); err != nil {
 		return workspace.Entry{}, err
 	}
-	if err := c.checkModel(ctx, workspaceID, kind, doc, stored); err != nil {
+	if err := c.checkModels(ctx, workspaceID, kind, doc, stored); err != nil {
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
@@ -392,21 +427,55 @@ func (c *Content) maxBases() int {
 	return c.MaxBases()
 }
 
-// storedBase returns the knowledge base that is replaced, nil for documents of other kinds.
-func (c *Content) storedBase(ctx context.Context, workspaceID string, kind *document.Kind, before *workspace.Item) (*document.Map, error) {
-	if kind != document.Knowledge || before == nil {
+// storedDocument returns the knowledge base or the agent that is replaced, nil for documents of other kinds.
+func (c *Content) storedDocument(ctx context.Context, workspaceID string, kind *document.Kind, before *workspace.Item) (*document.Map, error) {
+	if kind != document.Knowledge && kind != document.Agent || before == nil {
 		return nil, nil
 	}
 	return c.Library.Document(ctx, workspaceID, Ref{Hash: before.Hash})
 }
 
-// checkModel refuses a knowledge base whose texts are to be turned into vectors by a model that cannot be used. One that
-// is stored may stay.
-func (c *Content) checkModel(ctx context.Context, workspaceID string, kind *document.Kind, doc, stored *document.Map) error {
+// checkModels refuses models of a knowledge base or an agent that cannot be used. Those that are stored may stay.
+func (c *Content) checkModels(ctx context.Context, workspaceID string, kind *document.Kind, doc, stored *document.Map) error {
+	if _, model := chatModel(kind, doc); model != "" {
+		if _, was := chatModel(kind, stored); model != was {
+			if err := c.checkChat(ctx, workspaceID, kind, doc); err != nil {
+				return err
+			}
+		}
+	}
 	if kind != document.Knowledge || isStored("embedding", doc, stored) {
 		return nil
 	}
 	return c.checkEmbedding(ctx, workspaceID, doc)
+}
+
+// chatModel returns the model that answers in the name of a document, and the field that names it.
+func chatModel(kind *document.Kind, doc *document.Map) (field, model string) {
+	switch kind {
+	case document.Knowledge:
+		return "answer.model", doc.Object("answer").Text("model")
+	case document.Agent:
+		return "model", doc.Text("model")
+	}
+	return "", ""
+}
+
+// checkChat refuses a model that no provider has. Without a provider nothing is known of models.
+func (c *Content) checkChat(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map) error {
+	field, model := chatModel(kind, doc)
+	if model == "" || c.CheckChat == nil {
+		return nil
+	}
+	err := c.CheckChat(ctx, workspaceID, model)
+	refused, ok := errors.AsType[*domain.Error](err)
+	switch {
+	case !ok:
+		return err
+	case refused.Code == domain.CodeValidation && refused.Details["reason"] != "secret_missing": // whose provider can be asked
+		return domain.Invalid(domain.FieldError{Field: field, Message: "there is no model " + model + " that answers"})
+	}
+	return nil
 }
 
 // checkEmbedding refuses a model of a knowledge base that cannot be used.
@@ -633,16 +702,16 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 	}
 	setState(folder, doc, item)
 	faults, parsed := c.Check(kind, doc)
-	if kind == document.Knowledge {
+	if kind == document.Knowledge || kind == document.Agent {
 		before := &item
 		if !exists {
 			before = nil
 		}
-		stored, err := c.storedBase(ctx, workspaceID, kind, before)
+		stored, err := c.storedDocument(ctx, workspaceID, kind, before)
 		if err != nil {
 			return nil, nil, err
 		}
-		faults = withRefusal(acceptUnknown(kind, faults, doc, stored), c.checkModel(ctx, workspaceID, kind, doc, stored))
+		faults = withRefusal(acceptUnknown(kind, faults, doc, stored), c.checkModels(ctx, workspaceID, kind, doc, stored))
 	}
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return withRefusal(faults, err), parsed, nil

@@ -294,11 +294,11 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 			}
 			p.warnAt("invalid_automation", b.path, f.Field, fmt.Sprintf("%s: %s", f.Field, f.Message))
 		}
-		if b.kind == document.Knowledge {
-			c.warnOfUnusedSettings(ctx, p, p.of.ID, b)
-		}
+		c.warnOfMissingModels(ctx, p, b)
 		if !p.of.Items.Has(b.path) {
-			b.entry.ID = newDocumentID(ctx, b.kind.Folder)
+			if b.entry.ID, b.err = c.importedID(ctx, p.of.ID, b.path); b.err != nil {
+				return nil, b.err
+			}
 		}
 		b.entry.Sealed = b.sealed
 		p.put(b.entry, b.doc)
@@ -306,9 +306,13 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 	return list, nil
 }
 
-// warnOfUnusedSettings warns of settings of a knowledge base that are kept and have no effect here.
-func (c *Content) warnOfUnusedSettings(ctx context.Context, p *plan, workspaceID string, b *importedDoc) {
-	if c.checkEmbedding(ctx, workspaceID, b.doc) != nil {
+// warnOfMissingModels warns of models of a knowledge base or an agent that are kept and cannot be used here.
+func (c *Content) warnOfMissingModels(ctx context.Context, p *plan, b *importedDoc) {
+	if c.checkChat(ctx, p.of.ID, b.kind, b.doc) != nil {
+		field, model := chatModel(b.kind, b.doc)
+		p.warnAt("model_missing", b.path, field, "there is no model "+model+" here that answers")
+	}
+	if b.kind == document.Knowledge && c.checkEmbedding(ctx, p.of.ID, b.doc) != nil {
 		p.warnAt("model_missing", b.path, "embedding", "the model cannot be used here: the base is searched by full text until it can")
 	}
 }

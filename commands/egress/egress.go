@@ -151,6 +151,14 @@ func (e *Egress) OperatorClient() *http.Client {
 	return &http.Client{Transport: operatorTransport{e}, CheckRedirect: checkRedirect}
 }
 
+// WithoutRedirects returns a client that follows no redirect: keys in headers go to the address that they are for, and
+// nowhere else.
+func WithoutRedirects(c *http.Client) *http.Client {
+	direct := *c
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &direct
+}
+
 type operatorTransport struct{ *Egress }
 
 // RoundTrip implements http.RoundTripper. Connections of this transport are never those of a guarded request: these take

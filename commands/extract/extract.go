@@ -165,19 +165,13 @@ func (x *Extractor) Extract(ctx context.Context, f File) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	d, err := x.read(ctx, c.Child, f)
-	if _, refused := errors.AsType[*Error](err); !shared || err != nil && (!refused || !isSound(err)) {
+	d, killed, err := x.read(ctx, c.Child, f)
+	if err != nil || killed || !shared {
 		c.End()
 		return d, err
 	}
 	x.release(c)
-	return d, err
-}
-
-// isSound reports whether an error of a file leaves its child fit for another file.
-func isSound(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Reason != Timeout && e.Reason != Crashed && e.Reason != Corrupt
+	return d, nil
 }
 
 func (x *Extractor) acquire(ctx context.Context, shared bool) (*sharedChild, error) {
@@ -230,12 +224,18 @@ func (x *Extractor) expire(c *sharedChild) {
 	}
 }
 
-// read sends a child a file and returns what it found.
-func (x *Extractor) read(ctx context.Context, c *confined.Child, f File) (Document, error) {
-	o := x.options
-	late, cancel := context.WithTimeout(ctx, o.Timeout+grace)
+// read sends a child a file and returns what it found. The child is killed when ctx ends, which may happen just after
+// it has answered: then it must not get another file.
+func (x *Extractor) read(ctx context.Context, c *confined.Child, f File) (d Document, killed bool, err error) {
+	late, cancel := context.WithTimeout(ctx, x.options.Timeout+grace)
 	defer cancel()
-	defer context.AfterFunc(late, c.Kill)()
+	stop := context.AfterFunc(late, c.Kill)
+	d, err = x.exchange(ctx, late, c, f)
+	return d, !stop(), err
+}
+
+func (x *Extractor) exchange(ctx, late context.Context, c *confined.Child, f File) (Document, error) {
+	o := x.options
 	header, err := json.Marshal(job{
 		Name: f.Name, Mimetype: f.Mimetype, Timeout: o.Timeout, MemoryMB: o.MemoryMB, MaxText: min(o.MaxText, cmp.Or(f.MaxText, o.MaxText)),
 		Selector: f.Selector, Links: f.Links,

@@ -1,7 +1,6 @@
 package extract_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"svc/commands/extract"
+	"svc/commands/extract/extracttest"
+	"svc/domain/kbdocument"
 	"svc/domain/knowledge"
 )
 
@@ -48,72 +49,13 @@ func reasonOf(t testing.TB, err error) string {
 	return refused.Reason
 }
 
-// zipped makes a zip file of parts.
-func zipped(t testing.TB, parts map[string]string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for name, content := range parts {
-		f, err := w.Create(name)
-		require.NoError(t, err)
-		_, err = f.Write([]byte(content))
-		require.NoError(t, err)
+// manyTags returns t0, t1, and so on.
+func manyTags(n int) string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = fmt.Sprint("t", i)
 	}
-	require.NoError(t, w.Close())
-	return b.Bytes()
-}
-
-// pdfOf makes a PDF of objects, the first of which is the catalogue. Trailer is what its trailer has besides.
-func pdfOf(trailer string, objects ...string) []byte {
-	var b bytes.Buffer
-	b.WriteString("%PDF-1.4\n")
-	var offsets []int
-	for i, o := range objects {
-		offsets = append(offsets, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
-	}
-	xref := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
-	for _, at := range offsets {
-		fmt.Fprintf(&b, "%010d 00000 n \n", at)
-	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, trailer, xref)
-	return b.Bytes()
-}
-
-// pagesPDF makes a PDF with a page for each text, lines of which are lines.
-func pagesPDF(trailer string, pages ...string) []byte {
-	objects := []string{"<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"}
-	var kids []string
-	for _, text := range pages {
-		stream := "BT /F1 12 Tf 14 TL 72 700 Td"
-		for line := range strings.SplitSeq(text, "\n") {
-			stream += " (" + line + ") Tj T*"
-		}
-		stream += " ET"
-		n := len(objects) + 1
-		kids = append(kids, fmt.Sprintf("%d 0 R", n))
-		objects = append(objects,
-			fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>", n+1),
-			fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(stream), stream))
-	}
-	objects[1] = fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", strings.Join(kids, " "), len(pages))
-	return pdfOf(trailer, objects...)
-}
-
-const (
-	wordNS  = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"`
-	sheetNS = `xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"`
-)
-
-func docx(t testing.TB, body string) []byte {
-	t.Helper()
-	return zipped(t, map[string]string{
-		"[Content_Types].xml": "<Types/>",
-		"word/document.xml":   `<?xml version="1.0"?><w:document ` + wordNS + `><w:body>` + body + `</w:body></w:document>`,
-		"word/styles.xml":     `<w:styles ` + wordNS + `><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>`,
-		"word/footnotes.xml":  `<w:footnotes ` + wordNS + `><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>`,
-	})
+	return strings.Join(tags, ", ")
 }
 
 func TestFilesAreRead(t *testing.T) {
@@ -139,6 +81,14 @@ func TestFilesAreRead(t *testing.T) {
 			extract.File{Name: "a.md", Content: []byte("---\ntitle: Guide\ntags: [a, b]\nlanguage: fr\n---\n# Other\n\nText.")},
 			extract.Document{Mimetype: "text/markdown", Title: "Guide", Tags: []string{"a", "b"}, Language: "fr", Text: "# Other\n\nText."},
 		},
+		"markdown, a language with a region and tags that are too long or too many": {
+			extract.File{Name: "a.md", Content: []byte("---\nlanguage: pt_BR\ntags: [\"" + strings.Repeat("x", 61) + "\", t0, \"a\\tb\", " + manyTags(60) + "]\n---\nText.")},
+			extract.Document{Mimetype: "text/markdown", Tags: strings.Split(manyTags(50), ", "), Language: "pt", Text: "Text.", Warnings: []string{"tags_left_out"}},
+		},
+		"markdown, a language that is not known": {
+			extract.File{Name: "a.md", Content: []byte("---\nlanguage: Klingon\ntags: a, , " + strings.Repeat("é", 60) + "\n---\nText.")},
+			extract.Document{Mimetype: "text/markdown", Tags: []string{"a", strings.Repeat("é", 60)}, Text: "Text."},
+		},
 		"markdown, the title is the first heading": {
 			extract.File{Mimetype: "text/markdown; charset=utf-8", Content: []byte("Before\n\n# Guide #\n\nText.")},
 			extract.Document{Mimetype: "text/markdown", Title: "Guide", Text: "Before\n\n# Guide #\n\nText."},
@@ -156,35 +106,52 @@ func TestFilesAreRead(t *testing.T) {
 				<body><nav>Menu</nav><h1>Caf` + "\xe9" + `</h1><p>One <b>two</b>, <a href="x">three</a>.<br>Next</p><script>alert(1)</script><p hidden>no</p><div style="display: none">no</div>
 				<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul><table><tr><th>K</th><th>V</th></tr><tr><td>x|y</td><td>1</td></tr></table><pre>code
   here</pre><footer>Foot</footer></body></html>`)},
-			extract.Document{Mimetype: "text/html", Title: "A & B", Text: "# Café\n\nOne two, three.\nNext\n\n- a\n  - b\n- c\n\n| K | V |\n|---|---|\n| x\\|y | 1 |\n\n```\ncode\n  here\n```"},
+			extract.Document{Mimetype: "text/html", Title: "A & B", Text: "Menu\n\n# Café\n\nOne two, three.\nNext\n\n- a\n  - b\n- c\n\n| K | V |\n|---|---|\n| x\\|y | 1 |\n\n```\ncode\n  here\n```\n\nFoot"},
 		},
 		"HTML, the main part": {
 			extract.File{Name: "a.html", Content: []byte(`<html><head><meta charset="utf-8"><meta property="og:title" content="Shown"></head><body><div><p>Cookies?</p></div><article><p>` + strings.Repeat("Useful text. ", 30) + `</p></article></body></html>`)},
 			extract.Document{Mimetype: "text/html", Title: "Shown", Text: strings.TrimSpace(strings.Repeat("Useful text. ", 30))},
 		},
+		"HTML, a long page without what is around its main part": {
+			extract.File{Name: "a.html", Content: []byte(`<body><nav>Menu</nav><main><p>` + strings.Repeat("Useful text. ", 30) + `</p><ul><li>a<nav>Menu</nav></ul><aside>Ad</aside></main><footer>Foot</footer></body>`)},
+			extract.Document{Mimetype: "text/html", Text: strings.TrimSpace(strings.Repeat("Useful text. ", 30)) + "\n\n- a"},
+		},
+		"HTML, parts that a selector names": {
+			extract.File{Name: "a.html", Content: []byte(`<body><nav>Menu</nav><main><p>Text</p><aside>See also</aside></main><footer>Foot</footer></body>`), Selector: kbdocument.Selector{CSS: "nav, main, footer"}},
+			extract.Document{Mimetype: "text/html", Text: "Menu\n\nText\n\nSee also\n\nFoot"},
+		},
+		"HTML, text beside the items of lists and the rows of tables": {
+			extract.File{Name: "a.html", Content: []byte(`<ul>Before <b>all</b><li>a</li><ul><li>b</li></ul><div><li>c</li></div><p>d</p></ul><ol><ol><li>e</li></ol></ol>
+				<table><caption>Prices of <i>tea</i></caption><tr><th>K</th></tr><tr><td>x</td></tr></table><table><caption>Places</caption><tr><td><h2>Left</h2></td></tr></table>`)},
+			extract.Document{Mimetype: "text/html", Text: "- Before all\n- a\n  - b\n- c d\n\n  - e\n\nPrices of tea\n\n| K |\n|---|\n| x |\n\nPlaces\n\n## Left"},
+		},
 		"PDF": {
-			extract.File{Content: pagesPDF("/Info << /Title (The title) >>", "First page\nsecond line", "", "Third page")},
+			extract.File{Content: extracttest.Pages("/Info << /Title (The title) >>", "First page\nsecond line", "", "Third page")},
 			extract.Document{Mimetype: "application/pdf", Title: "The title", Text: "First page\nsecond line\n\nThird page", Pages: []int{0, 24, 24}},
 		},
 		"PDF of a later version, with other bytes around it": {
-			extract.File{Content: append(bytes.Replace(pagesPDF("", "Text"), []byte("%PDF-1.4"), []byte("%PDF-2.0"), 1), "\n\x00\x00rubbish"...)},
+			extract.File{Content: append(bytes.Replace(extracttest.Pages("", "Text"), []byte("%PDF-1.4"), []byte("%PDF-2.0"), 1), "\n\x00\x00rubbish"...)},
 			extract.Document{Mimetype: "application/pdf", Text: "Text", Pages: []int{0}},
 		},
 		"DOCX, whatever it is called": {
-			extract.File{Name: "a.pdf", Mimetype: "application/pdf", Content: docx(t, `<w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>Title</w:t></w:r></w:p>
+			extract.File{Name: "a.pdf", Mimetype: "application/pdf", Content: extracttest.DOCX(t, `<w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>Title</w:t></w:r></w:p>
 				<w:p><w:r><w:t xml:space="preserve">Some </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del></w:p>
 				<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>a</w:t></w:r></w:p><w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>b</w:t></w:r></w:p>
 				<w:tbl><w:tr><w:tc><w:p><w:r><w:t>K</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>V</w:t></w:r></w:p></w:tc></w:tr><w:tr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc><w:tc><w:p/></w:tc></w:tr></w:tbl>`)},
 			extract.Document{Mimetype: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", Title: "Title", Text: "# Title\n\nSome new\n\n- a\n- b\n\n| K | V |\n|---|---|\n| x |  |\n\nA note."},
 		},
+		"DOCX with text boxes": {
+			extract.File{Name: "a.docx", Content: extracttest.DOCX(t, `<w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>Before</w:t></w:r><w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">
+				<mc:Choice Requires="wps"><w:drawing><w:txbxContent><w:p><w:r><w:t>In the box</w:t></w:r></w:p><w:p><w:r><w:t>and below</w:t></w:r></w:p></w:txbxContent></w:drawing></mc:Choice>
+				<mc:Fallback><w:pict><w:txbxContent><w:p><w:r><w:t>In the box</w:t></w:r></w:p><mc:AlternateContent><mc:Choice/></mc:AlternateContent></w:txbxContent></w:pict></mc:Fallback></mc:AlternateContent></w:r><w:r><w:t xml:space="preserve"> and after </w:t></w:r>
+				<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Choice Requires="w16se"><w16se:symEx w16se:char="1F60A"/></mc:Choice><mc:Fallback><w:t>?</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>`)},
+			extract.Document{Mimetype: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", Title: "Before and after 😊", Text: "In the box\n\nand below\n\n# Before and after 😊\n\nA note."},
+		},
 		"XLSX": {
-			extract.File{Name: "a.xlsx", Content: zipped(t, map[string]string{
-				"xl/workbook.xml":            `<workbook ` + sheetNS + `><sheets><sheet name="Prices" r:id="rId1"/></sheets></workbook>`,
-				"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>`,
-				"xl/sharedStrings.xml":       `<sst ` + sheetNS + `><si><t>Name</t></si><si><r><t>Te</t></r><r><t>a</t></r></si></sst>`,
-				"xl/styles.xml":              `<styleSheet ` + sheetNS + `><numFmts><numFmt numFmtId="170" formatCode="yyyy\-mm\-dd"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs></styleSheet>`,
-				"xl/worksheets/sheet1.xml": `<worksheet ` + sheetNS + `><sheetData><row><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>Since</t></is></c></row>
-					<row><c r="A2" t="s"><v>1</v></c><c r="B2"><f>1+1</f><v>2.5000000000000001</v></c><c r="C2" s="1"><v>45292</v></c></row></sheetData></worksheet>`,
+			extract.File{Name: "a.xlsx", Content: extracttest.XLSX(t, `<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>Since</t></is></c></row>
+					<row><c r="A2" t="s"><v>1</v></c><c r="B2"><f>1+1</f><v>2.5000000000000001</v></c><c r="C2" s="1"><v>45292</v></c></row>`, map[string]string{
+				"xl/sharedStrings.xml": `<sst ` + extracttest.SheetNS + `><si><t>Name</t></si><si><r><t>Te</t></r><r><t>a</t></r></si></sst>`,
+				"xl/styles.xml":        `<styleSheet ` + extracttest.SheetNS + `><numFmts><numFmt numFmtId="170" formatCode="yyyy\-mm\-dd"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs></styleSheet>`,
 			})},
 			extract.Document{Mimetype: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", Text: "## Prices\n\nName: Tea\ncolumn 2: 2.5\nSince: 2024-01-01"},
 		},
@@ -202,7 +169,6 @@ func TestFilesAreRead(t *testing.T) {
 func TestFilesWithoutTextAreRefused(t *testing.T) {
 	t.Parallel()
 	x := open(t, extract.Options{})
-	bomb := strings.Repeat("<w:p><w:r><w:t>"+strings.Repeat("0", 1000)+"</w:t></w:r></w:p>", 20_000)
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
@@ -210,19 +176,19 @@ func TestFilesWithoutTextAreRefused(t *testing.T) {
 		"empty":                   {nil, extract.Empty},
 		"white space":             {[]byte(" \n\t "), extract.Empty},
 		"PNG":                     {[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), extract.Unsupported},
-		"zip":                     {zipped(t, map[string]string{"a.txt": "a"}), extract.Unsupported},
+		"zip":                     {extracttest.Zip(t, map[string]string{"a.txt": "a"}), extract.Unsupported},
 		"office before 2007":      {[]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), extract.Unsupported},
 		"encrypted office":        {[]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00"), extract.Encrypted},
-		"encrypted PDF":           {pagesPDF("/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /O (aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) /U (bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb) /P -4 >> /ID [(abc) (abc)]", "secret"), extract.Encrypted},
-		"scan":                    {pagesPDF("", "", ""), extract.NoText},
+		"encrypted PDF":           {extracttest.EncryptedPDF(), extract.Encrypted},
+		"scan":                    {extracttest.Pages("", "", ""), extract.NoText},
 		"PDF without a table":     {[]byte("%PDF-1.4\nnothing\n%%EOF"), extract.Corrupt},
-		"PDF cut short":           {pagesPDF("", "page")[:300], extract.Corrupt},
-		"DOCX cut short":          {docx(t, "<w:p/>")[:200], extract.Corrupt},
-		"DOCX with broken XML":    {docx(t, "<w:p><w:r>"), extract.Corrupt},
-		"DOCX without text":       {zipped(t, map[string]string{"word/document.xml": "<document/>"}), extract.NoText},
-		"zip bomb":                {docx(t, bomb), extract.TooLarge},
-		"XML entities":            {zipped(t, map[string]string{"word/document.xml": `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>`}), extract.Corrupt},
-		"elements in each other":  {docx(t, strings.Repeat("<w:x>", 100_000)), extract.Corrupt},
+		"PDF cut short":           {extracttest.Pages("", "page")[:300], extract.Corrupt},
+		"DOCX cut short":          {extracttest.DOCX(t, "<w:p/>")[:200], extract.Corrupt},
+		"DOCX with broken XML":    {extracttest.DOCX(t, "<w:p><w:r>"), extract.Corrupt},
+		"DOCX without text":       {extracttest.Zip(t, map[string]string{"word/document.xml": "<document/>"}), extract.NoText},
+		"zip bomb":                {extracttest.BombDOCX(t), extract.TooLarge},
+		"XML entities":            {extracttest.EntitiesDOCX(t), extract.Corrupt},
+		"elements in each other":  {extracttest.DOCX(t, strings.Repeat("<w:x>", 100_000)), extract.Corrupt},
 		"HTML with scripts alone": {[]byte("<html><script>x</script></html>"), extract.NoText},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,12 +204,12 @@ func TestHostilePDFsEndInABoundedError(t *testing.T) {
 	t.Parallel()
 	x := open(t, extract.Options{Timeout: 3 * time.Second, MemoryMB: 128})
 	for name, content := range map[string][]byte{
-		"pages that contain each other": pdfOf("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [2 0 R] /Count 1000 >>"),
-		"a table that comes before itself": bytes.Replace(pagesPDF("/Prev 99999 ", "x"), []byte("/Prev 99999"),
-			fmt.Appendf(nil, "/Prev %05d", bytes.Index(pagesPDF("/Prev 99999 ", "x"), []byte("xref\n"))), 1),
-		"more objects than memory": bytes.Replace(pagesPDF("", "x"), []byte("xref\n0 6"), []byte("xref\n0 2000000000"), 1),
-		"a page of all text":       pdfOf("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /Contents 3 0 R >>"),
-		"arrays in each other":     pdfOf("", "<< /Type /Catalog /Pages "+strings.Repeat("[", 3_000_000)),
+		"pages that contain each other": extracttest.LoopingPDF(),
+		"a table that comes before itself": bytes.Replace(extracttest.Pages("/Prev 99999 ", "x"), []byte("/Prev 99999"),
+			fmt.Appendf(nil, "/Prev %05d", bytes.Index(extracttest.Pages("/Prev 99999 ", "x"), []byte("xref\n"))), 1),
+		"more objects than memory": bytes.Replace(extracttest.Pages("", "x"), []byte("xref\n0 6"), []byte("xref\n0 2000000000"), 1),
+		"a page of all text":       extracttest.PDF("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /Contents 3 0 R >>"),
+		"arrays in each other":     extracttest.PDF("", "<< /Type /Catalog /Pages "+strings.Repeat("[", 3_000_000)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +219,7 @@ func TestHostilePDFsEndInABoundedError(t *testing.T) {
 			require.Contains(t, []string{extract.Corrupt, extract.Timeout, extract.Crashed, extract.NoText}, reasonOf(t, err))
 		})
 	}
-	d, err := x.Extract(t.Context(), extract.File{Content: pagesPDF("", "still here")})
+	d, err := x.Extract(t.Context(), extract.File{Content: extracttest.Pages("", "still here")})
 	require.NoError(t, err)
 	require.Equal(t, "still here", d.Text)
 }
@@ -265,7 +231,7 @@ func TestALongTextIsCut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat("é", 10), d.Text)
 	require.True(t, d.Truncated)
-	d, err = x.Extract(t.Context(), extract.File{Content: pagesPDF("", "12345", "6789", "more")})
+	d, err = x.Extract(t.Context(), extract.File{Content: extracttest.Pages("", "12345", "6789", "more")})
 	require.NoError(t, err)
 	require.Equal(t, "12345\n\n678", d.Text)
 	require.Equal(t, []int{0, 7}, d.Pages)

@@ -3,6 +3,7 @@ package extract
 import (
 	"cmp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -43,11 +44,13 @@ func readHTML(f File, t *text) error {
 	if parts != nil {
 		return nil
 	}
-	main := markdownOf(mainPart(root))
-	if len([]rune(main)) < minMainText {
-		main = markdownOf(root)
+	main := markdownWriter{mainOnly: true}
+	main.write(mainPart(root))
+	if utf8.RuneCountInString(main.b.String()) < minMainText {
+		t.add(markdownOf(root))
+		return nil
 	}
-	t.add(main)
+	t.add(main.b.String())
 	return nil
 }
 
@@ -232,10 +235,14 @@ func markdownOf(n *html.Node) string {
 
 // markdownWriter writes blocks, with a blank line between them, and the text in them with single spaces.
 type markdownWriter struct {
-	b       strings.Builder
-	inBlock bool // text follows text
-	space   bool // a space is due before the next text
+	b        strings.Builder
+	inBlock  bool // text follows text
+	space    bool // a space is due before the next text
+	mainOnly bool // what is the same on other pages is left out
 }
+
+// inner returns a writer for the text of an item or a cell.
+func (w *markdownWriter) inner() *markdownWriter { return &markdownWriter{mainOnly: w.mainOnly} }
 
 // endBlock ends what is written: the next text is a block of its own.
 func (w *markdownWriter) endBlock() { w.inBlock, w.space = false, false }
@@ -273,7 +280,13 @@ func (w *markdownWriter) write(n *html.Node) {
 		return
 	}
 	switch n.DataAtom {
-	case atom.Head, atom.Nav, atom.Footer, atom.Aside:
+	case atom.Head:
+	case atom.Nav, atom.Footer, atom.Aside:
+		if !w.mainOnly {
+			w.endBlock()
+			w.writeChildren(n)
+			w.endBlock()
+		}
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		if title := strings.Join(strings.Fields(plainText(n)), " "); title != "" {
 			w.writeBlock(strings.Repeat("#", int(n.Data[1]-'0')) + " " + title)
@@ -285,16 +298,21 @@ func (w *markdownWriter) write(n *html.Node) {
 			w.writeChildren(n)
 			break
 		}
-		w.writeBlock(tableOf(n))
+		for c := range n.ChildNodes() {
+			if c.DataAtom == atom.Caption {
+				w.write(c)
+			}
+		}
+		w.writeBlock(w.tableOf(n))
 	case atom.Ul, atom.Ol:
-		w.writeBlock(listOf(n, ""))
+		w.writeBlock(w.listOf(n, ""))
 	case atom.Br:
 		if w.inBlock {
 			w.b.WriteByte('\n')
 			w.space = false
 		}
 	case atom.P, atom.Div, atom.Section, atom.Article, atom.Main, atom.Header, atom.Body, atom.Blockquote, atom.Dl, atom.Dt, atom.Dd, atom.Figure, atom.Figcaption,
-		atom.Fieldset, atom.Form, atom.Hr, atom.Address, atom.Details, atom.Summary, atom.Li, atom.Tr, atom.Td, atom.Th:
+		atom.Fieldset, atom.Form, atom.Hr, atom.Address, atom.Details, atom.Summary, atom.Li, atom.Tr, atom.Td, atom.Th, atom.Caption:
 		w.endBlock()
 		w.writeChildren(n)
 		w.endBlock()
@@ -309,29 +327,44 @@ func (w *markdownWriter) writeChildren(n *html.Node) {
 	}
 }
 
-// listOf returns the items of a list, one on each line.
-func listOf(list *html.Node, indent string) string {
+// listOf returns the items of a list, one on each line. Text beside the items is one, too, and a list beside them is
+// below the item before it.
+func (w *markdownWriter) listOf(list *html.Node, indent string) string {
 	var b strings.Builder
+	beside := w.inner()
+	writeItem := func(text string) {
+		if line := strings.Join(strings.Fields(text), " "); line != "" {
+			b.WriteString(indent + "- " + line + "\n")
+		}
+	}
 	for item := list.FirstChild; item != nil; item = item.NextSibling {
-		if item.DataAtom != atom.Li {
+		if item.DataAtom != atom.Li && !isList(item) {
+			beside.write(item)
 			continue
 		}
-		var own markdownWriter
+		writeItem(beside.b.String())
+		beside = w.inner()
+		if isList(item) {
+			b.WriteString(w.listOf(item, indent+"  "))
+			continue
+		}
+		own := w.inner()
 		below := ""
 		for c := item.FirstChild; c != nil; c = c.NextSibling {
-			if c.DataAtom == atom.Ul || c.DataAtom == atom.Ol {
-				below += listOf(c, indent+"  ")
+			if isList(c) {
+				below += w.listOf(c, indent+"  ")
 			} else {
 				own.write(c)
 			}
 		}
-		if line := strings.Join(strings.Fields(own.b.String()), " "); line != "" {
-			b.WriteString(indent + "- " + line + "\n")
-		}
+		writeItem(own.b.String())
 		b.WriteString(below)
 	}
+	writeItem(beside.b.String())
 	return b.String()
 }
+
+func isList(n *html.Node) bool { return n.DataAtom == atom.Ul || n.DataAtom == atom.Ol }
 
 // isDataTable reports whether a table is one of values, and not one that places blocks.
 func isDataTable(table *html.Node) bool {
@@ -345,7 +378,7 @@ func isDataTable(table *html.Node) bool {
 }
 
 // tableOf returns a table with its first row as head.
-func tableOf(table *html.Node) string {
+func (w *markdownWriter) tableOf(table *html.Node) string {
 	var rows [][]string
 	for n := range table.Descendants() {
 		if n.DataAtom != atom.Tr {
@@ -354,7 +387,9 @@ func tableOf(table *html.Node) string {
 		var row []string
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
-				row = append(row, plainCell(markdownOf(c)))
+				cell := w.inner()
+				cell.write(c)
+				row = append(row, plainCell(cell.b.String()))
 			}
 		}
 		if strings.Join(row, "") != "" {

@@ -222,12 +222,12 @@ type docxReader struct {
 	text   *text
 	levels map[string]int
 
-	paragraph strings.Builder
-	level     int  // of a heading
-	item      bool // of a list
-	list      []string
-	dropped   int // elements of deleted or moved text that are open
-	inText    bool
+	open    []*docxParagraph // a paragraph, and those of a text box in it
+	list    []string
+	dropped int // elements of deleted or moved text that are open
+	inText  bool
+	choices []bool // that are open: whether the form that is read was found
+	skipped int    // elements of another form that are open
 
 	tables int // that are open: a table in a cell is text of the cell
 	rows   [][]string
@@ -235,7 +235,17 @@ type docxReader struct {
 	cell   []string
 }
 
+// docxParagraph is a paragraph that is being read.
+type docxParagraph struct {
+	strings.Builder
+	level int  // of a heading
+	item  bool // of a list
+}
+
 func (d *docxReader) handle(_ *part, token xml.Token) error {
+	if d.skips(token) {
+		return nil
+	}
 	switch e := token.(type) {
 	case xml.StartElement:
 		d.start(e)
@@ -243,33 +253,74 @@ func (d *docxReader) handle(_ *part, token xml.Token) error {
 		d.end(e.Name.Local)
 	case xml.CharData:
 		if d.inText && d.dropped == 0 {
-			d.paragraph.Write(e)
+			d.paragraph().Write(e)
 		}
 	}
 	return nil
 }
 
+// skips reports whether a token belongs to another form of something that was read already: a text box is often there
+// twice, for new and for old programs.
+func (d *docxReader) skips(token xml.Token) bool {
+	switch e := token.(type) {
+	case xml.StartElement:
+		last := len(d.choices) - 1
+		switch name := e.Name.Local; {
+		case d.skipped > 0:
+			d.skipped++
+		case name == "AlternateContent":
+			d.choices = append(d.choices, false)
+		case (name == "Choice" || name == "Fallback") && last >= 0:
+			if d.choices[last] {
+				d.skipped = 1
+			}
+			d.choices[last] = true
+		}
+	case xml.EndElement:
+		if d.skipped > 0 {
+			d.skipped--
+			return true
+		}
+		if e.Name.Local == "AlternateContent" {
+			d.choices = d.choices[:len(d.choices)-1]
+		}
+	}
+	return d.skipped > 0
+}
+
+// paragraph returns the paragraph that is being read. Text outside of all is not shown.
+func (d *docxReader) paragraph() *docxParagraph {
+	if len(d.open) == 0 {
+		return &docxParagraph{}
+	}
+	return d.open[len(d.open)-1]
+}
+
 func (d *docxReader) start(e xml.StartElement) {
+	p := d.paragraph()
 	switch e.Name.Local {
 	case "del", "moveFrom":
 		d.dropped++
 	case "t":
 		d.inText = true
 	case "tab":
-		d.paragraph.WriteByte(' ')
+		p.WriteByte(' ')
 	case "br", "cr":
-		d.paragraph.WriteByte('\n')
+		p.WriteByte('\n')
+	case "symEx": // a character that old programs do not have
+		if c, err := strconv.ParseUint(attr(e, "char"), 16, 21); err == nil && d.dropped == 0 {
+			p.WriteRune(rune(c))
+		}
 	case "p":
-		d.paragraph.Reset()
-		d.level, d.item = 0, false
+		d.open = append(d.open, &docxParagraph{})
 	case "pStyle":
-		d.level = max(d.level, d.levels[attr(e, "val")])
+		p.level = max(p.level, d.levels[attr(e, "val")])
 	case "outlineLvl":
 		if n, err := strconv.Atoi(attr(e, "val")); err == nil && n < 6 {
-			d.level = n + 1
+			p.level = n + 1
 		}
 	case "numPr":
-		d.item = true
+		p.item = true
 	case "tbl":
 		d.flushList()
 		d.tables++
@@ -304,24 +355,26 @@ func (d *docxReader) end(name string) {
 	}
 }
 
+// endParagraph ends the innermost paragraph. So a text box comes before the paragraph that it belongs to.
 func (d *docxReader) endParagraph() {
-	s := strings.TrimSpace(d.paragraph.String())
+	p := d.paragraph()
+	d.open = d.open[:max(0, len(d.open)-1)]
+	s := strings.TrimSpace(p.String())
 	switch {
 	case s == "":
 	case d.tables > 0:
 		d.cell = append(d.cell, s)
-	case d.item && d.level == 0:
+	case p.item && p.level == 0:
 		d.list = append(d.list, "- "+strings.ReplaceAll(s, "\n", " "))
-	case d.level > 0:
+	case p.level > 0:
 		d.flushList()
 		s = strings.Join(strings.Fields(s), " ")
 		d.text.document.Title = cmp.Or(d.text.document.Title, s)
-		d.text.add(strings.Repeat("#", min(d.level, 6)) + " " + s)
+		d.text.add(strings.Repeat("#", min(p.level, 6)) + " " + s)
 	default:
 		d.flushList()
 		d.text.add(s)
 	}
-	d.paragraph.Reset()
 }
 
 func (d *docxReader) flushList() {

@@ -1,10 +1,28 @@
 package extract
 
 import (
+	"os"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"svc/domain/knowledge"
 )
+
+func TestASharedChildEndsWithAnyFault(t *testing.T) {
+	t.Parallel()
+	x, err := New(Options{Executable: os.Args[0]})
+	require.NoError(t, err)
+	t.Cleanup(x.Close)
+	for _, content := range []string{" ", "\x89PNG\r\n\x1a\n\x00", "<html><script>x</script></html>"} {
+		_, err := x.Extract(t.Context(), File{Content: []byte("text")})
+		require.NoError(t, err)
+		require.Len(t, x.idle, 1)
+		_, err = x.Extract(t.Context(), File{Content: []byte(content)})
+		require.Error(t, err)
+		require.Empty(t, x.idle, "%q", content)
+	}
+}
 
 // Whatever the bytes are, reading text of any kind ends with a document or with an Error. PDFs are left to their
 // process.

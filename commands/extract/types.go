@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/html/charset"
+
+	"svc/domain"
+	"svc/domain/kbdocument"
 )
 
 // Types of files that are read.
@@ -155,15 +159,35 @@ func cutFrontMatter(body string, d *Document) string {
 	if err := yaml.Unmarshal([]byte(rest[:end]), &matter); err != nil {
 		return body
 	}
-	d.Title, d.Language = matter.Title, strings.ToLower(matter.Language)
+	d.Title = matter.Title
+	language := strings.ToLower(strings.TrimSpace(matter.Language))
+	if at := strings.IndexAny(language, "-_"); at >= 0 { // a region or a script: de-CH, zh_Hant
+		language = language[:at]
+	}
+	if slices.Contains(kbdocument.Languages, language) {
+		d.Language = language
+	}
 	var list []string
 	if matter.Tags.Decode(&list) != nil {
 		list = strings.Split(matter.Tags.Value, ",")
 	}
+	d.addTags(list)
+	return rest[end+len("---\n"):]
+}
+
+// addTags gives a document tags as it may have them; a warning says that others were left out.
+func (d *Document) addTags(list []string) {
+	leftOut := false
 	for _, tag := range list {
-		if tag = strings.TrimSpace(tag); tag != "" {
+		switch tag = strings.TrimSpace(tag); {
+		case tag == "" || slices.Contains(d.Tags, tag):
+		case len(d.Tags) == kbdocument.MaxTags || !domain.IsTitle(tag, kbdocument.MaxTag):
+			leftOut = true
+		default:
 			d.Tags = append(d.Tags, tag)
 		}
 	}
-	return rest[end+len("---\n"):]
+	if leftOut {
+		d.Warnings = append(d.Warnings, "tags_left_out")
+	}
 }

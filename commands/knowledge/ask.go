@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,6 +53,8 @@ type (
 		Bases       []string       // slugs; nil: all whose documents the caller could read
 		Rights      *access.Rights // of the caller; nil: all documents may be read
 		AskQuery
+		// Languages are those that the client prefers, as the header Accept-Language names them; "": it does not say.
+		Languages string
 		// OnSources gets what was found, OnDelta the pieces of the answer. An error of theirs ends the call. Nil: nobody does.
 		OnSources func([]SearchResult) error
 		OnDelta   func(text string) error
@@ -159,7 +162,7 @@ func (a *Asker) settings(ctx context.Context, in AskRequest) (askSettings, error
 			return s, err
 		}
 		if ok {
-			s.readBase(base.Object("answer"))
+			s.readBase(base, in.Languages)
 		}
 	}
 	s.model = cmp.Or(in.Model, s.model)
@@ -178,7 +181,8 @@ func (a *Asker) settings(ctx context.Context, in AskRequest) (askSettings, error
 	return s, nil
 }
 
-func (s *askSettings) readBase(answer *document.Map) {
+func (s *askSettings) readBase(base *document.Map, languages string) {
+	answer := base.Object("answer")
 	s.model = answer.Text("model")
 	if text := answer.Text("instructions"); text != "" {
 		s.instructions = []string{text}
@@ -194,7 +198,7 @@ func (s *askSettings) readBase(answer *document.Map) {
 	s.temperature = number("temperature", defaultTemperature)
 	if v, _ := answer.Get("noAnswer"); v != nil {
 		if text, ok := document.AsLocalized(v); ok {
-			s.noAnswer = cmp.Or(text.First(), s.noAnswer)
+			s.noAnswer = cmp.Or(text.Preferred(languages), text.Preferred(base.Text("language")), text.First(), s.noAnswer)
 		}
 	}
 }
@@ -274,8 +278,11 @@ type source struct {
 	text     string
 }
 
-// sourceTokens is about what the marks around a source take.
-const sourceTokens = 20
+// sourceTokens is about what the marks around a source take; minSourceTokens is how much of the first one is shown at least.
+const (
+	sourceTokens    = 20
+	minSourceTokens = 12
+)
 
 // chooseSources returns the passages that a prompt has room for, by rank. Neighbours are joined, without their overlap.
 func chooseSources(results []SearchResult, room int) []source {
@@ -287,7 +294,7 @@ func chooseSources(results []SearchResult, room int) []source {
 				continue
 			}
 			if tokens > room { // the first is cut, rather than to answer from nothing
-				p.Text = string([]rune(p.Text)[:min(max(room-sourceTokens, 50), utf8.RuneCountInString(p.Text))])
+				p.Text = firstTokens(p.Text, max(room-sourceTokens, minSourceTokens))
 			}
 			room -= tokens
 			chosen = append(chosen, source{result.Document, p, rank, p, p.Text})
@@ -312,6 +319,13 @@ func chooseSources(results []SearchResult, room int) []source {
 	}
 	slices.SortStableFunc(joined, func(x, y source) int { return cmp.Compare(x.rank, y.rank) })
 	return joined
+}
+
+// firstTokens returns the beginning of a text that takes so many tokens.
+func firstTokens(text string, tokens int) string {
+	runes := []rune(text)
+	n := sort.Search(len(runes), func(n int) bool { return knowledge.EstimateTokens(string(runes[:n+1])) > tokens })
+	return string(runes[:n])
 }
 
 // withoutOverlap returns a passage without what the one before it has already.

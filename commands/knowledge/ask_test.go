@@ -150,3 +150,34 @@ func TestAsk(t *testing.T) {
 	_, err = f.Ask(t.Context(), in)
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
 }
+
+// A first passage that is longer than the room is cut to the tokens that there are.
+func TestAPassageThatDoesNotFitIsCutByTokens(t *testing.T) {
+	t.Parallel()
+	f := newAskFixture(t)
+	f.add("a", 0, 0, strings.Repeat("word ", 2000))
+	few := 8192 - 500 // leaves less than 500 tokens, which are 2000 characters
+	_, err := f.Ask(t.Context(), knowledge.AskRequest{WorkspaceID: "w", Bases: []string{"faq"}, AskQuery: knowledge.AskQuery{Question: "word", MaxTokens: &few}})
+	require.NoError(t, err)
+	shown := strings.Count(f.lastPrompt(t), "word ")
+	require.Greater(t, shown, 100)
+	require.Less(t, shown, 400)
+}
+
+// What is said when nothing is found has the language of who asks, else that of the base, else the first.
+func TestNoAnswerHasALanguage(t *testing.T) {
+	t.Parallel()
+	f := newAskFixture(t)
+	for _, tt := range []struct{ base, accept, want string }{
+		{"auto", "", "Unknown."},
+		{"auto", "it,*;q=0.1", "Unknown."},
+		{"fr", "", "Inconnu."},
+		{"fr", "de-CH,en;q=0.9", "Unbekannt."},
+		{"fr", "en;q=0,it", "Inconnu."},
+	} {
+		f.base = `{"language":"` + tt.base + `","answer":{"noAnswer":{"en":"Unknown.","de":"Unbekannt.","fr-CA":"Inconnu."}}}`
+		got, err := f.Ask(t.Context(), knowledge.AskRequest{WorkspaceID: "w", Bases: []string{"faq"}, Languages: tt.accept, AskQuery: knowledge.AskQuery{Question: "zebra"}})
+		require.NoError(t, err)
+		require.Equal(t, tt.want, got.Answer, "%+v", tt)
+	}
+}

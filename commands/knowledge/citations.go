@@ -47,13 +47,22 @@ func WriteSource(to *strings.Builder, n int, d SearchDocument, text string) {
 type CitationFilter struct {
 	Sources int          // how many there are
 	Used    map[int]bool // those that the answer names
-	held    string       // begins with [
+	held    string       // what may become a citation: it begins with [, or with a comma when the beginning of a list was shown
+	shown   bool         // the beginning of the list that is held was shown
 }
 
-// maxHeld is how much of an answer is held back until a citation is complete, in characters.
-const maxHeld = 12
+// maxHeld is how much of an answer is held back until a citation is complete, in characters. Of a longer list the numbers
+// that name a source are shown one after the other; what is held then are numbers that name none, up to maxList.
+const (
+	maxHeld = 12
+	maxList = 200
+)
 
-var citation = regexp.MustCompile(`^\[\s*\d+(\s*,\s*\d+)*\s*\]$`)
+var (
+	citationStart = regexp.MustCompile(`^[\[,]\s*(\d{1,9}\s*,\s*)*(\d{1,9}\s*)?$`)
+	citation      = regexp.MustCompile(`^[\[,]\s*(\d{1,9}\s*,\s*)*\d{1,9}\s*$`) // without its ]
+	citedNumber   = regexp.MustCompile(`\d+`)
+)
 
 // Feed returns so much of the answer as can be shown.
 func (f *CitationFilter) Feed(text string) string {
@@ -61,50 +70,88 @@ func (f *CitationFilter) Feed(text string) string {
 	for _, r := range text {
 		switch {
 		case r == '[':
-			out.WriteString(f.held)
+			out.WriteString(f.End())
 			f.held = "["
 		case f.held == "":
 			out.WriteRune(r)
 		case r == ']':
-			out.WriteString(f.check(f.held + "]"))
-			f.held = ""
+			out.WriteString(f.close())
 		default:
-			if f.held += string(r); utf8.RuneCountInString(f.held) > maxHeld {
-				out.WriteString(f.held)
-				f.held = ""
+			f.held += string(r)
+			switch held := utf8.RuneCountInString(f.held); {
+			case held > maxList || !citationStart.MatchString(f.held):
+				out.WriteString(f.End())
+			case held > maxHeld:
+				out.WriteString(f.showBeginning())
 			}
 		}
 	}
 	return out.String()
 }
 
-// check returns a citation with the numbers that name a source; "" when there are none.
-func (f *CitationFilter) check(text string) string {
-	if !citation.MatchString(text) {
-		return text
+// close returns what is held as it is shown when a ] follows: of a citation the numbers that name a source, nothing when
+// there are none.
+func (f *CitationFilter) close() string {
+	if !citation.MatchString(f.held) {
+		return f.End() + "]"
 	}
-	var known []string
-	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 || n > f.Sources {
+	text := f.known(f.held)
+	if f.shown {
+		text += "]"
+	}
+	f.held, f.shown = "", false
+	return text
+}
+
+// showBeginning returns the list that is held up to the last number that is complete and names a source. What follows is
+// held on: it is text when the list turns out not to be one.
+func (f *CitationFilter) showBeginning() string {
+	end := 0
+	complete := f.held[:strings.LastIndex(f.held, ",")+1]
+	for _, at := range citedNumber.FindAllStringIndex(complete, -1) {
+		if f.isSource(complete[at[0]:at[1]]) {
+			end = at[1]
+		}
+	}
+	text := f.known(f.held[:end])
+	if end > 0 {
+		f.held = strings.TrimLeft(f.held[end:], " \t\r\n\f") // begins with the comma after the number
+	}
+	return text
+}
+
+// known returns the numbers of a part of a list that name a source, as they continue what was shown.
+func (f *CitationFilter) known(part string) string {
+	var out strings.Builder
+	for _, digits := range citedNumber.FindAllString(part, -1) {
+		if !f.isSource(digits) {
 			continue
 		}
 		if f.Used == nil {
 			f.Used = map[int]bool{}
 		}
+		n, _ := strconv.Atoi(digits)
 		f.Used[n] = true
-		known = append(known, strconv.Itoa(n))
+		if f.shown {
+			out.WriteString(", ")
+		} else {
+			out.WriteByte('[')
+		}
+		out.WriteString(strconv.Itoa(n))
+		f.shown = true
 	}
-	if len(known) == 0 {
-		return ""
-	}
-	return "[" + strings.Join(known, ", ") + "]"
+	return out.String()
+}
+
+func (f *CitationFilter) isSource(digits string) bool {
+	n, err := strconv.Atoi(digits)
+	return err == nil && n >= 1 && n <= f.Sources
 }
 
 // End returns what is left.
 func (f *CitationFilter) End() string {
 	rest := f.held
-	f.held = ""
+	f.held, f.shown = "", false
 	return rest
 }
 

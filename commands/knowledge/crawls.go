@@ -55,6 +55,6 @@ func newOperation(ctx context.Context, kind, workspaceID string, request []byte,
 	asked := commands.RequestFrom(ctx)
 	return operation.About{
 		ID: "op_" + commands.NewID(ctx, 20), Kind: kind, WorkspaceID: workspaceID, Request: request, CreatedBy: asked.Meta.UserID,
-		CreatedAt: now.UTC().Truncate(time.Millisecond), CorrelationID: asked.Meta.CorrelationID, Under: true,
+		CreatedAt: now.UTC().Truncate(time.Millisecond), CorrelationID: asked.Meta.CorrelationID, Depth: asked.Meta.AutomationDepth, Under: true,
 	}
 }

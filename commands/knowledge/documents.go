@@ -3,6 +3,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,13 +73,28 @@ type Put struct {
 	Name     string   // of a new document to which Change gives none
 	Reading  kbdocument.Reading
 	Cause    kbdocument.Cause // "": somebody asked
+	// Process makes a content searchable that gives the pipeline work; nil, and a nil result: the pipeline does.
+	Process func(ctx context.Context, d kbdocument.State) (*kbdocument.Result, error)
 }
+
+// causeOf returns who asks for a change: a run of automations, or somebody who uses the API.
+func causeOf(ctx context.Context) kbdocument.Cause {
+	if commands.RequestFrom(ctx).Meta.AutomationSlug != "" {
+		return kbdocument.ByRun
+	}
+	return kbdocument.ByAPI
+}
+
+// depthOf returns the depth of the run that asks for a change; 0: none does.
+func depthOf(ctx context.Context) int { return commands.RequestFrom(ctx).Meta.AutomationDepth }
 
 // Outcome is what became of a Put.
 type Outcome struct {
 	kbdocument.State
 	Created   bool
-	Unchanged bool // the document had this content already
+	Unchanged bool   // the document had this content already
+	Former    string // hash of the content that it had; "": there was none
+	Processed bool   // Process made it searchable
 }
 
 // maxPutAttempts bounds the races with others who add a document of the same identity.
@@ -132,7 +148,7 @@ func (d *Documents) plan(ctx context.Context, workspaceID string, p Put, may May
 	}
 	plan := &putPlan{stream: kbdocument.Stream(workspaceID, id), cmd: kbdocument.Put{
 		ID: id, Base: p.Base, Origin: p.Origin, Change: p.Change, Declared: p.Declared, Name: p.Name, By: commands.RequestFrom(ctx).Meta.UserID,
-		Kept: d.o.Settings().Kept, Reading: p.Reading, Cause: p.Cause, Now: d.o.Now(),
+		Kept: d.o.Settings().Kept, Reading: p.Reading, Cause: cmp.Or(p.Cause, causeOf(ctx)), Depth: depthOf(ctx), Now: d.o.Now(),
 	}}
 	if p.Content != nil {
 		if err := d.o.CheckType(p.Content.Mimetype); err != nil {
@@ -176,10 +192,29 @@ func (d *Documents) put(ctx context.Context, workspaceID string, p Put, may May)
 			return out, commands.Refused(fmt.Errorf("store a document: %w", err))
 		}
 	}
+	if err := plan.process(ctx, current.State, p); err != nil {
+		return out, err
+	}
 	done, err := commands.ExecuteNaming(ctx, d.o.Engine, kbdocument.Decider, plan.stream, kbdocument.Command(plan.cmd), namesIn(workspaceID), plan.check)
-	out = Outcome{State: done.State, Created: plan.before.ID == ""}
-	out.Unchanged = !out.Created && p.Content != nil && plan.before.Content().Hash == p.Content.Hash
+	out = Outcome{State: done.State, Created: plan.before.ID == "", Former: plan.before.Content().Hash}
+	out.Processed = done.Changed && plan.cmd.Result != nil && done.State.Generation != plan.before.Generation
+	out.Unchanged = !out.Created && p.Content != nil && out.Former == p.Content.Hash
 	return out, err
+}
+
+// process makes a content searchable before it is recorded, if it is one that the pipeline would get.
+func (plan *putPlan) process(ctx context.Context, s kbdocument.State, p Put) error {
+	if p.Process == nil {
+		return nil
+	}
+	events, err := kbdocument.Decider.Decide(s, plan.cmd)
+	if err != nil {
+		return err
+	}
+	if next := kbdocument.Decider.Fold(s, events...); next.Generation != s.Generation {
+		plan.cmd.Result, err = p.Process(ctx, next)
+	}
+	return err
 }
 
 // findOwner returns the id of the document with an identity; "" when there is none.
@@ -225,17 +260,17 @@ func noDocument(id string) error {
 
 // Edit changes what the owner of a document says about it.
 func (d *Documents) Edit(ctx context.Context, workspaceID, id string, base kbdocument.Base, c kbdocument.Change, may May) (kbdocument.State, error) {
-	return d.execute(ctx, workspaceID, id, kbdocument.Edit{Base: base, Change: c, Now: d.o.Now()}, may)
+	return d.execute(ctx, workspaceID, id, kbdocument.Edit{Base: base, Change: c, Cause: causeOf(ctx), Depth: depthOf(ctx), Now: d.o.Now()}, may)
 }
 
 // Delete deletes a document. Its content stays while others refer to it.
 func (d *Documents) Delete(ctx context.Context, workspaceID, id string, base kbdocument.Base, may May) (kbdocument.State, error) {
-	return d.execute(ctx, workspaceID, id, kbdocument.Delete{Base: base, Now: d.o.Now()}, may)
+	return d.execute(ctx, workspaceID, id, kbdocument.Delete{Base: base, Cause: causeOf(ctx), Now: d.o.Now()}, may)
 }
 
 // Reprocess has the pipeline process a document again.
 func (d *Documents) Reprocess(ctx context.Context, workspaceID, id string, cmd kbdocument.Reprocess, may May) (kbdocument.State, error) {
-	cmd.Now = d.o.Now()
+	cmd.Depth, cmd.Now = depthOf(ctx), d.o.Now()
 	return d.execute(ctx, workspaceID, id, cmd, may)
 }
 
@@ -270,7 +305,7 @@ const deleteAtOnce = 400
 // are gone already do not count. The event is part of the last append: a service that stops in between has deleted a
 // part of them, which the event of the repetition does not name.
 func (d *Documents) DeleteMany(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string, may May) (int, error) {
-	return d.deleteMany(ctx, workspaceID, base, ids, kbdocument.ByAPI, may)
+	return d.deleteMany(ctx, workspaceID, base, ids, causeOf(ctx), may)
 }
 
 // always allows every change: the platform makes it by itself.
@@ -290,7 +325,7 @@ func (d *Documents) Remove(ctx context.Context, workspaceID string, base kbdocum
 
 // Relabel is Edit for what the platform changes by itself.
 func (d *Documents) Relabel(ctx context.Context, workspaceID, id string, base kbdocument.Base, c kbdocument.Change, cause kbdocument.Cause) error {
-	_, err := d.execute(ctx, workspaceID, id, kbdocument.Edit{Base: base, Change: c, Cause: cause, Now: d.o.Now()}, always)
+	_, err := d.execute(ctx, workspaceID, id, kbdocument.Edit{Base: base, Change: c, Cause: cause, Depth: depthOf(ctx), Now: d.o.Now()}, always)
 	return err
 }
 
@@ -416,6 +451,7 @@ type Finder interface {
 type Ref struct {
 	WorkspaceID, ID string
 	Base            kbdocument.Base
+	Depth           int // of the run that changed the document last
 }
 
 // sweepAtOnce is how many documents one sweep deletes.
@@ -428,7 +464,7 @@ func (d *Documents) Expire(ctx context.Context, due Finder, now time.Time) (dele
 		return 0, fmt.Errorf("find expired documents: %w", err)
 	}
 	for _, ref := range found {
-		done, err := commands.ExecuteNaming(ctx, d.o.Engine, kbdocument.Decider, kbdocument.Stream(ref.WorkspaceID, ref.ID),
+		done, err := commands.ExecuteNaming(commands.WithDepth(ctx, ref.Depth), d.o.Engine, kbdocument.Decider, kbdocument.Stream(ref.WorkspaceID, ref.ID),
 			kbdocument.Command(kbdocument.Expire{Base: ref.Base, Now: now}), namesIn(ref.WorkspaceID))
 		if err != nil {
 			return deleted, fmt.Errorf("delete expired document %s of workspace %s: %w", ref.ID, ref.WorkspaceID, err)

@@ -9,6 +9,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/knowledge"
 	"svc/domain/operation"
 )
 
@@ -32,6 +33,7 @@ func (x Reindexes) Start(ctx context.Context, workspaceID string, about operatio
 	if err != nil {
 		return operation.State{}, err
 	}
+	about.Rules = knowledge.ChunkingVersion
 	op := newOperation(ctx, operation.Reindex, workspaceID, request, x.Now())
 	state, err := x.Execute(ctx, workspaceID, op.ID, operation.StartReindex{About: op, Reindex: about})
 	if domain.CodeOf(err) == domain.CodeAlreadyExists {

@@ -18,7 +18,7 @@ type Config struct {
 	Defaults  Defaults                  `json:"defaults"`
 }
 
-// Defaults are the models that are used where none is named; "": none.
+// Defaults are the models that are used where none is named: provider/model, or the id of a model; "": none.
 type Defaults struct {
 	Chat      string `json:"chat,omitempty"`
 	Embedding string `json:"embedding,omitempty"`
@@ -48,6 +48,8 @@ const (
 	ChatKind      Kind = "chat"
 	EmbeddingKind Kind = "embedding"
 )
+
+var kinds = []Kind{ChatKind, EmbeddingKind}
 
 // Declaration is a model of a provider. Zero numbers are unknown.
 type Declaration struct {
@@ -115,8 +117,8 @@ func (c Config) check() error {
 	}
 	for _, id := range []string{c.Defaults.Chat, c.Defaults.Embedding} {
 		slug, _, qualified := strings.Cut(id, "/")
-		if _, known := c.Providers[slug]; id != "" && (!qualified || !known) {
-			fault("a default is not written as provider/model of a provider that is configured")
+		if _, known := c.Providers[slug]; qualified && !known {
+			fault("a default names a provider that is not configured")
 		}
 	}
 	return errors.Join(errs...)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"svc/commands/cache"
+	"svc/commands/egress"
 	"svc/commands/fair"
 	"svc/domain"
 	"svc/domain/automation/redact"
@@ -36,8 +37,9 @@ type Options struct {
 	Workspace func(ctx context.Context, workspaceID string) (Config, error)
 	// Resolve replaces {{secret.NAME}} by the secrets of a workspace. Required with Workspace.
 	Resolve func(ctx context.Context, workspaceID, text string) (string, error)
-	// Check refuses a call of a workspace that has used up its quota. Nil: there is none.
-	Check func(ctx context.Context, workspaceID string) error
+	// Check refuses a call of a workspace that has used up its quota. Unrecorded are the tokens that it has used besides
+	// those in its usage. Nil: there is no quota.
+	Check func(ctx context.Context, workspaceID string, unrecorded int) error
 
 	PlatformClient  *http.Client // for the providers of the settings
 	WorkspaceClient *http.Client // for those of workspaces: it checks addresses
@@ -74,16 +76,9 @@ func New(o Options) (*Models, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.WorkspaceClient = withoutRedirects(o.WorkspaceClient)
-	o.PlatformClient = withoutRedirects(o.PlatformClient)
+	o.WorkspaceClient = egress.WithoutRedirects(o.WorkspaceClient)
+	o.PlatformClient = egress.WithoutRedirects(o.PlatformClient)
 	return &Models{o: o, states: cache.New[string, *providerState](cachedProviders)}, nil
-}
-
-// withoutRedirects returns a client that follows no redirect: keys go to the address of the provider and nowhere else.
-func withoutRedirects(c *http.Client) *http.Client {
-	direct := *c
-	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &direct
 }
 
 // Origin is who configured a provider.
@@ -104,7 +99,7 @@ type Model struct {
 	Dimensions int    `json:"dimensions,omitempty"` // of its vectors; 0: unknown
 	Tools      bool   `json:"tools"`
 	Origin     Origin `json:"origin"`
-	Default    bool   `json:"default"`
+	Default    bool   `json:"default"` // it is used where none is named; List says so
 }
 
 // Name is what requests and settings call the model: provider/id.
@@ -134,12 +129,10 @@ type providerState struct {
 
 // model returns a model of the provider as it is shown.
 func (p *provider) model(d Declaration) Model {
-	m := Model{
+	return Model{
 		ID: d.ID, Provider: p.slug, Kind: d.kind(), Context: d.Context, Dimensions: d.Dimensions, Tools: d.kind() == ChatKind && (d.Tools == nil || *d.Tools),
 		Origin: p.origin,
 	}
-	m.Default = p.defaults.of(m.Kind) == m.Name()
-	return m
 }
 
 // known returns what the settings say of a model of the provider.
@@ -176,6 +169,17 @@ func (m *Models) scopes(ctx context.Context, workspaceID string) ([]scope, error
 		return nil, err
 	}
 	return append([]scope{{own, OfWorkspace, workspaceID}}, all...), nil
+}
+
+// defaultOf returns the name of the model that is used where none is named, "" when there is none, and the scopes that
+// have it: a default of the platform is no model of the workspace.
+func defaultOf(scopes []scope, kind Kind) (name string, from []scope) {
+	for i, s := range scopes {
+		if name = s.Defaults.of(kind); name != "" {
+			return name, scopes[i:]
+		}
+	}
+	return "", nil
 }
 
 // open returns a provider of a scope, ready to be called.
@@ -225,12 +229,10 @@ func (m *Models) find(ctx context.Context, workspaceID, name string, kind Kind) 
 		return nil, Declaration{}, noModel("no provider of language models is configured: set LLM_BASE_URL or MODELS_CONFIG, or models of the workspace")
 	}
 	if name == "" {
-		i := slices.IndexFunc(scopes, func(s scope) bool { return s.Defaults.of(kind) != "" })
-		if i < 0 {
+		if name, scopes = defaultOf(scopes, kind); name == "" {
 			setting := map[Kind]string{ChatKind: "LLM_MODEL", EmbeddingKind: "LLM_EMBEDDING_MODEL"}[kind]
 			return nil, Declaration{}, noModel("no %s model is named, and there is no default: set %s, or defaults.%s of MODELS_CONFIG or of models of the workspace", kind, setting, kind)
 		}
-		name, scopes = scopes[i].Defaults.of(kind), scopes[i:]
 	}
 	slug, id, _ := strings.Cut(name, "/")
 	for _, s := range scopes {
@@ -340,25 +342,63 @@ func (m *Models) List(ctx context.Context, workspaceID string) ([]Model, error) 
 			if err != nil {
 				continue // a secret is missing: the test of a model says so
 			}
-			declared := p.Models
-			if len(declared) == 0 {
-				declared, _ = m.list(ctx, p) // without an answer: the defaults
-			}
-			for _, name := range []string{s.Defaults.Chat, s.Defaults.Embedding} {
-				at, id, _ := strings.Cut(name, "/")
-				if d, ok := p.known(id); ok && at == slug && !slices.ContainsFunc(declared, func(l Declaration) bool { return l.ID == id }) {
-					declared = append(slices.Clip(declared), d)
-				}
-			}
-			for _, d := range declared {
-				if known, ok := p.known(d.ID); ok {
-					d = known
-				}
+			for _, d := range m.modelsOf(ctx, p, scopes) {
 				all = append(all, p.model(d))
 			}
 		}
 	}
+	for _, kind := range kinds {
+		if i := findDefault(all, scopes, kind); i >= 0 {
+			all[i].Default = true
+		}
+	}
 	return all, ctx.Err()
+}
+
+// modelsOf returns the models of a provider: those that the settings or the provider itself list, and those that defaults
+// name.
+func (m *Models) modelsOf(ctx context.Context, p *provider, scopes []scope) (all []Declaration) {
+	listed := p.Models
+	if len(listed) == 0 {
+		listed, _ = m.list(ctx, p) // without an answer: the defaults
+	}
+	for _, d := range listed {
+		if known, ok := p.known(d.ID); ok {
+			d = known
+		}
+		all = append(all, d)
+	}
+	for _, kind := range kinds {
+		effective, from := defaultOf(scopes, kind)
+		if !slices.ContainsFunc(from, func(s scope) bool { return s.origin == p.origin }) {
+			effective = ""
+		}
+		for _, name := range []string{p.defaults.of(kind), effective} {
+			at, id, _ := strings.Cut(name, "/")
+			d, ok := p.known(id)
+			if !ok {
+				d, ok = Declaration{ID: id, Kind: kind}, len(p.Models) == 0
+			}
+			if ok && at == p.slug && id != "" && !slices.ContainsFunc(all, func(l Declaration) bool { return l.ID == id }) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// findDefault returns the index of the model that is used where none is named; -1: it is none of these.
+func findDefault(all []Model, scopes []scope, kind Kind) int {
+	name, from := defaultOf(scopes, kind)
+	isCalled := func(nameOf func(Model) string) int {
+		return slices.IndexFunc(all, func(m Model) bool {
+			return m.Kind == kind && nameOf(m) == name && slices.ContainsFunc(from, func(s scope) bool { return s.origin == m.Origin })
+		})
+	}
+	if i := isCalled(Model.Name); i >= 0 {
+		return i
+	}
+	return isCalled(func(m Model) string { return m.ID })
 }
 
 // listKept is how long the list of a provider is used.
@@ -392,6 +432,7 @@ type (
 		Tools       []Tool
 		Temperature *float64 // nil: that of the provider
 		MaxTokens   int      // 0: that of the provider
+		Unrecorded  int      // tokens of earlier calls that are not in the usage of the workspace yet
 	}
 	// Message is one message of a conversation.
 	Message struct {
@@ -440,7 +481,7 @@ func (m *Models) Chat(ctx context.Context, r ChatRequest, onDelta func(Delta) er
 	if len(r.Tools) > 0 && d.Tools != nil && !*d.Tools {
 		return ChatReply{}, domain.Invalid(domain.FieldError{Field: "model", Message: d.ID + " cannot call functions"})
 	}
-	if err := m.checkQuota(ctx, r.WorkspaceID); err != nil {
+	if err := m.checkQuota(ctx, r.WorkspaceID, r.Unrecorded); err != nil {
 		return ChatReply{}, err
 	}
 	a := &answer{onDelta: onDelta, ChatReply: ChatReply{Model: p.slug + "/" + d.ID}}
@@ -458,11 +499,11 @@ func (m *Models) Chat(ctx context.Context, r ChatRequest, onDelta func(Delta) er
 	return a.ChatReply, err
 }
 
-func (m *Models) checkQuota(ctx context.Context, workspaceID string) error {
+func (m *Models) checkQuota(ctx context.Context, workspaceID string, unrecorded int) error {
 	if m.o.Check == nil || workspaceID == "" {
 		return nil
 	}
-	return m.o.Check(ctx, workspaceID)
+	return m.o.Check(ctx, workspaceID, unrecorded)
 }
 
 // estimateUsage estimates the tokens of a call whose provider did not tell.
@@ -606,7 +647,7 @@ func (m *Models) Embed(ctx context.Context, r EmbedRequest) (Embeddings, error) 
 	made := Embeddings{Model: p.slug + "/" + d.ID}
 	length := cmp.Or(r.Dimensions, d.Dimensions)
 	for texts := r.Texts; len(texts) > 0; {
-		if err := m.checkQuota(ctx, r.WorkspaceID); err != nil {
+		if err := m.checkQuota(ctx, r.WorkspaceID, made.Tokens); err != nil {
 			return made, err
 		}
 		n, tokens := firstBatch(texts)

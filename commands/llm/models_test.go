@@ -312,10 +312,11 @@ func TestWhichModelIsMeant(t *testing.T) {
 	}
 	m := newModels(t, address, func(o *llm.Options) {
 		o.Workspace = func(_ context.Context, id string) (llm.Config, error) {
-			if id == "w1" {
-				return own, nil
-			}
-			return llm.Config{}, nil
+			return map[string]llm.Config{
+				"w1": own,
+				"w2": {Providers: own.Providers, Defaults: llm.Defaults{Chat: "default/other", Embedding: "embed-1"}},
+				"w3": {Defaults: llm.Defaults{Chat: "fake-chat", Embedding: "nope"}},
+			}[id], nil
 		}
 		o.Resolve = func(_ context.Context, _, text string) (string, error) {
 			return strings.ReplaceAll(text, "{{secret.KEY}}", "sk-1"), nil
@@ -338,6 +339,9 @@ func TestWhichModelIsMeant(t *testing.T) {
 		{"w0", "mine/own", llm.ChatKind, "validation_failed"},
 		{"w0", "default/nope", llm.ChatKind, "validation_failed"},
 		{"w0", "nope", llm.ChatKind, "validation_failed"},
+		{"w2", "", llm.EmbeddingKind, "mine/embed-1"},
+		{"w3", "", llm.ChatKind, "default/fake-chat"},
+		{"w3", "", llm.EmbeddingKind, "validation_failed"},
 	} {
 		found, err := m.Resolve(t.Context(), tt.workspace, tt.name, tt.kind)
 		if err != nil {
@@ -351,9 +355,22 @@ func TestWhichModelIsMeant(t *testing.T) {
 	require.Equal(t, []llm.Model{
 		{ID: "own", Provider: "mine", Kind: llm.ChatKind, Context: 1000, Origin: llm.OfWorkspace, Default: true},
 		{ID: "embed-1", Provider: "mine", Kind: llm.EmbeddingKind, Origin: llm.OfWorkspace},
-		{ID: "fake-chat", Provider: "default", Kind: llm.ChatKind, Tools: true, Origin: llm.OfPlatform, Default: true},
+		{ID: "fake-chat", Provider: "default", Kind: llm.ChatKind, Tools: true, Origin: llm.OfPlatform},
 		{ID: "fake-embed", Provider: "default", Kind: llm.EmbeddingKind, Origin: llm.OfPlatform, Default: true},
-	}, all)
+	}, all, "the default of the workspace counts, and that of the platform for what it has none for")
+	for workspace, want := range map[string][]string{
+		"w0": {"default/fake-chat", "default/fake-embed"}, "w2": {"mine/embed-1", "default/other"}, "w3": {"default/fake-chat"},
+	} {
+		all, err := m.List(t.Context(), workspace)
+		require.NoError(t, err)
+		var names []string
+		for _, found := range all {
+			if found.Default {
+				names = append(names, found.Name())
+			}
+		}
+		require.Equal(t, want, names, workspace)
+	}
 	_, err = m.Chat(t.Context(), llm.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages, Tools: []llm.Tool{{Name: "f"}}}, nil)
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err), "it cannot call functions")
 	_, err = m.Chat(t.Context(), llm.ChatRequest{WorkspaceID: "w1", Messages: user("x").Messages}, nil)
@@ -470,6 +487,11 @@ func TestConfiguration(t *testing.T) {
 	c, err := llm.ParseConfig(`{"providers":{"a":{"baseUrl":"https://m/v1","apiKey":"k","models":[{"id":"x","kind":"chat","tools":false}]}},"defaults":{"chat":"a/x"}}`)
 	require.NoError(t, err)
 	require.Equal(t, "k", c.Providers["a"].APIKey)
+	c, err = llm.ParseConfig(`{"providers":{"a":{"baseUrl":"https://m/v1","models":[{"id":"x"}]}},"defaults":{"chat":"x"}}`)
+	require.NoError(t, err)
+	found, err := newModels(t, "", func(o *llm.Options) { o.Platform = c }).Resolve(t.Context(), "", "", llm.ChatKind)
+	require.NoError(t, err)
+	require.Equal(t, "a/x", found.Name())
 	for name, text := range map[string]string{
 		"no address":          `{"providers":{"a":{"apiKey":"sk-1"}}}`,
 		"credentials":         `{"providers":{"a":{"baseUrl":"https://u:sk-1@m/v1"}}}`,

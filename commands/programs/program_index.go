@@ -24,6 +24,7 @@ type programIndex struct {
 	endpoints persistent.Map[programID] // by endpointKey
 	listeners persistent.Map[programID] // by listenerKey
 	scheduled persistent.Map[programID] // by name
+	tools     persistent.Map[programID] // those that MCP clients may call, by toolKey
 	programs  int                       // how many there are, disabled ones too
 	installed int                       // how many instances have an app that exists
 }
@@ -114,11 +115,17 @@ func (x *programIndex) triggersOf(id programID, c *compiledDocument) map[string]
 	if len(c.When.Schedules) > 0 && (!c.Private || id.instance == "") { // schedules of private automations of an app run only in its own workspace
 		keys[id.name()] = &x.scheduled
 	}
+	if id.instance == "" && !c.Private && slices.Contains(c.Labels, ToolLabel) {
+		keys[toolKey+id.slug] = &x.tools
+	}
 	for _, pattern := range c.When.Events {
 		keys[listenerKey(pattern, id.instance)+id.slug] = &x.listeners
 	}
 	return keys
 }
+
+// toolKey is what the keys of tools begin with.
+const toolKey = "t\x00"
 
 // endpointKey is what the keys of the endpoints of an instance begin with whose patterns begin
 // with a pattern.

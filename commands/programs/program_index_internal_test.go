@@ -115,6 +115,7 @@ func TestAnUpdatedProgramSetIsTheOneThatWouldBeBuilt(t *testing.T) {
 	homes := rapid.SampledFrom([]string{"w", "w", "x", "y"})
 	whens := rapid.SampledFrom([]string{
 		`{}`, `{"endpoint":true}`, `{"endpoint":"p/:id"}`, `{"events":["e","e.*","f"]}`, `{"schedules":["0 3 * * *"]}`,
+		`{},"labels":["mcp"]`, `{},"labels":["mcp"],"private":true`, `{},"labels":["mcp"],"disabled":true`,
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		e := newEditions()

@@ -97,6 +97,20 @@ func (set *ProgramSet) ScheduledProgram(name string) *Program {
 	return set.program(id)
 }
 
+// ToolLabel is the label of automations, and of agents, that MCP clients may call.
+const ToolLabel = "mcp"
+
+// Tools returns the automations of the workspace itself that MCP clients may call, sorted by their slugs.
+func (set *ProgramSet) Tools() iter.Seq[*Program] {
+	return func(yield func(*Program) bool) {
+		for _, id := range set.index.tools.All() {
+			if !yield(set.program(id)) {
+				return
+			}
+		}
+	}
+}
+
 // HasListeners reports whether any program listens to events.
 func (set *ProgramSet) HasListeners() bool { return set.index.listeners.Len() > 0 }
 

@@ -238,7 +238,8 @@ type entry struct {
 
 	name    string // kind of a request, key of what was read, slug
 	value   any
-	more    any // second value: the parameters of a request beside its slug
+	load    func() any // returns the value when it is saved; nil: it is there already
+	more    any        // second value: the parameters of a request beside its slug
 	ref     string
 	callee  string // execution that a call started
 	number  int64
@@ -367,6 +368,8 @@ type Start struct {
 	Run, User *value.Object
 	// Keys are the names of the computed keys of each context, in order.
 	Keys *value.Object
+	// Complete sets the fields that take work, when the recording is saved; nil: all are set.
+	Complete func(*Start)
 
 	// What the interpreter runs with.
 	MaxDepth, LocalLimit       int
@@ -374,7 +377,10 @@ type Start struct {
 	Locale, Zone               string
 }
 
-func (s *Start) encoded() any {
+func (s Start) encoded() any {
+	if s.Complete != nil {
+		s.Complete(&s)
+	}
 	return value.NewObject(
 		"version", float64(recordVersion), "workspaceId", s.WorkspaceID, "correlationId", s.CorrelationID, "executionId", s.ExecutionID,
 		"ref", s.Ref, "slug", s.Slug, "revision", float64(s.Revision), "depth", float64(s.Depth), "trigger", object(s.Trigger),

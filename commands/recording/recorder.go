@@ -26,8 +26,11 @@ type Recorder struct {
 
 // NewRecorder returns a Recorder of at most limit bytes.
 func NewRecorder(limit int) *Recorder {
-	return &Recorder{limit: limit, asked: map[uint64]bool{}, firsts: map[string]bool{}}
+	return &Recorder{limit: limit, entries: make([]entry, 0, usualEntries)}
 }
+
+// usualEntries is how many entries a recording has at least: the start, and a scope.
+const usualEntries = 2
 
 // isActive reports whether anything is recorded.
 func (r *Recorder) isActive() bool { return r != nil && !r.cut }
@@ -77,11 +80,15 @@ func (r *Recorder) weight(v any) int {
 	return r.limit + 1
 }
 
-// Start records what the tree starts with.
+// startWeight is about the size of what a tree starts with, without its input.
+const startWeight = 1 << 10
+
+// Start records what the tree starts with. It is encoded when the recording is saved: most are not.
 func (r *Recorder) Start(s Start) {
 	if r.isActive() {
 		r.began = s.At
-		r.add(entry{kind: entryStart, value: s.encoded()})
+		r.size += startWeight + r.weight(object(s.Input))
+		r.add(entry{kind: entryStart, load: s.encoded})
 	}
 }
 
@@ -93,16 +100,25 @@ func (r *Recorder) Turn() {
 	}
 }
 
-// Scope records the keys of run that depend on the scope, once.
+// scopeWeight is about the size of the keys of a scope.
+const scopeWeight = 128
+
+// Scope records the keys of run that depend on the scope, once. load is called when the recording is saved.
 func (r *Recorder) Scope(instance string, load func() *value.Object) {
-	if r.isActive() && r.once("place\x00"+instance) {
-		r.add(entry{kind: entryScope, name: instance, value: load()})
+	if r.isActive() && r.once(scopeKey(instance)) {
+		r.size += scopeWeight
+		r.add(entry{kind: entryScope, name: instance, load: func() any { return load() }})
 	}
 }
+
+func scopeKey(instance string) string { return "place\x00" + instance }
 
 func (r *Recorder) once(key string) bool {
 	if r.firsts[key] {
 		return false
+	}
+	if r.firsts == nil {
+		r.firsts = map[string]bool{}
 	}
 	r.firsts[key] = true
 	return true
@@ -110,12 +126,19 @@ func (r *Recorder) once(key string) bool {
 
 func (r *Recorder) since(now time.Time) int64 { return now.Sub(r.began).Milliseconds() }
 
+func (r *Recorder) setAsked(id uint64) {
+	if r.asked == nil {
+		r.asked = map[uint64]bool{}
+	}
+	r.asked[id] = true
+}
+
 // Ask records a request, unless it is repeated after an interruption.
 func (r *Recorder) Ask(q machine.Request, now time.Time) {
 	if !r.isActive() || r.asked[q.ID] {
 		return
 	}
-	r.asked[q.ID] = true
+	r.setAsked(q.ID)
 	r.add(entry{
 		kind: entryAsked, at: r.since(now), id: q.ID, execution: q.Execution.ID, path: q.Path, iteration: q.Iteration, name: string(q.Kind),
 		value: askedValue(q), more: textOf(q.Slug), number: int64(q.Duration),
@@ -290,7 +313,11 @@ func (r *Recorder) Save() []byte {
 		r.add(entry{kind: entryMark})
 	}
 	for i := range r.entries {
-		r.written = appendEntry(r.written, &r.entries[i])
+		e := &r.entries[i]
+		if e.load != nil {
+			e.value = e.load()
+		}
+		r.written = appendEntry(r.written, e)
 	}
 	clear(r.entries)
 	r.entries = r.entries[:0]
@@ -320,11 +347,11 @@ func (r *Recorder) Load(saved []byte) error {
 		r.turn = max(r.turn, e.turn)
 		switch e.kind {
 		case entryAsked:
-			r.asked[e.id] = true
+			r.setAsked(e.id)
 		case entryFirst:
-			r.firsts[e.name] = true
+			r.once(e.name)
 		case entryScope:
-			r.firsts["place\x00"+e.name] = true
+			r.once(scopeKey(e.name))
 		}
 	}
 	r.add(entry{kind: entryResumed})

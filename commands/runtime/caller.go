@@ -63,15 +63,28 @@ func AuthDataOf(data map[string]map[string]any) *value.Object {
 }
 
 // Subject returns an automation as rules see it.
-func Subject(p *programs.Program) access.Fields {
-	id := p.Scope.ProgramSet.Workspace.ID
-	authorizations := map[string]any{}
-	if p.Action != "" {
-		authorizations["action"] = p.Action
+func Subject(p *programs.Program) access.Object { return subject{p} }
+
+// subject is an automation as rules see it. Most rules look at none of its fields.
+type subject struct{ program *programs.Program }
+
+// Field implements access.Object.
+func (s subject) Field(name string) (any, bool) {
+	switch name {
+	case "id", "slug":
+		return s.program.Name, true
+	case "workspaceId", "runningWorkspaceId":
+		return s.program.Scope.ProgramSet.Workspace.ID, true
+	case "labels":
+		return anyOf(s.program.Labels), true
+	case "authorizations":
+		authorizations := map[string]any{}
+		if s.program.Action != "" {
+			authorizations["action"] = s.program.Action
+		}
+		return authorizations, true
 	}
-	return access.Fields{
-		"id": p.Name, "slug": p.Name, "workspaceId": id, "runningWorkspaceId": id, "authorizations": authorizations, "labels": anyOf(p.Labels),
-	}
+	return nil, false
 }
 
 func anyOf(texts []string) []any {

@@ -16,6 +16,7 @@ var errorCodes = map[string]domain.Code{
 	automation.ExecutionTimeout:   domain.CodeGatewayTimeout,
 	automation.ExecutionCancelled: domain.CodeConflict,
 	automation.KnowledgeFailed:    domain.CodeInvalidRequest,
+	automation.ModelFailed:        domain.CodeInvalidRequest,
 }
 
 // errorReason is an error of a run whose reason decides about its code.

@@ -72,7 +72,7 @@ type performer struct {
 	effectsCtx   context.Context // ends with the run
 	stopEffects  context.CancelFunc
 	effectsWG    sync.WaitGroup
-	answers      chan answer
+	answers      chan answer   // nil until something takes time
 	openRequests int           // whose answer has not come
 	openWaits    int           // of those, waits
 	ready        bool          // the machine was given an answer since its last turn
@@ -84,6 +84,9 @@ type performer struct {
 	lastEmitted  domain.Position     // of the last event that was emitted, or ended a wait
 	parkDue      bool                // the run must be parked before it waits
 }
+
+// answersRoom is how many answers may wait for the run.
+const answersRoom = 16
 
 // answer is the result of a request of the machine.
 type answer struct {
@@ -124,6 +127,9 @@ func (t *performer) answerLaterThen(r machine.Request, work func(context.Context
 		t.ready = true
 		t.deliver(perform())
 		return
+	}
+	if t.answers == nil {
+		t.answers = make(chan answer, answersRoom)
 	}
 	t.effectsWG.Go(func() {
 		a := perform()
@@ -468,7 +474,7 @@ func (t *performer) callModule(r machine.Request) {
 	}
 	switch name {
 	case "agents":
-		t.callAgents(r, function, params)
+		t.callWorkspaceModule(r, t.rt.Effects.Agents, "agents", function, params)
 	case "text":
 		v, err := text.Call(function, params)
 		t.answerNow(r, machine.Answer{Value: v, Err: err})
@@ -481,28 +487,12 @@ func (t *performer) callModule(r machine.Request) {
 	case "collections":
 		t.callCollections(r, function, params)
 	case "knowledge":
-		t.callKnowledge(r, function, params)
+		t.callWorkspaceModule(r, t.rt.Effects.Knowledge, "knowledgeBases", function, params)
 	case "code":
 		t.runCode(r, function, params)
 	default:
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no module %s", name)})
 	}
-}
-
-// Knowledge reads the knowledge bases of a workspace. It is a *search.Module.
-type Knowledge interface {
-	Call(ctx context.Context, workspaceID, function string, params *value.Object) (any, error)
-}
-
-// callKnowledge reads knowledge bases. An app has none.
-func (t *performer) callKnowledge(r machine.Request, function string, params *value.Object) {
-	if t.executions.program(r.Execution).Scope.Namespace.App != "" {
-		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.ObjectNotFound, "an app has no knowledge bases", "module", "knowledge")})
-		return
-	}
-	t.answerLater(r, func(ctx context.Context) (any, error) {
-		return t.rt.Effects.Knowledge.Call(ctx, t.workspaceID(), function, params)
-	})
 }
 
 // Collections stores rows. It is a *collections.Collections.

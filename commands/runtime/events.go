@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"time"
 	"unicode/utf8"
+
+	"github.com/oklog/ulid/v2"
 
 	"svc/domain"
 	"svc/domain/activity"
@@ -23,7 +26,8 @@ type runEvents struct {
 	recording  *runRecording
 	journal    *journal
 
-	startRecorded bool // the start of the run was added to the journal
+	startRecorded bool   // the start of the run was added to the journal
+	reservedEnd   string // id of the end of a run that is over at once; "": none
 }
 
 // meta returns the source of the events that an execution causes.
@@ -60,6 +64,42 @@ func (r *runEvents) recordStartNow() error {
 	return err
 }
 
+// recordTrigger records the events about the trigger. Their ids follow each other, and so does that of the end of a run
+// that is over at once: the index of the feed has one key for them.
+func (r *runEvents) recordTrigger() {
+	id := ""
+	for _, fact := range r.start.Facts {
+		if id = followingID(id); id == "" {
+			id = r.rt.NewID()
+		}
+		r.journal.add(r.meta(r.machine.Root()), eventstore.Fact{ID: id, Event: r.secrets.redactFact(fact)})
+	}
+	r.reservedEnd = followingID(id)
+}
+
+// followingID returns the id that follows an id; "" when that is no ULID.
+func followingID(id string) string {
+	next, err := ulid.ParseStrict(id)
+	if err != nil {
+		return ""
+	}
+	binary.BigEndian.PutUint64(next[8:], binary.BigEndian.Uint64(next[8:])+1)
+	return next.String()
+}
+
+// endID returns the id of the end of an execution. Its time is about that of the event.
+func (r *runEvents) endID(x *machine.Execution, lasted time.Duration) string {
+	if r.reservedEnd == "" || x.Parent != nil || r.startRecorded || lasted > maxReserved {
+		return r.rt.NewID()
+	}
+	id := r.reservedEnd
+	r.reservedEnd = ""
+	return id
+}
+
+// maxReserved is how long a run takes at most that is over at once.
+const maxReserved = 100 * time.Millisecond
+
 // addStart adds the start event of the run to the journal.
 func (r *runEvents) addStart() {
 	r.startRecorded = true
@@ -84,9 +124,8 @@ func (r *runEvents) recordUncaught(root *machine.Execution) {
 func (r *runEvents) recordEnded(x *machine.Execution) {
 	e := r.executions.open[x.ID]
 	now := r.rt.Now()
-	trigger, _ := json.Marshal(r.secrets.redactTrigger(e.trigger)) // strings only
 	done := activity.Executed{
-		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: formatTime(e.startedAt),
+		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: r.secrets.redactTrigger(e.trigger).Encoded(), StartedAt: formatTime(e.startedAt),
 		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: time.Duration(e.throttled.Load()).Milliseconds(), Break: x.Broke,
 	}
 	if x.Parent != nil {
@@ -96,7 +135,7 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 		done.Error = r.toFailure(x.Err)
 	}
 	done.Recorded = r.recording.recordResult(x)
-	id := r.rt.NewID()
+	id := r.endID(x, now.Sub(e.startedAt))
 	stored, fits := r.executionPayload(x)
 	if !fits {
 		stored, done.Truncated = executionPayload{}, true
@@ -105,7 +144,7 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 	done.Logged = len(stored.Logs) > 0
 	var apart []byte
 	if done.Apart = fits || done.Logged; done.Apart {
-		apart, _ = json.Marshal(stored) // JSON already, and texts
+		apart = stored.encode()
 	}
 	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: r.limit(done), Apart: apart})
 	delete(r.executions.open, x.ID)

@@ -80,6 +80,12 @@ func (t *performer) chunkEmitter(r machine.Request, published *error) func(conte
 	if !ok || !fetch.Streams(stream) {
 		return nil
 	}
+	return t.newEmitter(r, stream, published)
+}
+
+// newEmitter returns the function that emits the pieces of what arrives for an instruction, as its stream says. Published
+// is the error of the last one.
+func (t *performer) newEmitter(r machine.Request, stream *value.Object, published *error) func(context.Context, *value.Object) error {
 	meta, x := t.events.meta(r.Execution), t.executions.open[r.Execution.ID]
 	return func(ctx context.Context, payload *value.Object) error {
 		params := value.NewObject("event", stream.At("event"), "payload", payload, "target", stream.At("target"), "options", stream.At("options"))

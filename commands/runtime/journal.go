@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,26 @@ type executionPayload struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Logs    []string        `json:"logs,omitempty"`
+}
+
+// encode returns the payload as encoding/json encodes it: input and output are compact JSON already, in which it escapes
+// a few characters.
+func (p *executionPayload) encode() []byte {
+	if len(p.Logs) > 0 || bytes.ContainsAny(p.Payload, "<>&") || bytes.ContainsAny(p.Output, "<>&") {
+		encoded, _ := json.Marshal(p) // JSON already, and texts
+		return encoded
+	}
+	o := domain.NewObjectEncoder(make([]byte, 0, len(p.Payload)+len(p.Output)+len(`{"payload":,"output":}`)))
+	for _, part := range [...]struct {
+		name  string
+		value json.RawMessage
+	}{{"payload", p.Payload}, {"output", p.Output}} {
+		if len(part.value) > 0 {
+			o.Encoded(part.name, part.value)
+		}
+	}
+	encoded, _ := o.End()
+	return encoded
 }
 
 // add buffers events of one source.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -167,12 +166,13 @@ func newLifecycle(process string) *lifecycle {
 // Launch starts a run and returns at once. The run continues whether or not anybody waits for
 // it.
 func (r *Runtime) Launch(s Start) *Handle {
-	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) { return r.execute(ctx, s, run) },
-		"workspace", s.ProgramSet.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID)
+	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) { return r.execute(ctx, s, run) }, func() []any {
+		return []any{"workspace", s.ProgramSet.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID}
+	})
 }
 
-// launch does the work of a run in a goroutine. Named identifies the run in the log.
-func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), named ...any) *Handle {
+// launch does the work of a run in a goroutine. named identifies the run in the log.
+func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), named func() []any) *Handle {
 	run := &Handle{done: make(chan struct{}), started: make(chan struct{}), parked: make(chan struct{})}
 	r.lifecycle.mu.Lock()
 	defer r.lifecycle.mu.Unlock()
@@ -196,7 +196,7 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 		case run.err != nil && ctx.Err() != nil:
 			run.err = errors.Join(context.Cause(ctx), run.err)
 		case run.err != nil:
-			r.Log.ErrorContext(ctx, "run broke off", append(named, "err", run.err)...)
+			r.Log.ErrorContext(ctx, "run broke off", append(named(), "err", run.err)...)
 		}
 	})
 	return run
@@ -271,7 +271,7 @@ func (r *Runtime) CurrentProcess() string {
 func (r *Runtime) IsRunning(workspaceID, correlationID, executionID string) bool {
 	r.runs.mu.Lock()
 	defer r.runs.mu.Unlock()
-	return r.runs.executions[executionKey(workspaceID, correlationID, executionID)] > 0
+	return r.runs.executions[executionKey{correlationKey{workspaceID, correlationID}, executionID}] > 0
 }
 
 // byWorkspace lists the correlation ids of the runs on this node by workspace.
@@ -280,8 +280,7 @@ func (g *runRegistry) byWorkspace() map[string][]string {
 	defer g.mu.Unlock()
 	all := map[string][]string{}
 	for key := range g.byCorrelation {
-		workspaceID, correlationID, _ := strings.Cut(key, "\x00")
-		all[workspaceID] = append(all[workspaceID], correlationID)
+		all[key.workspaceID] = append(all[key.workspaceID], key.correlationID)
 	}
 	return all
 }
@@ -313,41 +312,45 @@ func (r *Runtime) CancelWorkspace(workspaceID string) {
 // runRegistry holds the runs on this node.
 type runRegistry struct {
 	mu            sync.Mutex
-	byCorrelation map[string]map[*run]bool // by workspace and correlation id
-	executions    map[string]int           // how many there are, by that and first execution
+	byCorrelation map[correlationKey][]*run
+	executions    map[executionKey]int // how many runs there are with this first execution
 }
 
-func correlationKey(workspaceID, correlationID string) string {
-	return workspaceID + "\x00" + correlationID
-}
+type correlationKey struct{ workspaceID, correlationID string }
 
-func executionKey(workspaceID, correlationID, executionID string) string {
-	return correlationKey(workspaceID, correlationID) + "\x00" + executionID
+type executionKey struct {
+	correlationKey
+	executionID string
 }
 
 // add registers a run and returns the function that removes it.
 func (g *runRegistry) add(t *run) (remove func()) {
-	key := correlationKey(t.workspaceID(), t.start.CorrelationID)
-	first := executionKey(t.workspaceID(), t.start.CorrelationID, t.id)
+	key := correlationKey{t.workspaceID(), t.start.CorrelationID}
+	first := executionKey{key, t.id}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.byCorrelation == nil {
-		g.byCorrelation, g.executions = map[string]map[*run]bool{}, map[string]int{}
+		g.byCorrelation, g.executions = map[correlationKey][]*run{}, map[executionKey]int{}
 	}
-	if g.byCorrelation[key] == nil {
-		g.byCorrelation[key] = map[*run]bool{}
-	}
-	g.byCorrelation[key][t] = true
+	t.registered = len(g.byCorrelation[key])
+	g.byCorrelation[key] = append(g.byCorrelation[key], t)
 	g.executions[first]++
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if delete(g.byCorrelation[key], t); len(g.byCorrelation[key]) == 0 {
-			delete(g.byCorrelation, key)
-		}
 		if g.executions[first]--; g.executions[first] == 0 {
 			delete(g.executions, first)
 		}
+		all := g.byCorrelation[key]
+		last := len(all) - 1
+		if last == 0 {
+			delete(g.byCorrelation, key)
+			return
+		}
+		all[t.registered] = all[last]
+		all[t.registered].registered = t.registered
+		all[last] = nil
+		g.byCorrelation[key] = all[:last]
 	}
 }
 
@@ -360,7 +363,7 @@ func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
 func (g *runRegistry) cancel(workspaceID, correlationID string, wanted func(*run) bool) (cancelled int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for t := range g.byCorrelation[correlationKey(workspaceID, correlationID)] {
+	for _, t := range g.byCorrelation[correlationKey{workspaceID, correlationID}] {
 		if wanted(t) && t.lifetime.cancel() {
 			cancelled++
 		}

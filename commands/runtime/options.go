@@ -126,15 +126,18 @@ type Effects struct {
 	// secrets in what it records.
 	Configure func(ctx context.Context, scope *programs.Scope, op variable.Op, secrets *redact.Set) error
 
+	// Identify returns the caller for somebody who acts in a workspace, with the rights of now.
+	Identify func(ctx context.Context, workspaceID string, actor domain.Actor) (Caller, error)
+
 	Fetch      Fetcher
 	Topics     Topics
 	RateLimits RateLimits
 	Tokens     Tokens
 	References References
-	Agents     Agents
+	Agents     WorkspaceModule
 	Code       Code
 	Rows       Collections
-	Knowledge  Knowledge
+	Knowledge  WorkspaceModule
 }
 
 // clock returns the time that automations see.

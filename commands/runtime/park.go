@@ -183,7 +183,7 @@ func (r *Runtime) Resume(workspaceID, treeID string, attempt int, programSet *pr
 		}
 		s.Attempt = attempt
 		return r.resumeRun(ctx, run, programSet, s, caller)
-	}, "workspace", workspaceID, "executionId", treeID)
+	}, func() []any { return []any{"workspace", workspaceID, "executionId", treeID} })
 }
 
 // resumeRun restores a run and runs it.

@@ -47,27 +47,40 @@ func (r *runRecording) recordInput() {
 	if r.Recorder == nil {
 		return
 	}
-	s, root, zone := &r.start, r.machine.Root(), "UTC"
-	if r.settings.Zone != nil {
-		zone = r.settings.Zone.String()
-	}
+	s, root := &r.start, r.machine.Root()
+	begun := r.executions.open[root.ID]
 	r.Start(recording.Start{
 		WorkspaceID: r.workspaceID(), CorrelationID: s.CorrelationID, ExecutionID: root.ID, Ref: root.Program.Ref, Slug: root.Program.Slug,
-		Revision: s.ProgramSet.Workspace.Revision, Depth: s.Depth, Input: s.Input, At: r.executions.open[root.ID].startedAt,
-		Trigger: value.NewObject("type", s.Trigger.Type, "value", s.Trigger.Value, "id", optional(s.Trigger.ID)),
-		UserID:  s.Caller.UserID, SessionID: s.Caller.SessionID, SocketID: s.Meta.SocketID, Run: r.computedRun(root), User: r.computedUser(),
-		Keys: r.computedKeyNames(), MaxDepth: r.settings.MaxDepth, LocalLimit: r.settings.Sizes["local"], MaxWait: r.settings.MaxWait,
-		Wait: r.settings.Wait, CodeTimeout: r.settings.CodeTimeout, Locale: r.settings.Locale, Zone: zone,
+		Revision: s.ProgramSet.Workspace.Revision, Depth: s.Depth, Input: s.Input, At: begun.startedAt,
+		UserID: s.Caller.UserID, SessionID: s.Caller.SessionID, SocketID: s.Meta.SocketID,
+		MaxDepth: r.settings.MaxDepth, LocalLimit: r.settings.Sizes["local"], MaxWait: r.settings.MaxWait,
+		Wait: r.settings.Wait, CodeTimeout: r.settings.CodeTimeout, Locale: r.settings.Locale,
+		Complete: func(to *recording.Start) { r.completeStart(to, root, begun) },
 	})
 	r.recordScope(s.Program)
 }
 
+// completeStart sets the computed values that a run started with. It is called when the recording is saved: until then
+// the run may have used the contexts of another user, and its first execution may have ended.
+func (r *runRecording) completeStart(to *recording.Start, root *machine.Execution, begun *execution) {
+	s := &r.start
+	w := &world{
+		runCore: r.runCore, executions: &executions{programs: r.executions.programs, open: map[string]*execution{root.ID: begun}},
+		userID: s.Caller.UserID, sessionID: s.Caller.SessionID,
+	}
+	to.Trigger = value.NewObject("type", s.Trigger.Type, "value", s.Trigger.Value, "id", optional(s.Trigger.ID))
+	to.Run, to.User, to.Keys = w.computedRun(root), w.computedUser(), r.computedKeyNames()
+	if to.Zone = "UTC"; r.settings.Zone != nil {
+		to.Zone = r.settings.Zone.String()
+	}
+}
+
 // computedRun returns the computed keys of run, except for the time.
-func (r *runRecording) computedRun(root *machine.Execution) *value.Object {
+func (w *world) computedRun(root *machine.Execution) *value.Object {
 	keys := &value.Object{}
 	for _, key := range computedKeys["run"] {
 		if key != "date" {
-			v, _ := r.world.runValue(root, key)
+			v, _ := w.runValue(root, key)
 			keys.Set(key, v)
 		}
 	}
@@ -75,10 +88,10 @@ func (r *runRecording) computedRun(root *machine.Execution) *value.Object {
 }
 
 // computedUser returns the computed keys of user.
-func (r *runRecording) computedUser() *value.Object {
+func (w *world) computedUser() *value.Object {
 	keys := &value.Object{}
 	for _, key := range computedKeys["user"] {
-		v, _ := r.world.userValue(key)
+		v, _ := w.userValue(key)
 		keys.Set(key, v)
 	}
 	return keys
@@ -129,8 +142,10 @@ func (r *runRecording) stopMachine(err *automation.Error) {
 // recordResult records the result of an execution, and returns what its event says about the
 // recording: nil unless it is the first of the run, and the recording is stored.
 func (r *runRecording) recordResult(x *machine.Execution) any {
-	r.Ended(x)
-	if x.Parent != nil || !r.isStored(x) {
+	if x.Parent == nil && !r.isStored(x) {
+		return nil
+	}
+	if r.Ended(x); x.Parent != nil {
 		return nil
 	}
 	r.Secrets(r.secrets.set.Secrets())

@@ -14,6 +14,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/value"
+	"svc/eventstore"
 )
 
 // run is one execution tree that runs on this node. It gives the machine its turns and has
@@ -31,6 +32,7 @@ type run struct {
 	effects    performer
 	turnSlot   turnSlot
 	handle     *Handle
+	registered int // its place among the runs of its correlation id, owned by the runRegistry
 
 	parked         bool // its state is stored, or was once
 	movedSincePark bool // it did more than wait then, or since
@@ -114,14 +116,14 @@ func (r *Runtime) newRun(ctx context.Context, s Start) (*run, error) {
 		runCore: core, executions: &t.executions, runSecrets: &t.secrets, recording: &t.recording, lifetime: &t.lifetime, turnSlot: &t.turnSlot,
 		flush: t.flushContexts, userID: s.Caller.UserID, sessionID: s.Caller.SessionID, secretValues: secrets, views: map[contexts.Key]*view{},
 	}
-	t.journal = &journal{rt: r, workspaceID: core.workspaceID(), secrets: &t.secrets}
+	t.journal = &journal{rt: r, workspaceID: core.workspaceID(), secrets: &t.secrets, commits: make([]eventstore.Commit, 0, len(s.Facts)+1)}
 	t.recording = runRecording{runCore: core, executions: &t.executions, secrets: &t.secrets, world: t.world}
 	t.events = runEvents{
 		runCore: core, executions: &t.executions, secrets: &t.secrets, world: t.world, recording: &t.recording, journal: t.journal,
 	}
 	t.effects = performer{
 		runCore: core, executions: &t.executions, secrets: &t.secrets, world: t.world, events: &t.events, journal: t.journal, recording: &t.recording,
-		lifetime: &t.lifetime, waits: map[uint64]*pendingWait{}, answers: make(chan answer, 16), children: make(chan struct{}, maxChildren),
+		lifetime: &t.lifetime, waits: map[uint64]*pendingWait{}, children: make(chan struct{}, maxChildren),
 	}
 	t.effects.effectsCtx, t.effects.stopEffects = context.WithCancel(ctx)
 	if err := t.secrets.load(ctx); err != nil {
@@ -175,9 +177,7 @@ func (t *run) startRoot() *automation.Error {
 	}
 	t.machine.Start(t.executions.add(t.id, s.Program, e), t.id, s.Depth, s.Input)
 	t.recording.recordInput()
-	for _, fact := range s.Facts {
-		t.journal.record(t.events.meta(t.machine.Root()), t.secrets.redactFact(fact))
-	}
+	t.events.recordTrigger()
 	return nil
 }
 

@@ -485,9 +485,9 @@ func (m moduleStubs) Call(ctx context.Context, of references.Holder, function st
 // knowledgeStubs answers calls of the module knowledge: a test has no knowledge bases of its own.
 type knowledgeStubs struct{ *simulation }
 
-// Call implements runtime.Knowledge.
-func (k knowledgeStubs) Call(_ context.Context, _, function string, params *value.Object) (any, error) {
-	if result, ok, err := k.stubbedCall("knowledge", function, params); ok {
+// Call implements runtime.WorkspaceModule.
+func (k knowledgeStubs) Call(_ context.Context, c runtime.ModuleCall) (any, error) {
+	if result, ok, err := k.stubbedCall("knowledge", c.Function, c.Params); ok {
 		return result, err
 	}
 	return value.Undefined, automation.Raise(automation.KnowledgeFailed, "a test has no knowledge bases: stub the call", "reason", "not_stubbed")
@@ -496,8 +496,8 @@ func (k knowledgeStubs) Call(_ context.Context, _, function string, params *valu
 // agentStubs answers calls of the module agents: a test has no agents of its own.
 type agentStubs struct{ *simulation }
 
-// Call implements runtime.Agents.
-func (a agentStubs) Call(_ context.Context, c runtime.AgentCall) (any, error) {
+// Call implements runtime.WorkspaceModule.
+func (a agentStubs) Call(_ context.Context, c runtime.ModuleCall) (any, error) {
 	if result, ok, err := a.stubbedCall("agents", c.Function, c.Params); ok {
 		return result, err
 	}

@@ -258,6 +258,14 @@ func (r *Rights) Always(action, subject string) bool {
 	return false
 }
 
+// IsStable reports whether Allows decides the same about the same object each time. It does not where a rule asks for the
+// topics that the caller has joined. Conditions on the workspace do not count.
+func (r *Rights) IsStable(action, subject string) bool {
+	q := r.newQuestion(action, subject, nil)
+	asksForTopics := func(m *rule) bool { return m != nil && m.appliesTo(q) && m.needs&(1<<topicsPlaceholder) != 0 }
+	return !slices.ContainsFunc(r.rules, asksForTopics) && !slices.ContainsFunc(r.workspace.Policy.rules, asksForTopics)
+}
+
 // couldDeny reports whether a rule of the document denies some of what is asked
 // from a priority on, also one of a role that only the sharing of an object would
 // give the caller.

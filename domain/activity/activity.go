@@ -274,12 +274,93 @@ type Interaction struct {
 // EventType implements domain.Event.
 func (Interaction) EventType() string { return "runtime.interactions.triggered" }
 
+// AppendJSON implements domain.SelfEncoder.
+func (e Interaction) AppendJSON(to []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(to)
+	e.encode(&o)
+	return o.End()
+}
+
+func (e *Interaction) encode(o *domain.ObjectEncoder) {
+	o.Text("workspaceId", e.WorkspaceID)
+	o.TextIfAny("sourceWorkspaceId", e.SourceWorkspaceID)
+	o.TextIfAny("authenticatedWorkspaceId", e.AuthenticatedWorkspaceID)
+	o.Text("automation", e.Automation)
+	o.Open("trigger")
+	e.Trigger.encode(o)
+	o.Close()
+	o.Text("startedAt", e.StartedAt)
+}
+
+// DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
+func (e *Interaction) DecodeJSON(body []byte) bool {
+	return nil == domain.VisitMembers(body, e.decodeMember)
+}
+
+func (e *Interaction) decodeMember(key, value []byte) error {
+	switch string(key) {
+	case "workspaceId":
+		return domain.DecodeText(&e.WorkspaceID, value)
+	case "sourceWorkspaceId":
+		return domain.DecodeText(&e.SourceWorkspaceID, value)
+	case "authenticatedWorkspaceId":
+		return domain.DecodeText(&e.AuthenticatedWorkspaceID, value)
+	case "automation":
+		return domain.DecodeText(&e.Automation, value)
+	case "trigger":
+		return e.Trigger.decode(value)
+	case "startedAt":
+		return domain.DecodeText(&e.StartedAt, value)
+	}
+	return domain.ErrUnknownMember
+}
+
 // Trigger is what made an automation run.
 type Trigger struct {
 	Type            string `json:"type"` // one of those below
 	Value           string `json:"value"`
 	ID              string `json:"id,omitempty"`
 	AppInstanceSlug string `json:"appInstanceSlug,omitempty"`
+}
+
+// Encoded returns the trigger as JSON.
+func (t Trigger) Encoded() json.RawMessage {
+	o := domain.NewObjectEncoder(nil)
+	t.encode(&o)
+	body, _ := o.End() // texts
+	return body
+}
+
+// DecodeTrigger returns a trigger from its JSON. Anything else is a trigger without a type.
+func DecodeTrigger(body json.RawMessage) (t Trigger) {
+	if t.decode(body) != nil {
+		t = Trigger{}
+		_ = json.Unmarshal(body, &t)
+	}
+	return t
+}
+
+func (t *Trigger) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "type":
+			return domain.DecodeText(&t.Type, value)
+		case "value":
+			return domain.DecodeText(&t.Value, value)
+		case "id":
+			return domain.DecodeText(&t.ID, value)
+		case "appInstanceSlug":
+			return domain.DecodeText(&t.AppInstanceSlug, value)
+		}
+		return domain.ErrUnknownMember
+	})
+}
+
+func (t Trigger) encode(o *domain.ObjectEncoder) {
+	o.Text("type", t.Type)
+	o.Text("value", t.Value)
+	o.TextIfAny("id", t.ID)
+	o.TextIfAny("appInstanceSlug", t.AppInstanceSlug)
 }
 
 // The types of triggers.
@@ -291,6 +372,7 @@ const (
 	ByTest       = "test"
 	ByPage       = "page"
 	ByAgent      = "agent"
+	ByMCP        = "mcp"
 )
 
 // EndpointCalled says that the endpoint of an automation was called.
@@ -303,6 +385,30 @@ type EndpointCalled struct {
 // EventType implements domain.Event.
 func (EndpointCalled) EventType() string { return "runtime.webhooks.triggered" }
 
+// AppendJSON implements domain.SelfEncoder.
+func (e EndpointCalled) AppendJSON(to []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(to)
+	o.Text("automationSlug", e.AutomationSlug)
+	o.Text("method", e.Method)
+	o.Text("endpoint", e.Endpoint)
+	return o.End()
+}
+
+// DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
+func (e *EndpointCalled) DecodeJSON(body []byte) bool {
+	return nil == domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "automationSlug":
+			return domain.DecodeText(&e.AutomationSlug, value)
+		case "method":
+			return domain.DecodeText(&e.Method, value)
+		case "endpoint":
+			return domain.DecodeText(&e.Endpoint, value)
+		}
+		return domain.ErrUnknownMember
+	})
+}
+
 // ScheduleFired says that the time of a schedule came. Its id is made of workspace,
 // automation, cron and time, so that a time fires once.
 type ScheduleFired struct {
@@ -314,6 +420,28 @@ type ScheduleFired struct {
 
 // EventType implements domain.Event.
 func (ScheduleFired) EventType() string { return "runtime.schedules.triggered" }
+
+// AppendJSON implements domain.SelfEncoder: that of Interaction lacks the members after it.
+func (e ScheduleFired) AppendJSON(to []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(to)
+	e.encode(&o)
+	o.Text("scheduledAt", e.ScheduledAt)
+	o.IfTrue("late", e.Late)
+	return o.End()
+}
+
+// DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
+func (e *ScheduleFired) DecodeJSON(body []byte) bool {
+	return nil == domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "scheduledAt":
+			return domain.DecodeText(&e.ScheduledAt, value)
+		case "late":
+			return domain.DecodeBool(&e.Late, value)
+		}
+		return e.decodeMember(key, value)
+	})
+}
 
 // Scheduled says when an automation will fire.
 type Scheduled struct {
@@ -354,6 +482,81 @@ type Executed struct {
 // EventType implements domain.Event.
 func (Executed) EventType() string { return "runtime.automations.executed" }
 
+// AppendJSON implements domain.SelfEncoder.
+func (e Executed) AppendJSON(to []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(to)
+	o.Text("slug", e.Slug)
+	o.Text("executionId", e.ExecutionID)
+	o.TextIfAny("parentExecutionId", e.ParentExecutionID)
+	if len(e.Trigger) > 0 {
+		o.Any("trigger", e.Trigger)
+	}
+	encodePart(&o, "payload", e.Input)
+	encodePart(&o, "output", e.Output)
+	o.Int("duration", e.Duration)
+	o.IntIfAny("throttled", e.Throttled)
+	o.Text("startedAt", e.StartedAt)
+	o.Bool("break", e.Break)
+	if e.Error != nil {
+		o.Any("error", e.Error)
+	}
+	o.IfTrue("truncated", e.Truncated)
+	if e.Recorded != nil {
+		o.Any("recorded", e.Recorded)
+	}
+	o.IfTrue("apart", e.Apart)
+	o.IfTrue("logged", e.Logged)
+	return o.End()
+}
+
+// encodePart adds what went in or came out: null when it is left out.
+func encodePart(o *domain.ObjectEncoder, name string, part json.RawMessage) {
+	if part == nil {
+		o.Encoded(name, []byte("null"))
+		return
+	}
+	o.Any(name, part)
+}
+
+// DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
+func (e *Executed) DecodeJSON(body []byte) bool {
+	return nil == domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "slug":
+			return domain.DecodeText(&e.Slug, value)
+		case "executionId":
+			return domain.DecodeText(&e.ExecutionID, value)
+		case "parentExecutionId":
+			return domain.DecodeText(&e.ParentExecutionID, value)
+		case "trigger":
+			return domain.DecodeRaw(&e.Trigger, value)
+		case "payload":
+			return domain.DecodeRaw(&e.Input, value)
+		case "output":
+			return domain.DecodeRaw(&e.Output, value)
+		case "duration":
+			return domain.DecodeInt(&e.Duration, value)
+		case "throttled":
+			return domain.DecodeInt(&e.Throttled, value)
+		case "startedAt":
+			return domain.DecodeText(&e.StartedAt, value)
+		case "break":
+			return domain.DecodeBool(&e.Break, value)
+		case "error":
+			return json.Unmarshal(value, &e.Error)
+		case "truncated":
+			return domain.DecodeBool(&e.Truncated, value)
+		case "recorded":
+			return json.Unmarshal(value, &e.Recorded)
+		case "apart":
+			return domain.DecodeBool(&e.Apart, value)
+		case "logged":
+			return domain.DecodeBool(&e.Logged, value)
+		}
+		return domain.ErrUnknownMember
+	})
+}
+
 // UnmarshalJSON implements json.Unmarshaler: null, which says that something was left
 // out, is nothing.
 func (e *Executed) UnmarshalJSON(body []byte) error {
@@ -371,7 +574,18 @@ func (e *Executed) UnmarshalJSON(body []byte) error {
 
 // Within implements Bounded: what went in and what came out are left out before
 // anything else is cut.
-func (e Executed) Within(limit int) domain.Event { return within(e, limit, FitExecuted) }
+func (e Executed) Within(limit int) domain.Event {
+	if e.Error == nil && e.longest() <= limit {
+		return e // without encoding it
+	}
+	return within(e, limit, FitExecuted)
+}
+
+// longest returns how many characters an execution without an error has at most.
+func (e *Executed) longest() int {
+	const names, escaped = 400, len(`\u003c`) // of all members, with numbers, and the longest form of a character
+	return names + escaped*(len(e.Slug)+len(e.ExecutionID)+len(e.ParentExecutionID)+len(e.Trigger)+len(e.Input)+len(e.Output)+len(e.StartedAt))
+}
 
 // TreeStarted says that a tree began, or begins again because the node that ran it is
 // gone. It is for the runtime alone: a tree ends with the event of its first execution,
@@ -557,7 +771,19 @@ const (
 	Questions        = "knowledge.questions"
 	DocumentsIndexed = "knowledge.documents.indexed"
 	PagesCrawled     = "knowledge.pages.crawled"
+	Documents        = "knowledge.documents"
+	Chunks           = "knowledge.chunks"
+	Bytes            = "knowledge.bytes"
 )
+
+// Levels returns metrics that are set to values.
+func Levels(to map[string]float64) map[string]Metric {
+	metrics := map[string]Metric{}
+	for name, value := range to {
+		metrics[name] = Metric{value, "set"}
+	}
+	return metrics
+}
 
 // Increments returns metrics that grow, without those that do not.
 func Increments(by map[string]int) map[string]Metric {

@@ -14,7 +14,6 @@ type Agent struct {
 	Slug         string      `json:"slug"`
 	Description  any         `json:"description"` // a text, or texts by language
 	Labels       []string    `json:"labels"`
-	Disabled     bool        `json:"disabled"`
 	Instructions string      `json:"instructions"`
 	Model        string      `json:"model"` // "": the default
 	Temperature  float64     `json:"temperature"`

@@ -28,6 +28,7 @@ const (
 	ResourceLocked      = "ResourceLockedError"
 	CollectionFailed    = "CollectionError"
 	KnowledgeFailed     = "KnowledgeError"
+	ModelFailed         = "ModelError"
 	CustomCodeFailed    = "CustomCodeError"
 	ExecutionTimeout    = "ExecutionTimeoutError"
 	ExecutionCancelled  = "ExecutionCancelledError"

@@ -562,7 +562,7 @@ var modules = map[string][]string{
 		"findOne", "findMany", "findAndCount", "count", "distinct", "aggregate", "create", "bulkCreate", "updateOne", "updateMany",
 		"upsert", "bulkUpsert", "deleteOne", "deleteMany",
 	},
-	"knowledge": {"search", "getDocument", "listDocuments"},
+	"knowledge": {"search", "ask", "addDocument", "getDocument", "listDocuments", "deleteDocument", "crawl"},
 	"secrets":   {"set", "get", "delete"},
 	"text":      {"splitText", "parseUrl"},
 	"crypto":    {"sha256", "sha512", "md5", "hmac", "base64Encode", "base64Decode", "randomBytes", "randomUUID"},

@@ -130,7 +130,7 @@ func emittedEventRule(v any) string {
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
-	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.agents.*", "workspaces.tests.*", "knowledge.documents.*", "agents.messages.completed",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*", "workspaces.knowledgeBases.*", "workspaces.agents.*", "workspaces.tests.*", "knowledge.documents.*", "knowledge.crawls.*", "agents.messages.completed",
 	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
 	"apps.published", "apps.deleted", "events.userTopics.*",
 	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",

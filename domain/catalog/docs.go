@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"svc/domain"
+	"svc/domain/activity"
 )
 
 const docsHead = `# Events
@@ -18,7 +20,7 @@ This page is generated from the table of event types in domain/catalog. Change t
 
 Every change is an event, and a stored type name never changes. There are two logs. STATE is kept for ever and has no gaps:
 workspaces, users and all other aggregates are folded from its events. ACTIVITY holds all other events, and the cleanup
-erases old ones. A type that is not in this table was defined by a user; its events are in ACTIVITY.
+erases old ones. A type that is not in this table was defined by a user, but for ` + "[`usage`](#usage)" + `; its events are in ACTIVITY.
 
 ## Envelope
 
@@ -47,8 +49,23 @@ func Docs() string {
 		fmt.Fprintf(&b, "\n### %s\n\n%s Kept in %s.\n\n", f.Name, f.Summary, f.Log)
 		writeFields(&b, payloadFields(f))
 	}
+	b.WriteString(docsUsage)
+	writeFields(&b, slices.Concat(fieldsOf(reflect.TypeFor[activity.Metric](), "metrics.{name}", false), fieldsOf(reflect.TypeFor[activity.Usage](), "", false)[1:]))
 	return b.String()
 }
+
+// docsUsage introduces the type that the platform shares with apps, and that is therefore no row of the table.
+const docsUsage = "\n" +
+	"### usage\n" +
+	"\n" +
+	"How much of something was used. Kept in ACTIVITY. The platform writes it for answers, messages to agents, vectors, documents that\n" +
+	"became ready, crawls and tests of models, for searches once a minute, and for the size of knowledge bases once an hour. Each metric\n" +
+	"grows by its value (`increment`) or is set to it (`set`). The metrics are `tokens.prompt`, `tokens.completion`, `tokens.embedding`,\n" +
+	"`knowledge.queries`, `knowledge.questions`, `knowledge.documents.indexed`, `knowledge.pages.crawled`, `agents.messages` and\n" +
+	"`agents.toolCalls`, which grow, and `knowledge.documents`, `knowledge.chunks` and `knowledge.bytes`, which are set. Apps report\n" +
+	"metrics of their own under the same type; those of the platform count only in events that it wrote itself. See\n" +
+	"[knowledge.md](knowledge.md#usage).\n" +
+	"\n"
 
 // field is one row of a page: where a value is in the JSON, and what it is.
 type field struct {

@@ -49,10 +49,12 @@ type Link struct {
 type Record struct {
 	Page     *Page    `json:"page,omitempty"`     // nil: only addresses were found
 	Aliases  []string `json:"aliases,omitempty"`  // other addresses of the page: where it redirects to, what it calls itself
+	CopyOf   string   `json:"copyOf,omitempty"`   // of a duplicate: the address that has the same address or text
 	Text     string   `json:"text,omitempty"`     // hash of its text
 	Found    []Link   `json:"found,omitempty"`    // addresses to visit
 	Refused  []Page   `json:"refused,omitempty"`  // addresses that are not
 	Sitemaps bool     `json:"sitemaps,omitempty"` // all sitemaps were read
+	Unread   bool     `json:"unread,omitempty"`   // but for one that may be readable later
 	Cut      bool     `json:"cut,omitempty"`      // there were more addresses than the run may visit
 }
 
@@ -61,24 +63,35 @@ type Record struct {
 type Frontier struct {
 	Counts   operation.CrawlCounts
 	Sitemaps bool // all sitemaps were read
+	Unread   bool // but for one that may be readable later
 	Cut      bool // there were more addresses than the run may visit
 	Failed   bool // a start address failed
 
 	scope    *Scope
 	source   Source
-	waiting  []Link            // in the order in which they were found
+	waiting  []string          // in the order in which they were found
 	queued   map[string]bool   // the addresses of waiting
+	depths   map[string]int    // of addresses that are or were to be visited: the least that is known
+	open     map[int]int       // how many addresses of a depth have to be visited before those further away
+	deferred map[string]bool   // addresses that are visited last: they do not count in open
 	known    map[string]bool   // addresses that the run has to do with
 	variants map[string]int    // queries by path
 	texts    map[string]string // address by the hash of the text
 	visited  map[string]bool   // addresses of which it is known what became of them
 	vanished map[string]bool   // addresses whose documents are removed
+	stored   map[string]bool   // addresses of pages that are documents, and those that they are stored under
+	held     map[string]bool   // addresses that pages are stored under
+	moved    map[string]string // address whose page is stored under another one, or that has the text of another one
 	accepted int
 }
 
 // NewFrontier returns the state of a run that has visited nothing yet.
 func NewFrontier(source Source, scope *Scope) *Frontier {
-	f := &Frontier{scope: scope, source: source, known: map[string]bool{}, queued: map[string]bool{}, variants: map[string]int{}, texts: map[string]string{}, visited: map[string]bool{}, vanished: map[string]bool{}}
+	f := &Frontier{
+		scope: scope, source: source, queued: map[string]bool{}, depths: map[string]int{}, open: map[int]int{}, deferred: map[string]bool{}, known: map[string]bool{},
+		variants: map[string]int{}, texts: map[string]string{}, visited: map[string]bool{}, vanished: map[string]bool{}, stored: map[string]bool{}, held: map[string]bool{},
+		moved: map[string]string{},
+	}
 	starts := slices.Sorted(scope.Starts())
 	for _, address := range starts {
 		f.enter(Link{URL: address})
@@ -89,7 +102,9 @@ func NewFrontier(source Source, scope *Scope) *Frontier {
 // enter adds an address to those that wait.
 func (f *Frontier) enter(l Link) {
 	f.known[l.URL] = true
-	f.Return(l)
+	f.depths[l.URL] = l.Depth
+	f.open[l.Depth]++
+	f.Return(l.URL)
 	f.accepted++
 	f.Counts.Queued++
 	path, query, _ := strings.Cut(l.URL, "?")
@@ -98,15 +113,39 @@ func (f *Frontier) enter(l Link) {
 	}
 }
 
+// hasVariants reports whether an address has a query, and its path has as many others as are visited.
+func (f *Frontier) hasVariants(address string) bool {
+	path, query, _ := strings.Cut(address, "?")
+	return query != "" && f.variants[path] >= maxVariants
+}
+
+// isNearer reports whether an address that is to be visited is less links away than was known.
+func (f *Frontier) isNearer(l Link) bool {
+	before, entered := f.depths[l.URL]
+	return entered && l.Depth < before && !f.visited[l.URL]
+}
+
+// close says that no address further away has to wait for this one.
+func (f *Frontier) close(address string) {
+	if depth, entered := f.depths[address]; entered && !f.visited[address] && !f.deferred[address] {
+		f.open[depth]--
+	}
+}
+
 // Sort returns which of the normalised addresses that a page has are to be visited, and which are refused as traps. The
 // frontier stays as it is: Add changes it.
 func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record) {
 	variants, seen, accepted := map[string]int{}, map[string]bool{}, f.accepted
 	for _, address := range addresses {
-		if f.known[address] || seen[address] || !f.scope.Has(address) || depth > f.source.Depth {
+		link := Link{address, depth}
+		if f.known[address] && !f.isNearer(link) || seen[address] || !f.scope.Has(address) || depth > f.source.Depth {
 			continue
 		}
 		seen[address] = true
+		if f.known[address] {
+			r.Found = append(r.Found, link)
+			continue
+		}
 		reason := trapOf(address)
 		path, query, _ := strings.Cut(address, "?")
 		if reason == "" && query != "" && f.variants[path]+variants[path] >= maxVariants {
@@ -122,7 +161,7 @@ func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record)
 			if query != "" {
 				variants[path]++
 			}
-			r.Found = append(r.Found, Link{address, depth})
+			r.Found = append(r.Found, link)
 		}
 	}
 	return r
@@ -131,14 +170,24 @@ func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record)
 // maxShown is how much of an address is shown that is refused.
 const maxShown = 300
 
-// Next returns the first address that waits and that may be visited now, and takes it out.
+// Next returns the first address that waits and that may be visited now, and takes it out. An address waits until none is
+// left that is more than one link nearer: only those could lead to it by fewer links. So a depth is final when the
+// address is visited, although pages fail and are visited again later.
 func (f *Frontier) Next(may func(Link) bool) (Link, bool) {
-	for i, l := range f.waiting {
-		if may(l) {
-			f.waiting = slices.Delete(f.waiting, i, i+1)
-			delete(f.queued, l.URL)
-			return l, true
+	nearest, limited := 0, false
+	for depth, count := range f.open {
+		if count > 0 && (!limited || depth < nearest) {
+			nearest, limited = depth, true
 		}
+	}
+	for i, address := range f.waiting {
+		l := Link{address, f.depths[address]}
+		if limited && l.Depth > nearest+1 || !may(l) {
+			continue
+		}
+		f.waiting = slices.Delete(f.waiting, i, i+1)
+		delete(f.queued, address)
+		return l, true
 	}
 	return Link{}, false
 }
@@ -147,9 +196,16 @@ func (f *Frontier) Next(may func(Link) bool) (Link, bool) {
 func (f *Frontier) Waiting() int { return len(f.waiting) }
 
 // Return puts an address back that was taken out: it is visited later.
-func (f *Frontier) Return(l Link) {
-	f.waiting = append(f.waiting, l)
-	f.queued[l.URL] = true
+func (f *Frontier) Return(address string) {
+	f.waiting = append(f.waiting, address)
+	f.queued[address] = true
+}
+
+// Defer puts an address back that is visited last. Its links must be recorded.
+func (f *Frontier) Defer(address string) {
+	f.close(address)
+	f.deferred[address] = true
+	f.Return(address)
 }
 
 // Knows reports whether the run has to do with an address.
@@ -170,10 +226,18 @@ func (f *Frontier) OwnText(text, address string) {
 
 // Add adds what was recorded. It gives the same state when it is called again for all records of a run.
 func (f *Frontier) Add(r Record) {
-	f.Sitemaps, f.Cut = f.Sitemaps || r.Sitemaps, f.Cut || r.Cut
+	f.Sitemaps, f.Unread, f.Cut = f.Sitemaps || r.Sitemaps, f.Unread || r.Unread, f.Cut || r.Cut
 	for _, l := range r.Found {
 		switch {
+		case f.isNearer(l):
+			if !f.deferred[l.URL] {
+				f.open[f.depths[l.URL]]--
+				f.open[l.Depth]++
+			}
+			f.depths[l.URL] = l.Depth
 		case f.known[l.URL]: // another page has it, too
+		case f.hasVariants(l.URL): // others were found meanwhile
+			f.known[l.URL] = true
 		case f.accepted >= f.source.MaxPages:
 			f.Cut = true
 		default:
@@ -188,6 +252,7 @@ func (f *Frontier) Add(r Record) {
 		}
 	}
 	for _, address := range r.Aliases {
+		f.close(address)
 		f.known[address], f.visited[address] = true, true
 	}
 	if r.Page == nil {
@@ -197,10 +262,11 @@ func (f *Frontier) Add(r Record) {
 		f.known[r.Page.URL] = true
 		f.Counts.Queued++
 	}
+	f.close(r.Page.URL)
 	f.visited[r.Page.URL] = true
 	f.vanished[r.Page.URL] = r.Page.Reason == Vanished
 	if f.queued[r.Page.URL] { // it was visited by another node
-		f.waiting = slices.DeleteFunc(f.waiting, func(l Link) bool { return l.URL == r.Page.URL })
+		f.waiting = slices.DeleteFunc(f.waiting, func(address string) bool { return address == r.Page.URL })
 		delete(f.queued, r.Page.URL)
 	}
 	f.Failed = f.Failed || r.Page.Outcome == Failed && f.scope.IsStart(r.Page.URL)
@@ -212,7 +278,30 @@ func (f *Frontier) Add(r Record) {
 	switch r.Page.Outcome {
 	case Created, Updated, Unchanged:
 		f.OwnText(r.Text, r.Page.URL)
+		f.store(r.Page.URL, r.Aliases)
+	case Duplicate:
+		for _, address := range append([]string{r.Page.URL}, r.Aliases...) {
+			f.moved[address] = r.CopyOf
+		}
 	}
+}
+
+// store notes under which address a page is a document: its own one, or the one that it redirects to or calls itself.
+func (f *Frontier) store(address string, aliases []string) {
+	f.stored[address] = true
+	for _, alias := range aliases {
+		f.stored[alias], f.held[alias] = true, true
+		f.moved[address] = alias
+	}
+	if len(aliases) == 0 {
+		f.held[address] = true
+	}
+}
+
+// HasMoved reports whether what was the document of an address is another one now: its page is stored under another
+// address, or has the text of another page.
+func (f *Frontier) HasMoved(address string) bool {
+	return f.stored[f.moved[address]] && !f.held[address]
 }
 
 func (f *Frontier) count(p Page) {

@@ -1,9 +1,12 @@
 package crawl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"svc/domain/kbdocument"
 )
 
 // RobotsToken is what robots.txt and pages call us.
@@ -17,7 +20,7 @@ type Robots struct {
 	rules []robotsRule
 }
 
-// robotsRule is a line of robots.txt.
+// robotsRule is a line of robots.txt, with escapes in their shortest form.
 type robotsRule struct {
 	pattern string
 	allow   bool
@@ -56,7 +59,7 @@ func ParseRobots(text string) Robots {
 			inRules = true
 			for _, name := range agents {
 				if text != "" {
-					groups[name].rules = append(groups[name].rules, robotsRule{text, key == "allow"})
+					groups[name].rules = append(groups[name].rules, robotsRule{kbdocument.NormaliseEscapes(text), key == "allow"})
 				}
 			}
 		case "crawl-delay":
@@ -83,6 +86,7 @@ func ParseRobots(text string) Robots {
 // the one that allows.
 func (r Robots) Allows(path string) bool {
 	best := robotsRule{allow: true}
+	path = escapeSpecial(kbdocument.NormaliseEscapes(path))
 	for _, rule := range r.rules {
 		if matchesRobots(rule.pattern, path) && (len(rule.pattern) > len(best.pattern) || len(rule.pattern) == len(best.pattern) && rule.allow) {
 			best = rule
@@ -91,10 +95,18 @@ func (r Robots) Allows(path string) bool {
 	return best.allow
 }
 
+// escapeSpecial escapes the characters that have a meaning in patterns of robots.txt: in a path they have none.
+func escapeSpecial(text string) string { return specialCharacters.Replace(text) }
+
+var specialCharacters = strings.NewReplacer("*", "%2A", "$", "%24")
+
 // matchesRobots matches a pattern of robots.txt: * is any text, $ at the end is the end of the path.
 func matchesRobots(pattern, path string) bool {
 	pattern, whole := strings.CutSuffix(pattern, "$")
 	parts := strings.Split(pattern, "*")
+	for i, part := range parts {
+		parts[i] = escapeSpecial(part)
+	}
 	if !strings.HasPrefix(path, parts[0]) {
 		return false
 	}
@@ -112,7 +124,7 @@ func matchesRobots(pattern, path string) bool {
 	return !whole || rest == ""
 }
 
-// Directives reads what a page or an X-Robots-Tag says: whether it is not to be stored, and its links not to be followed.
+// Directives reads what a page says: whether it is not to be stored, and its links not to be followed.
 func Directives(text string) (noIndex, noFollow bool) {
 	for word := range strings.SplitSeq(strings.ToLower(text), ",") {
 		switch strings.TrimSpace(word) {
@@ -122,6 +134,30 @@ func Directives(text string) (noIndex, noFollow bool) {
 			noFollow = true
 		case "none":
 			noIndex, noFollow = true, true
+		}
+	}
+	return noIndex, noFollow
+}
+
+// valuedDirectives are directives with a value: what stands before their colon is not a crawler.
+var valuedDirectives = []string{"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+
+// HeaderDirectives reads what the headers X-Robots-Tag of a response say to us. A directive after the name of a crawler
+// and a colon, and those that follow it in the same header, are for that crawler only.
+func HeaderDirectives(headers []string) (noIndex, noFollow bool) {
+	for _, header := range headers {
+		forUs := true
+		for word := range strings.SplitSeq(strings.ToLower(header), ",") {
+			name, rest, ok := strings.Cut(word, ":")
+			name = strings.TrimSpace(name)
+			if ok && !slices.Contains(valuedDirectives, name) && !strings.Contains(name, " ") { // that is a time
+				name, _, _ = strings.Cut(name, "/")
+				forUs, word = name == RobotsToken || name == "*", rest
+			}
+			if forUs {
+				index, follow := Directives(word)
+				noIndex, noFollow = noIndex || index, noFollow || follow
+			}
 		}
 	}
 	return noIndex, noFollow

@@ -59,9 +59,32 @@ func TestRobots(t *testing.T) {
 	require.True(t, crawl.ParseRobots("<html>no</html>").Allows("/x"))
 	require.False(t, crawl.ParseRobots("User-agent: *\nDisallow: /\nCrawl-delay: 7200").Allows("/x"))
 	require.Equal(t, time.Minute, crawl.ParseRobots("User-agent: *\nCrawl-delay: 7200").Delay)
-	noIndex, noFollow := crawl.Directives("NoIndex, max-snippet:0")
-	require.True(t, noIndex)
-	require.False(t, noFollow)
-	noIndex, noFollow = crawl.Directives("none")
-	require.True(t, noIndex && noFollow)
+}
+
+// Escapes that mean the same match; * and $ of an address are no wildcards.
+func TestRobotsComparesEscapes(t *testing.T) {
+	t.Parallel()
+	r := crawl.ParseRobots("User-agent: *\nDisallow: /caf%c3%a9\nDisallow: /straße\nDisallow: /%7euser\nDisallow: /a%2fb\nDisallow: /x-%2A\nDisallow: /y-%24\nDisallow: /q?name=%C3%BC\n")
+	for path, want := range map[string]bool{
+		"/café": false, "/caf%C3%A9/x": false, "/stra%C3%9Fe": false, "/~user": false, "/%7Euser": false, "/a%2Fb": false, "/a/b": true, "/x-*": false, "/x-1": true,
+		"/y-$": false, "/y-%24z": false, "/y-": true, "/q?name=ü": false, "/q?name=u": true,
+	} {
+		require.Equal(t, want, r.Allows(path), path)
+	}
+}
+
+func TestDirectives(t *testing.T) {
+	t.Parallel()
+	type said struct{ noIndex, noFollow bool }
+	page := func(text string) said { a, b := crawl.Directives(text); return said{a, b} }
+	require.Equal(t, said{noIndex: true}, page("NoIndex, max-snippet:0"))
+	require.Equal(t, said{true, true}, page("none"))
+	header := func(headers ...string) said { a, b := crawl.HeaderDirectives(headers); return said{a, b} }
+	require.Equal(t, said{}, header())
+	require.Equal(t, said{true, true}, header("noindex", "nofollow"))
+	require.Equal(t, said{noIndex: true}, header("svc-crawler: noindex"))
+	require.Equal(t, said{}, header("otherbot: nofollow, noindex"))
+	require.Equal(t, said{noFollow: true}, header("otherbot: noindex, SVC-Crawler/1: NoFollow"))
+	require.Equal(t, said{noIndex: true}, header("otherbot: nofollow", "noindex"))
+	require.Equal(t, said{true, false}, header("unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT, max-snippet: 20, noindex"))
 }

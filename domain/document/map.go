@@ -335,6 +335,19 @@ func (l Localized) In(language string) string {
 	return ""
 }
 
+// Preferred returns the text in the language that an Accept-Language header prefers; "" when it names none that is there.
+func (l Localized) Preferred(accept string) string {
+	texts, ok := l.value.(*Map)
+	if !ok {
+		return l.First()
+	}
+	var offered []string
+	for language := range texts.All() {
+		offered = append(offered, language)
+	}
+	return texts.Text(PreferredLanguage(accept, offered))
+}
+
 // First returns the text in its first language, "" for none.
 func (l Localized) First() string {
 	if texts := l.Texts(); len(texts) > 0 {

@@ -58,16 +58,20 @@ const Emitted = "topic:runtime:emit"
 // Of returns a recorded event as it is shown, at a position, with the payload that
 // the catalogue shows of it.
 func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event {
-	event := &Event{
-		ID: ev.ID, Type: ev.Data.EventType(), At: ev.At, Seq: at, Log: ev.Log, Payload: payload,
-		Source: Source{ev.Stream.Scope, ev.Meta}, Target: ev.Target, Options: ev.Options,
+	e := &Event{}
+	e.set(&ev, at, payload)
+	return e
+}
+
+// set sets the fields of a new event.
+func (e *Event) set(ev *domain.Recorded, at domain.Position, payload json.RawMessage) {
+	e.ID, e.Type, e.At, e.Seq, e.Log, e.Payload = ev.ID, ev.Data.EventType(), ev.At, at, ev.Log, payload
+	e.Source.WorkspaceID, e.Source.Meta, e.Target, e.Options = ev.Stream.Scope, ev.Meta, ev.Target, ev.Options
+	e.Actor, e.Source.Actor = ev.Meta.Actor, nil
+	e.Hides, e.Source.Hides = ev.Meta.Hides, false
+	if e.Source.ServiceTopic == "" {
+		e.Source.ServiceTopic = e.Type
 	}
-	event.Actor, event.Source.Actor = ev.Meta.Actor, nil
-	event.Hides, event.Source.Hides = ev.Meta.Hides, false
-	if event.Source.ServiceTopic == "" {
-		event.Source.ServiceTopic = event.Type
-	}
-	return event
 }
 
 // CreatedAt returns the time of the event as it is shown.
@@ -125,10 +129,10 @@ func (e *Event) encode(source []byte) {
 		payload = []byte("{}")
 	}
 	b := make([]byte, 0, len(source)+len(payload)+len(e.ID)+len(e.Type)+160)
-	b = appendText(append(b, `{"id":`...), e.ID)
-	b = appendText(append(b, `,"type":`...), e.Type)
-	b = appendText(append(b, `,"createdAt":`...), e.CreatedAt())
-	b = appendText(append(b, `,"seq":`...), e.positionText)
+	b = domain.AppendText(append(b, `{"id":`...), e.ID)
+	b = domain.AppendText(append(b, `,"type":`...), e.Type)
+	b = domain.AppendText(append(b, `,"createdAt":`...), e.CreatedAt())
+	b = domain.AppendText(append(b, `,"seq":`...), e.positionText)
 	b = append(append(b, `,"source":`...), source...)
 	b = append(append(b, `,"payload":`...), payload...)
 	if e.Target != nil {
@@ -147,20 +151,12 @@ func (e *Event) encode(source []byte) {
 	e.encoded = append(strconv.AppendInt(b, int64(len(b)+len("0}")), 10), '}')
 }
 
-func (s Source) encode() []byte {
-	body, _ := json.Marshal(s) // texts and numbers
+func (s *Source) encode() []byte {
+	o := domain.NewObjectEncoder(make([]byte, 0, 512))
+	o.Text("workspaceId", s.WorkspaceID)
+	s.Meta.Encode(&o)
+	body, _ := o.End() // texts and numbers
 	return body
-}
-
-// appendText appends a text as JSON.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(text) // never fails
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
 }
 
 // appendMember appends a member of an object.

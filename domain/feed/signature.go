@@ -24,6 +24,13 @@ const signatureBits = 4096
 // probes is how many bits stand for a word or a value.
 const probes = 3
 
+// SignatureOfRecorded returns the signature of a recorded event, with the payload as it is stored.
+func SignatureOfRecorded(ev *domain.Recorded) Signature {
+	var e Event
+	e.set(ev, domain.Position{}, ev.Body)
+	return SignatureOf(&e)
+}
+
 // SignatureOf returns the signature of an event.
 func SignatureOf(e *Event) Signature {
 	var b bloom
@@ -49,11 +56,13 @@ func (b *bloom) leaf(path, text []byte) {
 }
 
 // leaves visits everything that an event says, with the path of each; false when
-// that was not possible.
+// that was not possible. Both are valid during the visit only.
 func (e *Event) leaves(visit func(path, text []byte)) bool {
+	var both []byte
 	for _, n := range e.named() {
 		if n.text != "" {
-			visit([]byte(n.path), []byte(n.text))
+			both = append(append(both[:0], n.path...), n.text...)
+			visit(both[:len(n.path)], both[len(n.path):])
 		}
 	}
 	return len(e.Payload) == 0 || leaves(e.Payload, "payload", visit)
@@ -63,12 +72,12 @@ func (e *Event) leaves(visit func(path, text []byte)) bool {
 type named struct{ path, text string }
 
 // named lists the texts of the envelope that are looked for.
-func (e *Event) named() []named {
+func (e *Event) named() [16]named {
 	m, t := &e.Source, e.Target
 	if t == nil {
 		t = &domain.Target{}
 	}
-	return []named{
+	return [...]named{
 		{"id", e.ID}, {"type", e.Type}, {"source.workspaceId", m.WorkspaceID}, {"source.userId", m.UserID},
 		{"source.sessionId", m.SessionID}, {"source.correlationId", m.CorrelationID}, {"source.traceId", m.TraceID},
 		{"source.automationSlug", m.AutomationSlug}, {"source.executionId", m.ExecutionID}, {"source.appSlug", m.AppSlug},
@@ -79,7 +88,8 @@ func (e *Event) named() []named {
 
 // isSigned reports whether a signature knows of a path.
 func isSigned(path string) bool {
-	return strings.HasPrefix(path, "payload.") || slices.ContainsFunc((&Event{}).named(), func(n named) bool { return n.path == path })
+	all := (&Event{}).named()
+	return strings.HasPrefix(path, "payload.") || slices.ContainsFunc(all[:], func(n named) bool { return n.path == path })
 }
 
 // fold makes the signature as small as its bits allow.

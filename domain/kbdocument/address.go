@@ -2,6 +2,7 @@ package kbdocument
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
@@ -64,17 +65,23 @@ func NameFrom(text string) string {
 	return name
 }
 
-// normalPath removes dot segments and writes escapes in their shortest form.
+// normalPath removes dot segments (RFC 3986, 5.2.4) and writes escapes in their shortest form. Empty segments stay: a
+// site may answer them with another page.
 func normalPath(escaped string) string {
-	if escaped == "" {
-		return "/"
+	var kept []string
+	segments := strings.Split(strings.TrimPrefix(NormaliseEscapes(escaped), "/"), "/")
+	for i, segment := range segments {
+		if segment == ".." {
+			kept = kept[:max(0, len(kept)-1)]
+		}
+		switch isDots := segment == "." || segment == ".."; {
+		case !isDots:
+			kept = append(kept, segment)
+		case i == len(segments)-1:
+			kept = append(kept, "") // the path ends with a slash
+		}
 	}
-	clean := path.Clean("/" + normalEscapes(escaped))
-	last := escaped[strings.LastIndexByte(escaped, '/')+1:]
-	if (last == "" || last == "." || last == "..") && clean != "/" {
-		clean += "/"
-	}
-	return clean
+	return "/" + strings.Join(kept, "/")
 }
 
 // normalQuery removes parameters that only count visits, and those to ignore. The order of the others stays.
@@ -85,14 +92,15 @@ func normalQuery(query string, ignore []string) string {
 		ignored := slices.ContainsFunc(ignore, func(other string) bool { return strings.EqualFold(other, name) })
 		name = strings.ToLower(name)
 		if part != "" && !ignored && !strings.HasPrefix(name, "utm_") && name != "gclid" && name != "fbclid" {
-			kept = append(kept, normalEscapes(part))
+			kept = append(kept, NormaliseEscapes(part))
 		}
 	}
 	return strings.Join(kept, "&")
 }
 
-// normalEscapes decodes escapes of characters that need none, and writes the others in upper case.
-func normalEscapes(text string) string {
+// NormaliseEscapes writes a part of an address in the form in which two that mean the same are equal: it decodes escapes of
+// characters that need none, writes the others in upper case, and escapes what an address cannot contain.
+func NormaliseEscapes(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		high, low := -1, -1
@@ -100,8 +108,11 @@ func normalEscapes(text string) string {
 			high, low = hexDigit(text[i+1]), hexDigit(text[i+2])
 		}
 		switch {
-		case high < 0 || low < 0:
+		case (high < 0 || low < 0) && isAllowed(text[i]):
 			b.WriteByte(text[i])
+			continue
+		case high < 0 || low < 0:
+			fmt.Fprintf(&b, "%%%02X", text[i])
 			continue
 		case isUnreserved(byte(high<<4 | low)):
 			b.WriteByte(byte(high<<4 | low))
@@ -126,4 +137,9 @@ func hexDigit(c byte) int {
 
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// isAllowed reports whether an address may contain a character as it is (RFC 3986), also a percent sign that escapes nothing.
+func isAllowed(c byte) bool {
+	return isUnreserved(c) || c < 0x80 && strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0
 }

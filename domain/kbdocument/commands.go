@@ -21,6 +21,7 @@ type Cause string
 // The causes.
 const (
 	ByAPI     Cause = "api"
+	ByRun     Cause = "automation"
 	ByCrawl   Cause = "crawl"
 	ByExpiry  Cause = "expired"
 	ByRemoval Cause = "removed" // of its base, longer ago than deleted bases are kept
@@ -46,14 +47,23 @@ type (
 		By       string
 		Kept     int // how many revisions can be read; 0: all
 		Reading  Reading
-		Cause    Cause // "": ByAPI
+		Cause    Cause   // "": ByAPI
+		Depth    int     // of the run that asks; 0: none does
+		Result   *Result // of a content that was processed already; nil: the pipeline does it
 		Now      time.Time
+	}
+	// Result is what became of a content.
+	Result struct {
+		Extract   Extract
+		VectorSet string // that the model of the base makes; "": it has none
+		Took      time.Duration
 	}
 	// Edit changes what its owner says about a document.
 	Edit struct {
 		Base   Base
 		Change Change
 		Cause  Cause // "": ByAPI
+		Depth  int   // of the run that asks; 0: none does
 		Now    time.Time
 	}
 	// Delete ends a document. Silently is for one of many, which are told of together.
@@ -72,6 +82,7 @@ type (
 	Reprocess struct {
 		Fetch, Extract, Bulk bool
 		Operation            string // that processes the base again; "": none
+		Depth                int    // of the run that asks; 0: none does
 		Now                  time.Time
 	}
 	// Begin begins an attempt at a job. When the node of two attempts was lost, the document is what kills them.
@@ -107,7 +118,10 @@ type (
 		Now                 time.Time
 	}
 	// Embed has a model make another set of vectors than the one that it was to make; "": none.
-	Embed struct{ Set string }
+	Embed struct {
+		Set   string
+		Again bool // also when it is to make this set: at once, although it has failed
+	}
 	// PutVectors ends the work of a model: with vectors, or with a fault that will not pass.
 	PutVectors struct{ Vectors Vectors }
 	// PostponeVectors ends an attempt of a model that failed for a reason that may pass.
@@ -142,7 +156,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		}
 		next := s
 		next.Fields = c.Change.apply(s.Fields)
-		return updated(s, next, c.Base, c.Cause, c.Now, c.Change)
+		return updated(s, next, c.Base, c.Cause, c.Depth, c.Now, c.Change)
 	case Delete:
 		if err := s.checkExists(c.Now); err != nil {
 			return nil, err
@@ -160,8 +174,11 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		if err := s.checkExists(c.Now); err != nil {
 			return nil, err
 		}
-		return []domain.Event{Requeued{Job{
-			Generation: s.Generation + 1, Fetch: c.Fetch && s.Source == URL || len(s.Revisions) == 0, Extract: c.Extract || s.Extract == nil, Bulk: c.Bulk, Operation: c.Operation,
+		if c.Fetch && s.URL == "" {
+			return nil, domain.Invalid(domain.FieldError{Field: "fetch", Message: "must be false: the document has no address"})
+		}
+		return []domain.Event{Requeued{Depth: c.Depth, Job: Job{
+			Generation: s.Generation + 1, Fetch: c.Fetch || len(s.Revisions) == 0, Extract: c.Extract || s.Extract == nil, Bulk: c.Bulk, Operation: c.Operation,
 		}}}, nil
 	}
 	return decideJob(s, cmd)
@@ -175,7 +192,26 @@ func (s State) checkExists(now time.Time) error {
 	return nil
 }
 
+// put records what a document is, and that it can be searched if it was processed already.
 func put(s State, c Put) ([]domain.Event, error) {
+	events, err := record(s, c)
+	if err != nil || c.Result == nil || len(events) == 0 {
+		return events, err
+	}
+	next := s
+	for _, ev := range events {
+		next = evolve(next, ev)
+	}
+	if next.Generation == s.Generation {
+		return events, nil // the pipeline has nothing to do with what was put
+	}
+	extract := c.Result.Extract
+	extract.Revision = next.Revision
+	return append(events, next.ready(c.Base, &extract, c.Result.VectorSet, c.Result.Took)), nil
+}
+
+// record records what a document is.
+func record(s State, c Put) ([]domain.Event, error) {
 	if s.Deleted {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document")
 	}
@@ -200,7 +236,7 @@ func put(s State, c Put) ([]domain.Event, error) {
 		next.Revision = max(1, next.Revision)
 	case isNew || s.Content().Hash != c.Content.Hash:
 		next = next.withRevision(*c.Content, c.By, c.Kept, c.Now).withJob(Job{Extract: true, Bulk: c.Cause == ByCrawl})
-	case !domain.Same(s.Reading, c.Reading):
+	case !domain.Same(s.Reading, c.Reading), c.Cause == ByCrawl && s.Fault != nil: // somebody had the page loaded again, in vain
 		next = next.withJob(Job{Extract: true, Bulk: c.Cause == ByCrawl})
 	}
 	if c.Cause == ByCrawl && next.Generation != s.Generation {
@@ -210,16 +246,18 @@ func put(s State, c Put) ([]domain.Event, error) {
 		if err := next.validate(c.Now, true); err != nil {
 			return nil, err
 		}
+		next.Depth = c.Depth
 		return []domain.Event{Added{Document: next, About: next.about(c.Base), Cause: cmp.Or(c.Cause, ByAPI)}}, nil
 	}
-	return updated(s, next, c.Base, c.Cause, c.Now, c.Change)
+	return updated(s, next, c.Base, c.Cause, c.Depth, c.Now, c.Change)
 }
 
 // updated records what a document is now, when that is something else than before.
-func updated(s, next State, base Base, cause Cause, now time.Time, c Change) ([]domain.Event, error) {
+func updated(s, next State, base Base, cause Cause, depth int, now time.Time, c Change) ([]domain.Event, error) {
 	if domain.Same(s, next) {
 		return nil, nil
 	}
+	next.Depth = depth
 	if err := next.validate(now, c.ExpiresAt != nil); err != nil {
 		return nil, err
 	}
@@ -285,23 +323,20 @@ func decideJob(s State, cmd Command) ([]domain.Event, error) {
 		if !current(c.Generation, c.Attempt) {
 			return nil, nil
 		}
-		e := ReadyEvent{About: s.about(c.Base), Generation: c.Generation, Extract: s.Extract, Duration: c.Now.Sub(s.Job.Begun).Milliseconds()}
+		extract, fetched := s.Extract, s.fetched(c.Content, c.Kept, c.Now)
 		if c.Extract != nil {
-			e.Extract = c.Extract
-		}
-		e.VectorSet = c.VectorSet
-		e.Fetched = s.fetched(c.Content, c.Kept, c.Now)
-		if e.Fetched != nil {
-			e.Revision = e.Fetched.Revision
-			if c.Extract != nil {
-				extract := *c.Extract
-				extract.Revision, e.Extract = e.Fetched.Revision, &extract
+			own := *c.Extract
+			if extract = &own; fetched != nil {
+				extract.Revision = fetched.Revision
 			}
 		}
-		if e.Extract == nil {
+		if extract == nil {
 			return nil, domain.Refuse(domain.CodeInternal, "kbdocument: a job ended without a text")
 		}
-		e.Chunks, e.Characters, e.Truncated = e.Extract.Count, e.Extract.Characters, e.Extract.Truncated
+		e := s.ready(c.Base, extract, c.VectorSet, c.Now.Sub(s.Job.Begun))
+		if e.Fetched = fetched; fetched != nil {
+			e.Revision = fetched.Revision
+		}
 		return []domain.Event{e}, nil
 	case Fail:
 		if !current(c.Generation, c.Attempt) {
@@ -317,12 +352,19 @@ func decideJob(s State, cmd Command) ([]domain.Event, error) {
 	}
 }
 
+// ready says that the current job of a document has ended well.
+func (s State) ready(base Base, e *Extract, vectorSet string, took time.Duration) ReadyEvent {
+	return ReadyEvent{
+		About: s.about(base), Generation: s.Generation, Extract: e, VectorSet: vectorSet, Chunks: e.Count, Characters: e.Characters, Truncated: e.Truncated, Duration: took.Milliseconds(),
+	}
+}
+
 // decideVectors decides what a model reports. What it reports of other work than the current one does not count.
 func decideVectors(s State, cmd Command) ([]domain.Event, error) {
 	current := func(set string) bool { return !s.Deleted && s.Embedding != nil && s.Embedding.Set == set }
 	switch c := cmd.(type) {
 	case Embed:
-		if s.Deleted || s.Embedding == nil || current(c.Set) {
+		if s.Deleted || s.Embedding == nil || current(c.Set) && (!c.Again || s.Embedding.Attempts == 0) {
 			return nil, nil
 		}
 		return []domain.Event{EmbeddingQueued{c.Set}}, nil
@@ -357,8 +399,8 @@ const (
 	maxKey      = 500
 	maxName     = 255
 	maxTitle    = 500
-	maxTags     = 50
-	maxTag      = 60
+	MaxTags     = 50
+	MaxTag      = 60      // characters
 	maxMetadata = 8 << 10 // bytes as JSON
 	maxDepth    = 4
 	maxURL      = 2048
@@ -379,20 +421,29 @@ func (s State) validate(now time.Time, expiryGiven bool) error {
 	fault(s.Title == "" || domain.IsTitle(s.Title, maxTitle), "title", "must be one line of at most 500 characters")
 	fault(s.Language == "" || slices.Contains(Languages, s.Language), "language", "must be one of "+strings.Join(Languages, ", "))
 	fault(len(s.URL) <= maxURL, "url", "must be at most 2048 characters")
-	fault(len(s.Tags) <= maxTags, "tags", "must be at most 50")
+	fault(len(s.Tags) <= MaxTags, "tags", "must be at most 50")
 	for _, tag := range s.Tags {
-		if !domain.IsTitle(tag, maxTag) {
+		if !domain.IsTitle(tag, MaxTag) {
 			fault(false, "tags", "must have 1 to 60 characters each")
 			break
 		}
 	}
-	body, err := json.Marshal(s.Metadata)
-	fault(err == nil && len(body) <= maxMetadata && depthOf(s.Metadata) <= maxDepth, "metadata", "must be an object of at most 8 KB and 4 levels")
+	problem := MetadataProblem(s.Metadata)
+	fault(problem == "", "metadata", problem)
 	fault(!expiryGiven || s.ExpiresAt.IsZero() || s.ExpiresAt.After(now), "expiresAt", "must be in the future")
 	if len(errs) > 0 {
 		return domain.Invalid(errs...)
 	}
 	return nil
+}
+
+// MetadataProblem returns what is wrong with metadata, "" for nothing.
+func MetadataProblem(metadata map[string]any) string {
+	body, err := json.Marshal(metadata)
+	if err != nil || len(body) > maxMetadata || depthOf(metadata) > maxDepth {
+		return "must be an object of at most 8 KB and 4 levels"
+	}
+	return ""
 }
 
 // depthOf returns how many levels of objects and lists a value has.

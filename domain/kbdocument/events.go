@@ -53,7 +53,8 @@ type (
 	Removed struct{}
 	// Requeued says that the pipeline is to process the document again.
 	Requeued struct {
-		Job Job `json:"job"`
+		Job   Job `json:"job"`
+		Depth int `json:"depth,omitempty"` // of the run that asked
 	}
 	// Begun says that the pipeline began an attempt.
 	Begun struct {
@@ -233,7 +234,7 @@ func evolve(s State, ev domain.Event) State {
 		s.Deleted, s.Job = true, nil
 	case Requeued:
 		job := e.Job
-		s.Job, s.Generation, s.Operation = &job, job.Generation, cmp.Or(job.Operation, s.Operation)
+		s.Job, s.Generation, s.Operation, s.Depth = &job, job.Generation, cmp.Or(job.Operation, s.Operation), e.Depth
 	case Begun:
 		s = s.withAttempt(e.Generation, func(j *Job) { j.Attempts, j.Lost, j.Begun, j.NotBefore = e.Attempt, e.Lost, e.At, time.Time{} })
 	case Postponed:
@@ -242,7 +243,7 @@ func evolve(s State, ev domain.Event) State {
 		bulk := s.Job != nil && s.Job.Bulk
 		s.Job, s.Fault, s.Extract, s.Embedding = nil, nil, e.Extract, nil
 		s = s.withVectorSet(e.VectorSet, bulk)
-		s = s.withFetched(e.Fetched)
+		s = s.withFetched(e.Fetched).withText(e.Extract)
 	case FailedEvent:
 		fault := e.Error
 		s.Job, s.Fault = nil, &fault
@@ -291,6 +292,17 @@ func (s State) withAttempt(generation int, change func(*Job)) State {
 func (s State) withFetched(f *Fetched) State {
 	if f != nil {
 		s.Revision, s.Revisions, s.CheckedAt = f.Revision, f.Revisions, f.At
+	}
+	return s
+}
+
+// withText returns a document that knows the text of the revision that was read: it can be read when another one is searched.
+func (s State) withText(e *Extract) State {
+	s.Revisions = slices.Clone(s.Revisions)
+	for i := range s.Revisions {
+		if s.Revisions[i].Number == e.Revision {
+			s.Revisions[i].Text, s.Revisions[i].TextSize = e.Text, e.Size
+		}
 	}
 	return s
 }

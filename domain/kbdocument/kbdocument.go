@@ -13,7 +13,7 @@ import (
 )
 
 // Decider is the rule of documents.
-var Decider = domain.Decider[State, Command]{Kind: "kbdocument", Version: 1, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "kbdocument", Version: 2, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of a document of a workspace.
 func Stream(workspaceID, id string) domain.StreamID { return Decider.Stream(workspaceID, id) }
@@ -137,6 +137,8 @@ type Revision struct {
 	Content
 	CreatedAt time.Time `json:"createdAt"`
 	CreatedBy string    `json:"createdBy,omitempty"`
+	Text      string    `json:"text,omitempty"`     // blob of the text that was read out of it; "": there is none
+	TextSize  int64     `json:"textSize,omitempty"` // bytes of the text
 }
 
 // Extract is what the pipeline made of a revision. Text and Chunks name blobs.
@@ -195,11 +197,12 @@ type Job struct {
 
 // Vectors are what a model made of the passages of a document.
 type Vectors struct {
-	Set    string    `json:"set"`             // see knowledge.Embedding
-	Chunks string    `json:"chunks"`          // blob of the passages
-	Blob   string    `json:"blob,omitempty"`  // EncodeVectors
-	Fault  *Fault    `json:"fault,omitempty"` // why there are none; nil: there are
-	At     time.Time `json:"at"`
+	Set        string    `json:"set"`                  // see knowledge.Embedding
+	Chunks     string    `json:"chunks"`               // blob of the passages
+	Blob       string    `json:"blob,omitempty"`       // EncodeVectors
+	Dimensions int       `json:"dimensions,omitempty"` // of each vector
+	Fault      *Fault    `json:"fault,omitempty"`      // why there are none; nil: there are
+	At         time.Time `json:"at"`
 }
 
 // EmbeddingJob is the work that a model has with a document that can be searched already.
@@ -281,6 +284,7 @@ type State struct {
 	CheckedAt  time.Time     `json:"checkedAt,omitzero"`  // when the address was loaded last
 	Operation  string        `json:"operation,omitempty"` // the last one that processed it again with its base
 	CreatedBy  string        `json:"createdBy,omitempty"`
+	Depth      int           `json:"depth,omitempty"` // of the run that changed it last: what follows from that has it too
 	Deleted    bool          `json:"deleted,omitempty"`
 }
 
@@ -317,6 +321,15 @@ func (s State) FindRevision(number int) (Revision, bool) {
 		return Revision{}, false
 	}
 	return s.Revisions[at], true
+}
+
+// FindText returns the blob and the size of the text of a revision: of the one that is searched, or of one that is kept.
+func (s State) FindText(revision int) (text string, size int64, ok bool) {
+	if s.Extract != nil && s.Extract.Revision == revision {
+		return s.Extract.Text, s.Extract.Size, true
+	}
+	kept, _ := s.FindRevision(revision)
+	return kept.Text, kept.TextSize, kept.Text != ""
 }
 
 // ShownTitle is the title that its owner gave it, else the one that was found.

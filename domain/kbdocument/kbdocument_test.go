@@ -54,13 +54,50 @@ func TestAContentIsProcessedOnce(t *testing.T) {
 	next, _ := do(t, ready, put(hash("b")))
 	require.Equal(t, 2, next.Revision)
 	require.Equal(t, extract, next.Extract, "the former text is searched until the new one is ready")
+	_, _, ok := next.FindText(2)
+	require.False(t, ok)
 	_, late = do(t, next, kbdocument.Finish{Base: faq, Generation: 1, Attempt: 1, Extract: extract, Now: noon})
 	require.Empty(t, late, "a result of an earlier job does not count")
 	next, _ = do(t, next, kbdocument.Begin{Base: faq, Generation: 2, Now: noon}, kbdocument.Fail{Base: faq, Generation: 2, Attempt: 1, Fault: kbdocument.Fault{Reason: "corrupt"}, Now: noon})
 	require.Equal(t, kbdocument.Failed, next.Status())
 	require.Equal(t, extract, next.Extract)
+	read, _ := do(t, next, put(hash("c")), kbdocument.Begin{Base: faq, Generation: 3, Now: noon}, kbdocument.Finish{
+		Base: faq, Generation: 3, Attempt: 1, Extract: &kbdocument.Extract{Revision: 3, Text: strings.Repeat("3", 64), Size: 7}, Now: noon,
+	})
+	text, size, ok := read.FindText(3)
+	require.Equal(t, []any{strings.Repeat("3", 64), int64(7), true}, []any{text, size, ok})
+	_, _, ok = read.FindText(2)
+	require.False(t, ok, "it was never read")
+	_, _, ok = read.FindText(1)
+	require.False(t, ok, "it is not kept")
+	read, _ = do(t, read, put(hash("d")), kbdocument.Begin{Base: faq, Generation: 4, Now: noon}, kbdocument.Finish{
+		Base: faq, Generation: 4, Attempt: 1, Extract: &kbdocument.Extract{Revision: 4, Text: strings.Repeat("4", 64)}, Now: noon,
+	})
+	text, _, _ = read.FindText(3)
+	require.Equal(t, strings.Repeat("3", 64), text, "texts of former revisions can be read")
 	next, _ = do(t, next, put(hash("c")))
 	require.Len(t, next.Revisions, 2, "others are not kept")
+}
+
+func TestAContentThatWasProcessedIsReadyAtOnce(t *testing.T) {
+	processed := put(hash("a"))
+	processed.Result = &kbdocument.Result{Extract: kbdocument.Extract{Text: strings.Repeat("1", 64), Count: 3}, VectorSet: "m@3", Took: time.Second}
+	s, events := do(t, kbdocument.State{}, processed)
+	require.Len(t, events, 2)
+	ready := events[1].(kbdocument.ReadyEvent)
+	require.Equal(t, int64(1000), ready.Duration)
+	require.Equal(t, 3, ready.Chunks)
+	require.Equal(t, kbdocument.Ready, s.Status())
+	require.Equal(t, 1, s.Extract.Revision)
+	require.Equal(t, "m@3", s.Embedding.Set)
+
+	_, events = do(t, s, processed)
+	require.Empty(t, events, "the same content is not processed again")
+	processed.Content = hash("b")
+	s, events = do(t, s, processed)
+	require.Len(t, events, 2)
+	require.Equal(t, 2, s.Extract.Revision)
+	require.Nil(t, s.Job)
 }
 
 func TestADocumentThatTakesNodesDownFails(t *testing.T) {
@@ -110,6 +147,12 @@ func TestAddressesAreNormalised(t *testing.T) {
 		"https://example.com:8443/%7euser/%c3%a9?b=1&a=2": "https://example.com:8443/~user/%C3%A9?b=1&a=2",
 		"https://example.com/?utm_source=x&q=1&gclid=2":   "https://example.com/?q=1",
 		"http://[::1]:80/":                                "http://[::1]/",
+		"https://example.com/a//b///?q=//":                "https://example.com/a//b///?q=//",
+		"https://example.com//a/.//../b/%2E%2e/c/..":      "https://example.com//a/",
+		"https://example.com/../../a/.":                   "https://example.com/a/",
+		"https://example.com/..":                          "https://example.com/",
+		"https://example.com/?q=é&r=a b&s=%c3%a9+c":       "https://example.com/?q=%C3%A9&r=a%20b&s=%C3%A9+c",
+		"https://example.com/?q={\"a\"}&r=50%&a[]=1":      "https://example.com/?q=%7B%22a%22%7D&r=50%&a[]=1",
 	} {
 		got, err := kbdocument.NormaliseURL(text)
 		require.NoError(t, err, text)

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // ChunkingVersion is the version of the rules in this file. The same text and the same settings give the same chunks
 // for ever; other rules are another version, and a re-index.
-const ChunkingVersion = 1
+const ChunkingVersion = 2
 
 // MaxChunks is how many chunks a document has at most. What follows them is not searched.
 const MaxChunks = 10_000
@@ -67,7 +68,7 @@ type block struct {
 	from, to int
 	level    int    // of a heading
 	title    string // of a heading
-	head     int    // of a table: the end of its two head lines
+	head     int    // of a table: the end of its two head lines; of code: of the line that opens it
 }
 
 // blocksOf divides a text at its blank lines. A heading line, a fenced code block and a table are blocks of their own.
@@ -96,7 +97,7 @@ func blocksOf(text []rune) (blocks []block) {
 			}
 		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
 			end(last)
-			open, fence = block{kind: code, from: from}, line[:3]
+			open, fence = block{kind: code, from: from, head: to}, line[:3]
 		case line == "":
 			end(last)
 		case level > 0:
@@ -138,7 +139,10 @@ func isRule(line string) bool { return strings.Trim(line, "|-: ") == "" && strin
 type piece struct {
 	block
 	start, end int
+	torn       bool // it begins within a sentence or a line
 }
+
+func (p piece) length() int { return p.end - p.start }
 
 // divider collects chunks.
 type divider struct {
@@ -154,17 +158,16 @@ type divider struct {
 	levels []int
 
 	// The chunk that is made: what it repeats of the one before, its own pieces, and their length.
-	overlap []rune
-	before  piece // the last piece of the chunk before, when there is an overlap
-	pieces  []piece
-	length  int
-	under   []string // the headings above its first text; nil: it has none yet
+	repeated []piece
+	pieces   []piece
+	length   int
+	under    []string // the headings above its first text; nil: it has none yet
 }
 
 // add adds a block to the chunk that is made, or to the next ones.
 func (d *divider) add(b block) {
 	if b.kind == heading {
-		if b.level <= 2 && d.length >= d.Size/4 {
+		if b.level <= 2 && d.hasText() && d.length >= d.Size/4 {
 			d.flush(false, false)
 		}
 		d.openHeading(b)
@@ -172,24 +175,39 @@ func (d *divider) add(b block) {
 			b.kind = prose // no text would fit below it
 		}
 	}
-	for start := b.from; start < b.to; {
-		rest := piece{b, start, b.to}
-		room := d.Size - d.lengthWith(rest) + (rest.end - rest.start)
-		switch {
-		case rest.end-rest.start <= room:
+	for rest := (piece{block: b, start: b.from, end: b.to}); rest.length() > 0; {
+		room := d.Size - d.lengthWith(rest) + rest.length()
+		if rest.length() <= room {
 			d.put(rest)
 			return
-		case d.hasText() && (rest.end-rest.start <= d.Size || room < d.Size/2), !d.hasText() && len(d.pieces) > 0 && (b.kind == heading || room < d.Size/4):
+		}
+		end, isWhole := 0, true // where the rest is cut; not within a sentence or a line
+		if rest.length()+d.headLength(rest) > d.Size {
+			end = d.lastEnd(rest, room)
+		}
+		switch {
+		case end > 0:
+		case d.hasText():
 			d.flush(true, false)
-		case !d.hasText() && len(d.overlap) > 0:
-			d.dropOverlap()
+			continue
+		case len(d.repeated) > 0:
+			d.dropRepeated()
+			continue
+		case len(d.pieces) > 0 && (b.kind == heading || room < d.Size/4): // headings alone fill a chunk
+			d.flush(false, false)
+			continue
 		default:
-			rest.end = d.cutAt(rest, room)
-			d.put(rest)
-			d.flush(true, false)
-			for start = rest.end; start < b.to && unicode.IsSpace(d.text[start]); start++ {
+			if end = d.lastEnd(rest, room); end == 0 {
+				end, isWhole = d.lastSpace(rest, room), false
 			}
 		}
+		part, gap := rest, b.kind
+		if part.end = end; !isWhole {
+			gap = prose // white space within a line is no indentation
+		}
+		d.put(part)
+		d.flush(isWhole, false)
+		rest.start, rest.torn = d.skipGap(gap, end, rest.end), !isWhole
 	}
 }
 
@@ -201,33 +219,40 @@ func (d *divider) openHeading(b block) {
 	d.levels, d.path = append(d.levels, b.level), append(slices.Clone(d.path), b.title)
 }
 
-// hasText reports whether the chunk has more than headings.
+// hasText reports whether the chunk has more than headings, of its own.
 func (d *divider) hasText() bool { return d.under != nil }
 
-// separator is what stands before a piece: parts of one block are as they stood.
-func (d *divider) separator(p piece) []rune {
-	last := d.before
-	if n := len(d.pieces); n > 0 {
-		last = d.pieces[n-1]
-	} else if len(d.overlap) == 0 {
-		return nil
-	}
-	if last.block == p.block {
-		return d.text[last.end:p.start]
+// gap is what stands between two pieces that follow each other: parts of one block are as they stood.
+func (d *divider) gap(last, next piece) []rune {
+	if last.block == next.block {
+		return d.text[last.end:next.start]
 	}
 	return []rune("\n\n")
 }
 
-// head is the head of a table that a chunk begins with when it has rows of its middle.
-func (d *divider) head(p piece) []rune {
-	if p.kind != table || p.start == p.from || len(d.pieces) > 0 {
-		return nil
+// headLength is how long the head of a table is that a chunk begins with when its first own piece is rows of the middle.
+// A head that leaves no room for rows is not repeated.
+func (d *divider) headLength(p piece) int {
+	n := p.head - p.from + 1
+	if p.kind != table || p.start <= p.head || len(d.pieces) > 0 || n > d.Size/2 {
+		return 0
 	}
-	return append(slices.Clone(d.text[p.from:p.block.head]), '\n')
+	if slices.ContainsFunc(d.repeated, func(r piece) bool { return r.block == p.block && r.start == p.from }) {
+		return 0
+	}
+	return n
 }
 
+// lengthWith is how long the chunk is with one more piece.
 func (d *divider) lengthWith(p piece) int {
-	return d.length + len(d.head(p)) + len(d.separator(p)) + p.end - p.start
+	length := d.length + d.headLength(p) + p.length()
+	if n := len(d.pieces); n > 0 {
+		return length + len(d.gap(d.pieces[n-1], p))
+	}
+	if n := len(d.repeated); n > 0 {
+		return length + len(d.gap(d.repeated[n-1], p))
+	}
+	return length
 }
 
 func (d *divider) put(p piece) {
@@ -238,53 +263,63 @@ func (d *divider) put(p piece) {
 	}
 }
 
-func (d *divider) dropOverlap() {
-	carried := d.pieces
-	d.overlap, d.pieces, d.length = nil, nil, 0
-	for _, p := range carried {
+// dropRepeated leaves out what the chunk repeats. It has no text of its own yet.
+func (d *divider) dropRepeated() {
+	headings := d.pieces
+	d.repeated, d.pieces, d.length = nil, nil, 0
+	for _, p := range headings {
 		d.put(p)
 	}
 }
 
-// flush ends the chunk that is made. The next one continues it when it begins with the end of this one. Headings at
-// its end belong to the next one, unless the text ends there.
-func (d *divider) flush(continues, final bool) {
+// flush ends the chunk that is made. The next one continues it when it repeats the end of this one. Headings at its end
+// belong to the next one, unless the text ends there.
+func (d *divider) flush(repeats, final bool) {
 	pieces := d.pieces
 	if !final && d.hasText() {
 		for pieces[len(pieces)-1].kind == heading {
 			pieces = pieces[:len(pieces)-1]
 		}
 	}
-	carried := d.pieces[len(pieces):]
+	headings := d.pieces[len(pieces):]
+	var repeated []piece
 	if len(pieces) > 0 {
 		d.emit(pieces)
+		if repeats {
+			repeated = d.tail(slices.Concat(d.repeated, pieces))
+		}
 	}
-	d.overlap, d.pieces, d.length, d.under = nil, nil, 0, nil
-	if continues && len(pieces) > 0 {
-		d.before = pieces[len(pieces)-1]
-		d.overlap = d.tail(d.before)
-		d.length = len(d.overlap)
-	}
-	for _, p := range carried {
+	d.repeated, d.pieces, d.under = repeated, nil, nil
+	d.length = len(d.join(repeated))
+	for _, p := range headings {
 		d.put(p)
 	}
 }
 
-// emit adds a chunk of pieces.
+// join returns the text of pieces that follow each other.
+func (d *divider) join(pieces []piece) (text []rune) {
+	for i, p := range pieces {
+		if i > 0 {
+			text = append(text, d.gap(pieces[i-1], p)...)
+		}
+		text = append(text, d.text[p.start:p.end]...)
+	}
+	return text
+}
+
+// emit adds a chunk of own pieces.
 func (d *divider) emit(pieces []piece) {
 	under := d.under
 	if under == nil {
 		under = append([]string{}, d.path...)
 	}
-	all := d.pieces
+	first := pieces[0]
 	d.pieces = nil
-	text := slices.Concat(d.head(pieces[0]), d.overlap)
-	for i, p := range pieces {
-		d.pieces = all[:i]
-		text = slices.Concat(text, d.separator(p), d.text[p.start:p.end])
+	var head []rune
+	if n := d.headLength(first); n > 0 {
+		head = append(slices.Clone(d.text[first.from:first.head]), '\n')
 	}
-	d.pieces = all
-	d.append(text, pieces[0].start, pieces[len(pieces)-1].end, under)
+	d.append(append(head, d.join(slices.Concat(d.repeated, pieces))...), first.start, pieces[len(pieces)-1].end, under)
 }
 
 func (d *divider) append(text []rune, from, to int, headings []string) {
@@ -292,33 +327,51 @@ func (d *divider) append(text []rune, from, to int, headings []string) {
 		d.cut = true
 		return
 	}
-	tokens := (len(text) + 3) / 4
-	if d.language == "cjk" {
-		tokens = len(text)
-	}
 	page, _ := slices.BinarySearch(d.pages, from+1)
 	sum := sha256.Sum256([]byte(string(text)))
 	d.chunks = append(d.chunks, Chunk{
-		N: len(d.chunks), Text: string(text), From: from, To: to, Headings: headings, Page: page, Tokens: tokens,
+		N: len(d.chunks), Text: string(text), From: from, To: to, Headings: headings, Page: page, Tokens: tokensOf(len(text), d.language),
 		Language: d.language, Hash: hex.EncodeToString(sum[:]),
 	})
 }
 
-// cutAt returns where a piece that is longer than room is cut: at the end of a line of code or a table, after a
-// sentence, at a space, else in a word.
-func (d *divider) cutAt(p piece, room int) int {
-	most := p.start + room
-	for at := most; at > p.start; at-- {
+// tokensOf returns how many tokens a passage of so many characters counts for.
+func tokensOf(length int, language string) int {
+	if language == "cjk" {
+		return length
+	}
+	return (length + 3) / 4
+}
+
+// In returns a passage as one of a text in another language. It stays divided as it is.
+func (c Chunk) In(language string) Chunk {
+	c.Language, c.Tokens = language, tokensOf(utf8.RuneCountInString(c.Text), language)
+	return c
+}
+
+// lastEnd returns the end of the last line of code or row of a table, or of the last sentence, that a piece has within
+// room; 0: it has none there. What opens code or a table is not cut off the first line.
+func (d *divider) lastEnd(p piece, room int) int {
+	least := p.start
+	if p.start == p.from {
+		least = max(least, p.head)
+	}
+	for at := p.start + room; at > least; at-- {
 		if d.isEnd(p.kind, at) {
 			return at
 		}
 	}
-	for at := most; at > p.start && p.kind == prose; at-- {
-		if unicode.IsSpace(d.text[at]) {
+	return 0
+}
+
+// lastSpace returns the end of the last word that a piece has within room; a longer word ends there.
+func (d *divider) lastSpace(p piece, room int) int {
+	for at := p.start + room; at > p.start; at-- {
+		if unicode.IsSpace(d.text[at]) && !unicode.IsSpace(d.text[at-1]) {
 			return at
 		}
 	}
-	return most
+	return p.start + room
 }
 
 // isEnd reports whether a line of code or a table, or a sentence, ends before a place in the text.
@@ -335,28 +388,52 @@ func (d *divider) isEnd(k kind, at int) bool {
 	return false
 }
 
-// tail returns the last whole sentences or lines of a piece, at most Overlap in all.
-func (d *divider) tail(p piece) []rune {
-	if p.kind == heading {
-		return nil
+// skipGap returns where the text goes on after a cut. Lines of code keep their indentation.
+func (d *divider) skipGap(k kind, at, end int) int {
+	for at < end && (d.text[at] == '\n' || k != code && unicode.IsSpace(d.text[at])) {
+		at++
 	}
-	start := p.end
-	for at := p.end - 1; at > p.start && p.end-at <= d.Overlap+1; at-- {
+	return at
+}
+
+// tail returns the last whole sentences of a chunk, of code and tables the last whole lines, at most Overlap in all.
+func (d *divider) tail(chunk []piece) (parts []piece) {
+	left := d.Overlap
+	for i, p := range slices.Backward(chunk) {
+		if i+1 < len(chunk) {
+			left -= len(d.gap(p, chunk[i+1]))
+		}
+		isWhole := p.length() <= left && !p.torn
+		if !isWhole {
+			p = d.lastPart(p, left)
+		}
+		if p.length() > 0 {
+			parts = append(parts, p)
+		}
+		if !isWhole {
+			break
+		}
+		left -= p.length()
+	}
+	slices.Reverse(parts)
+	return parts
+}
+
+// lastPart returns the last whole sentences or lines of a piece, at most so long, without its first one.
+func (d *divider) lastPart(p piece, most int) piece {
+	part := piece{block: p.block, start: p.end, end: p.end}
+	if p.kind == heading {
+		return part
+	}
+	for at := p.end - 1; at > p.start && (p.end-at <= most || unicode.IsSpace(d.text[at])); at-- {
 		if !d.isEnd(p.kind, at) {
 			continue
 		}
-		next := at
-		for next < p.end && unicode.IsSpace(d.text[next]) {
-			next++
-		}
-		if next < p.end && p.end-next <= d.Overlap {
-			start = next
+		if next := d.skipGap(p.kind, at, p.end); p.end-next <= most {
+			part.start = next
 		}
 	}
-	if p.end-p.start <= d.Overlap {
-		start = p.start
-	}
-	return d.text[start:p.end]
+	return part
 }
 
 // windows divides the text into windows of equal length.

@@ -30,15 +30,26 @@ func TestTextsAreDividedByStructure(t *testing.T) {
 		overlap int
 		want    []string
 	}{
-		"short":                  {"# A\n\nOne.\n\nTwo.", 0, []string{"# A\n\nOne.\n\nTwo."}},
-		"a heading begins anew":  {"# A\n\n" + strings.Repeat("a", 60) + "\n\n# B\n\nb", 0, []string{"# A\n\n" + strings.Repeat("a", 60), "# B\n\nb"}},
-		"a heading is not last":  {strings.Repeat("a", 150) + "\n\n### B\n\n" + strings.Repeat("b", 100), 0, []string{strings.Repeat("a", 150), "### B\n\n" + strings.Repeat("b", 100)}},
-		"sentences":              {strings.Repeat("a", 120) + ". " + strings.Repeat("b", 120) + ".", 0, []string{strings.Repeat("a", 120) + ".", strings.Repeat("b", 120) + "."}},
-		"sentences, repeated":    {strings.Repeat("a", 150) + ". Short. " + strings.Repeat("b", 120) + ".", 20, []string{strings.Repeat("a", 150) + ". Short.", "Short. " + strings.Repeat("b", 120) + "."}},
-		"a long word":            {word, 0, []string{word[:200], word[200:]}},
-		"code at line ends":      {"```\n" + strings.Repeat("x", 150) + "\n\n" + strings.Repeat("y", 150) + "\n```", 0, []string{"```\n" + strings.Repeat("x", 150), strings.Repeat("y", 150) + "\n```"}},
-		"a table keeps its head": {"| h |\n|---|\n| " + strings.Repeat("1", 150) + " |\n| " + strings.Repeat("2", 150) + " |", 0, []string{"| h |\n|---|\n| " + strings.Repeat("1", 150) + " |", "| h |\n|---|\n| " + strings.Repeat("2", 150) + " |"}},
-		"cjk":                    {strings.Repeat("漢", 150) + "。" + strings.Repeat("字", 100) + "。", 0, []string{strings.Repeat("漢", 150) + "。", strings.Repeat("字", 100) + "。"}},
+		"short":                              {"# A\n\nOne.\n\nTwo.", 0, []string{"# A\n\nOne.\n\nTwo."}},
+		"a heading begins anew":              {"# A\n\n" + strings.Repeat("a", 60) + "\n\n# B\n\nb", 0, []string{"# A\n\n" + strings.Repeat("a", 60), "# B\n\nb"}},
+		"a heading is not last":              {strings.Repeat("a", 150) + "\n\n### B\n\n" + strings.Repeat("b", 100), 0, []string{strings.Repeat("a", 150), "### B\n\n" + strings.Repeat("b", 100)}},
+		"sentences":                          {strings.Repeat("a", 120) + ". " + strings.Repeat("b", 120) + ".", 0, []string{strings.Repeat("a", 120) + ".", strings.Repeat("b", 120) + "."}},
+		"sentences, repeated":                {strings.Repeat("a", 150) + ". Short. " + strings.Repeat("b", 120) + ".", 20, []string{strings.Repeat("a", 150) + ". Short.", "Short. " + strings.Repeat("b", 120) + "."}},
+		"a long word":                        {word, 0, []string{word[:200], word[200:]}},
+		"code at line ends":                  {"```\n" + strings.Repeat("x", 150) + "\n\n" + strings.Repeat("y", 150) + "\n```", 0, []string{"```\n" + strings.Repeat("x", 150), strings.Repeat("y", 150) + "\n```"}},
+		"a table keeps its head":             {"| h |\n|---|\n| " + strings.Repeat("1", 150) + " |\n| " + strings.Repeat("2", 150) + " |", 0, []string{"| h |\n|---|\n| " + strings.Repeat("1", 150) + " |", "| h |\n|---|\n| " + strings.Repeat("2", 150) + " |"}},
+		"code fits or waits":                 {strings.Repeat("a", 120) + ".\n\n```\n" + strings.Repeat("x", 90) + "\n" + strings.Repeat("y", 90) + "\n\t" + strings.Repeat("z", 90) + "\n```", 0, []string{strings.Repeat("a", 120) + ".", "```\n" + strings.Repeat("x", 90) + "\n" + strings.Repeat("y", 90), "\t" + strings.Repeat("z", 90) + "\n```"}},
+		"a sentence waits":                   {strings.Repeat("a", 120) + ".\n\n" + strings.Repeat("b ", 50) + "c. " + strings.Repeat("d ", 60) + "e.", 0, []string{strings.Repeat("a", 120) + ".", strings.Repeat("b ", 50) + "c.", strings.Repeat("d ", 60) + "e."}},
+		"the room is filled":                 {strings.Repeat("a", 120) + ".\n\n" + strings.Repeat("b ", 30) + "c. " + strings.Repeat("d ", 80) + "e.", 0, []string{strings.Repeat("a", 120) + ".\n\n" + strings.Repeat("b ", 30) + "c.", strings.Repeat("d ", 80) + "e."}},
+		"a long sentence":                    {"Short.\n\n" + strings.Repeat("word ", 45) + "end.", 0, []string{"Short.", strings.TrimSpace(strings.Repeat("word ", 40)), strings.Repeat("word ", 5) + "end."}},
+		"a long line of code":                {"```\n" + strings.Repeat("word ", 45) + "end\n```", 0, []string{"```\n" + strings.TrimSpace(strings.Repeat("word ", 39)), strings.Repeat("word ", 6) + "end\n```"}},
+		"paragraphs, repeated":               {strings.TrimSpace(strings.Repeat(strings.Repeat("a", 39)+".\n\n", 8)), 100, []string{strings.TrimSpace(strings.Repeat(strings.Repeat("a", 39)+".\n\n", 4)), strings.TrimSpace(strings.Repeat(strings.Repeat("a", 39)+".\n\n", 4)), strings.TrimSpace(strings.Repeat(strings.Repeat("a", 39)+".\n\n", 4))}},
+		"a long text, repeated":              {strings.TrimSpace(strings.Repeat(strings.Repeat("a", 48)+". ", 10)), 60, []string{strings.TrimSpace(strings.Repeat(strings.Repeat("a", 48)+". ", 4)), strings.TrimSpace(strings.Repeat(strings.Repeat("a", 48)+". ", 4)), strings.TrimSpace(strings.Repeat(strings.Repeat("a", 48)+". ", 4))}},
+		"part of a sentence is not repeated": {strings.Repeat("word ", 39) + "last the end.\n\n" + strings.Repeat("b", 150) + ".", 60, []string{strings.TrimSpace(strings.Repeat("word ", 39)) + " last", "the end.\n\n" + strings.Repeat("b", 150) + "."}},
+		"rows with another head":             {"| h |\n|---|\n" + strings.Repeat("| "+strings.Repeat("1", 45)+" |\n", 8), 60, []string{"| h |\n|---|\n" + strings.TrimSpace(strings.Repeat("| "+strings.Repeat("1", 45)+" |\n", 3)), "| h |\n|---|\n" + strings.TrimSpace(strings.Repeat("| "+strings.Repeat("1", 45)+" |\n", 3)), "| h |\n|---|\n" + strings.TrimSpace(strings.Repeat("| "+strings.Repeat("1", 45)+" |\n", 3))}},
+		"a head without room":                {"| " + strings.Repeat("h ", 120) + "|\n|---|\n| 1 |", 0, []string{"| " + strings.TrimSpace(strings.Repeat("h ", 99)), strings.Repeat("h ", 21) + "|\n|---|\n| 1 |"}},
+		"a heading is never alone":           {"# " + strings.Repeat("t", 48) + "\n\n## B\n\nText.", 0, []string{"# " + strings.Repeat("t", 48) + "\n\n## B\n\nText."}},
+		"cjk":                                {strings.Repeat("漢", 150) + "。" + strings.Repeat("字", 100) + "。", 0, []string{strings.Repeat("漢", 150) + "。", strings.Repeat("字", 100) + "。"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +69,7 @@ func TestAChunkKnowsItsHeadings(t *testing.T) {
 	require.Equal(t, []string{"A", "C"}, chunks[1].Headings)
 }
 
-// Whatever a text is, its chunks are short enough, in order, and have all of it.
+// Whatever a text is, its chunks are short enough, in order, and have all of it. No word is cut that fits into a chunk.
 func TestChunksHaveTheWholeText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,6 +93,16 @@ func TestChunksHaveTheWholeText(t *testing.T) {
 				}
 			}
 			at = chunk.To
+			if !c.Fixed && at < len(runes) && !unicode.IsSpace(runes[at]) && !strings.ContainsRune("。！？", runes[at-1]) {
+				from, to := at, at
+				for from > 0 && !unicode.IsSpace(runes[from-1]) {
+					from--
+				}
+				for to < len(runes) && !unicode.IsSpace(runes[to]) {
+					to++
+				}
+				require.Greater(t, to-from, c.Size/4, "%q", runes[from:to])
+			}
 			require.True(t, strings.HasSuffix(chunk.Text, string(runes[chunk.To-1:chunk.To])))
 		}
 		for ; at < len(runes); at++ {
@@ -110,6 +131,8 @@ var goldenTexts = []struct{ name, language, text string }{
 	{"code", "en", "Use this:\n\n```go\n" + strings.Repeat("fmt.Println(\"a line of code\")\n\n", 12) + "```\n\nDone?"},
 	{"long word", "und", "A " + strings.Repeat("incomprehensibility", 30) + " end"},
 	{"cjk", "cjk", "# 案内\n\n" + strings.Repeat("これは文です。次の文！", 40)},
+	{"paragraphs", "en", strings.Repeat("A paragraph of forty characters is here.\n\n", 9) + "### Below\n\n" + strings.Repeat("Another one. ", 9) + "\n\nThe last one is short."},
+	{"room", "en", strings.Repeat("Half of the passage is full. ", 6) + "\n\n" + strings.Repeat("a long sentence without an end ", 5) + "ends here. " + strings.Repeat("It goes on. ", 12) + strings.Repeat("and a longer one has no end at all ", 12) + "but here. Then.\n\n```\nfunc main() {\n" + strings.Repeat("\tfmt.Println(\"indented\")\n", 14) + "}\n```"},
 	{"combining", "fr", "E\u0301te\u0301 \tpasse\u0301  \n\x00\x07fin. " + strings.Repeat("Il fait beau\u2026 ", 25)},
 }
 

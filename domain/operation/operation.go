@@ -105,6 +105,7 @@ type About struct {
 	CreatedAt     time.Time       `json:"createdAt"`
 	Under         bool            `json:"under,omitempty"` // it works under the lock of another operation, or there is nothing to lock
 	CorrelationID string          `json:"correlationId,omitempty"`
+	Depth         int             `json:"depth,omitempty"` // of the run that began it: what follows from it has it too
 }
 
 // State is an operation. The zero State is one that does not exist.

@@ -15,6 +15,7 @@ type ReindexAbout struct {
 	Extract       bool           `json:"extract,omitempty"`
 	Filters       map[string]any `json:"filters,omitempty"`  // nil: all documents
 	Outdated      bool           `json:"outdated,omitempty"` // those only that were processed with other settings
+	Rules         int            `json:"rules,omitempty"`    // version of the rules that divide texts, when it began
 }
 
 // Reindexing is how far a base is processed again.

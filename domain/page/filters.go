@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"svc/domain/automation/expr"
+	"svc/domain/document"
 	"svc/domain/value"
 )
 
@@ -140,7 +141,7 @@ var numberFormats = map[string][2]string{
 // FormatNumber writes a number as a language does, with a fixed number of decimal digits; at most three when digits is
 // negative.
 func FormatNumber(n float64, language string, digits int) string {
-	marks, ok := numberFormats[baseTag(language)]
+	marks, ok := numberFormats[document.BaseLanguage(language)]
 	if !ok {
 		marks = numberFormats["en"]
 	}
@@ -187,7 +188,7 @@ var relativeTimes = map[string]relativePhrases{
 
 // relativeTime says how far something is from now.
 func relativeTime(d time.Duration, language string) string {
-	phrases, ok := relativeTimes[baseTag(language)]
+	phrases, ok := relativeTimes[document.BaseLanguage(language)]
 	if !ok {
 		phrases = relativeTimes["en"]
 	}

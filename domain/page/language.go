@@ -1,10 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"svc/domain/document"
 	"svc/domain/value"
 )
 
@@ -27,7 +28,7 @@ func (l Language) Resolve(v any) (text string, ok bool) {
 		if !isLocalized(v) {
 			return "", false
 		}
-		for _, tag := range []string{l.Tag, baseTag(l.Tag), defaultLanguage} {
+		for _, tag := range []string{l.Tag, document.BaseLanguage(l.Tag), defaultLanguage} {
 			for _, key := range v.Keys() {
 				if strings.EqualFold(key, tag) {
 					return v.At(key).(string), true
@@ -41,7 +42,7 @@ func (l Language) Resolve(v any) (text string, ok bool) {
 
 // IsRightToLeft reports whether the language is written from right to left.
 func (l Language) IsRightToLeft() bool {
-	return slices.Contains([]string{"ar", "dv", "fa", "he", "iw", "ku", "ps", "sd", "ug", "ur", "yi"}, baseTag(l.Tag))
+	return slices.Contains([]string{"ar", "dv", "fa", "he", "iw", "ku", "ps", "sd", "ug", "ur", "yi"}, document.BaseLanguage(l.Tag))
 }
 
 // isLocalized reports whether an object has a string for each of some languages, and nothing else.
@@ -63,60 +64,9 @@ func IsLanguageTag(s string) bool {
 	return lower(s)
 }
 
-func baseTag(tag string) string {
-	base, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	return base
-}
-
 // ChooseLanguage returns the language of those offered that an Accept-Language header prefers, else English.
 func ChooseLanguage(accept string, offered []string) Language {
-	type wish struct {
-		tag     string
-		quality float64
-	}
-	var wishes []wish
-	for i, entry := range strings.Split(accept, ",") {
-		if i == 32 {
-			break
-		}
-		tag, parameters, _ := strings.Cut(entry, ";")
-		w := wish{strings.ToLower(strings.TrimSpace(tag)), 1}
-		if q, ok := strings.CutPrefix(strings.TrimSpace(parameters), "q="); ok {
-			quality, err := strconv.ParseFloat(q, 64)
-			if err != nil {
-				continue
-			}
-			w.quality = quality
-		}
-		if w.tag != "" && w.quality > 0 {
-			wishes = append(wishes, w)
-		}
-	}
-	slices.SortStableFunc(wishes, func(a, b wish) int {
-		switch {
-		case a.quality > b.quality:
-			return -1
-		case a.quality < b.quality:
-			return 1
-		}
-		return 0
-	})
-	for _, w := range wishes {
-		for _, tag := range offered {
-			if strings.EqualFold(tag, w.tag) {
-				return Language{tag}
-			}
-		}
-		for _, tag := range offered {
-			if baseTag(tag) == baseTag(w.tag) {
-				return Language{tag}
-			}
-		}
-		if w.tag == "*" && len(offered) > 0 {
-			break
-		}
-	}
-	return Language{defaultLanguage}
+	return Language{cmp.Or(document.PreferredLanguage(accept, offered), defaultLanguage)}
 }
 
 // SplitLanguage splits fr/about into the language fr and about. ok is false when the path does not begin with one.

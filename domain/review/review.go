@@ -43,14 +43,6 @@ func Agent(doc *document.Map) automation.Review {
 	}
 	tools, _ := doc.Get("tools")
 	r.Secrets = Secrets(tools, "tools")
-	called, _ := tools.([]any)
-	for i, item := range called {
-		if tool, _ := item.(*document.Map); tool.Object("mcp").Len() > 0 {
-			r.Findings = append(r.Findings, automation.Finding{
-				Field: "tools[" + strconv.Itoa(i) + "].mcp", Message: "functions of MCP servers are not called yet: the agent is run without them", Warning: true,
-			})
-		}
-	}
 	return r
 }
 
@@ -109,6 +101,11 @@ func NotOffered(instance, name string) string {
 // Disabled says that an app instance cannot be called.
 func Disabled(instance string) string {
 	return "the app instance " + quoted(instance) + " is disabled: nothing of it can be called"
+}
+
+// DisabledAutomation says that an agent leaves an automation out.
+func DisabledAutomation(name string) string {
+	return "the automation " + quoted(name) + " is disabled: the agent does not offer it to its model"
 }
 
 // NoBase says that there is no such knowledge base.

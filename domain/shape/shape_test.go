@@ -168,6 +168,10 @@ func TestRepositoriesAndModels(t *testing.T) {
 		{doc: `{"name":"a","models":{"providers":{VALUE:{"baseUrl":"https://a.example"}}}}`, bad: []string{`"a/b"`, `""`}, want: "422 models.providers", good: []string{`"open-ai"`}},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","headers":{"X-Api-Key":VALUE}}}}}`, bad: []string{`"sk-canary"`}, want: "422 models.providers.own.headers.X-Api-Key: must be a secret", good: []string{`"{{secret.llm}}"`}},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":VALUE}}}}`, bad: []string{`""`, `"/v1"`, `"ftp://x"`}, want: "422 models.providers.own.baseUrl: "},
+		{
+			doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":VALUE}}}}`, bad: []string{`"https://user:sk-canary@a.example/v1"`, `"https://sk-canary@a.example"`, `"http://@a.example"`},
+			want: "422 models.providers.own.baseUrl: must be an http or https URL without credentials", good: []string{`"https://a.example/v1?user=a@b.example"`},
+		},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","apiKey":VALUE}}}}`, bad: []string{`"sk-canary"`, `"{{config.x}}"`, `"a {{secret.b}}"`}, want: "422 models.providers.own.apiKey: must be a secret of the workspace"},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","models":[{"id":"m","context":VALUE}]}}}}`, bad: []string{`0`, `1.5`, `1e10`, `-1`}, want: "422 models.providers.own.models[0].context: must be a whole number from 1 to 1e+09", good: []string{`1`}},
 	})

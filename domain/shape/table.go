@@ -1,8 +1,10 @@
 package shape
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -369,8 +371,8 @@ var sourceFields = []field{
 	{name: "robots", is: boolean, otherwise: true, doc: "Obey robots.txt; false only for hosts that the settings exempt."},
 	{name: "keepVanished", is: boolean, otherwise: false, doc: "Keep documents of pages that are gone."},
 	{name: "disabled", is: boolean, otherwise: false, doc: "It is not read."},
-	{name: "tags", is: list, rule: atMost(50, "tags"), each: &field{is: text, limit: 60, rule: lineRule}, doc: "Of every page."},
-	{name: "metadata", is: object, doc: "Of every page."},
+	{name: "tags", is: list, rule: atMost(kbdocument.MaxTags, "tags"), each: &field{is: text, limit: kbdocument.MaxTag, rule: lineRule}, doc: "Of every page."},
+	{name: "metadata", is: object, rule: metadataRule, doc: "Of every page: at most 8 KB and 4 levels."},
 	{name: "language", is: text, enum: stemmedLanguages, doc: "Of every page; absent: that of its text."},
 }
 
@@ -385,6 +387,14 @@ func siteRule(v any) string {
 		if _, err := kbdocument.NormaliseURL(s); err != nil {
 			return "must be an http or https URL of at most 2048 characters, without user name and password"
 		}
+	}
+	return ""
+}
+
+// metadataRule is the rule of what is said of every page.
+func metadataRule(v any) string {
+	if m, ok := document.Plain(v).(map[string]any); ok {
+		return kbdocument.MetadataProblem(m)
 	}
 	return ""
 }
@@ -479,6 +489,9 @@ func checkTools(c *checker, doc *document.Map) {
 	if bases, _ := doc.Get("knowledge"); !isEmptyList(bases) {
 		used[agent.SearchFunction] = true
 	}
+	if len(list) == agent.MaxFunctions && searchesOnRequest(doc) {
+		c.fault(domain.CodeValidation, (*fieldPath)(nil).at("tools"), "must be at most %d tools: %s is a function, too", agent.MaxFunctions-1, agent.SearchFunction)
+	}
 	for i, item := range list {
 		tool, ok := item.(*document.Map)
 		if !ok {
@@ -505,6 +518,16 @@ func checkTools(c *checker, doc *document.Map) {
 		}
 		used[name] = true
 	}
+}
+
+// searchesOnRequest reports whether the model is given the function that searches.
+func searchesOnRequest(doc *document.Map) bool {
+	bases, _ := doc.Get("knowledge")
+	list, _ := bases.([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		base, ok := item.(*document.Map)
+		return ok && cmp.Or(base.Text("when"), agent.OnRequest) == agent.OnRequest
+	})
 }
 
 // filterRule is the rule of filters of documents.
@@ -969,10 +992,17 @@ func pictureRule(v any) string {
 	return ""
 }
 
-// addressRule is the rule of web addresses.
+// addressRule is the rule of web addresses that are called. Credentials stand in headers, as secrets of the workspace.
 func addressRule(v any) string {
-	if s, ok := v.(string); ok && (strings.HasPrefix(s, "/") || !domain.IsPicture(s)) {
+	s, ok := v.(string)
+	if !ok {
+		return ""
+	}
+	if strings.HasPrefix(s, "/") || !domain.IsPicture(s) {
 		return "must be an http or https URL"
+	}
+	if u, err := url.Parse(s); err != nil || u.User != nil {
+		return "must be an http or https URL without credentials"
 	}
 	return ""
 }

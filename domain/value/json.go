@@ -392,9 +392,15 @@ func (p *jsonParser) list(depth int) (any, error) {
 	return list, err
 }
 
+// usualMembers is how many members most objects have at most.
+const usualMembers = 4
+
 func (p *jsonParser) object(depth int) (any, error) {
 	o := &Object{}
 	err := p.members('}', func() error {
+		if o.keys == nil {
+			o.keys, o.values = make([]string, 0, usualMembers), make([]any, 0, usualMembers)
+		}
 		if p.next() != '"' {
 			return p.unexpected()
 		}

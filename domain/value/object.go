@@ -9,7 +9,7 @@ import (
 
 // indexThreshold is how many keys an object has before it gets an index: a linear search
 // is faster for few keys.
-const indexThreshold = 8
+const indexThreshold = 12
 
 // Object is a map that keeps the order in which its keys were first set. Documents and
 // automations share it. The zero Object is empty; a nil *Object can be read but not set.

@@ -109,7 +109,10 @@ type (
 		MaxBases int   // how many knowledge bases a workspace has at most; 0: no limit
 	}
 	// Remove deletes a document.
-	Remove struct{ Path string }
+	Remove struct {
+		Path      string
+		Documents int // of a knowledge base, for its event
+	}
 )
 
 func (Save) workspaceCommand()   {}
@@ -178,7 +181,7 @@ func remove(s State, c Remove) ([]domain.Event, error) {
 	if !s.Items.Has(c.Path) {
 		return nil, documentNotFound(c.Path)
 	}
-	return []domain.Event{removed(c.Path)}, nil
+	return []domain.Event{removed(c)}, nil
 }
 
 func slugOf(path string) string {
@@ -259,9 +262,10 @@ type (
 	KnowledgeBaseCreated struct{ Entry }
 	// KnowledgeBaseUpdated says that the settings of a knowledge base were replaced, or that it was renamed.
 	KnowledgeBaseUpdated struct{ Entry }
-	// KnowledgeBaseDeleted says that a knowledge base is gone.
+	// KnowledgeBaseDeleted says that a knowledge base is gone, and how many documents it had.
 	KnowledgeBaseDeleted struct {
-		Slug string `json:"slug"`
+		Slug      string `json:"slug"`
+		Documents int    `json:"documents"`
 	}
 	// AgentCreated says that an agent came into being.
 	AgentCreated struct{ Entry }
@@ -389,13 +393,13 @@ func saved(folder string, c Save) domain.Event {
 }
 
 // removed is the event of a Remove.
-func removed(path string) domain.Event {
-	folder, slug := Folder(path)
+func removed(c Remove) domain.Event {
+	folder, slug := Folder(c.Path)
 	switch folder {
 	case "pages":
 		return PageDeleted{slug}
 	case "knowledge":
-		return KnowledgeBaseDeleted{slug}
+		return KnowledgeBaseDeleted{slug, c.Documents}
 	case "agents":
 		return AgentDeleted{slug}
 	case "tests":

@@ -53,11 +53,19 @@ func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventsto
 }
 
 // commit appends without checking whether writes are possible.
-func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
+func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (receipt eventstore.Receipt, err error) {
 	log, err := logOfAll(commits)
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
+	w := &l.writing[indexOf(log)]
+	w.open.Add(1)
+	defer func() {
+		if errors.Is(err, eventstore.ErrUnavailable) {
+			w.doubtful.Store(true)
+		}
+		w.open.Add(-1)
+	}()
 	var seqs []uint64
 	var kept <-chan struct{} // closed when the payloads of the events are stored, too; nil when there are none
 	store := func() (seqs []uint64, err error) {
@@ -70,7 +78,12 @@ func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventsto
 			return eventstore.Receipt{}, err
 		}
 		kept = l.payloads.storeInBackground(payloadsOf(commits), 0)
-		store = func() ([]uint64, error) { return l.publish(ctx, log, commits, msgs) }
+		store = func() ([]uint64, error) {
+			if log == domain.State && len(msgs) > 1 {
+				return l.batcher.append(ctx, commits, msgs)
+			}
+			return l.publish(ctx, log, commits, msgs)
+		}
 	}
 	err = l.conn.writeDurably(ctx, string(log), func() (message uint64, err error) {
 		if seqs, err = store(); err != nil {

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
@@ -141,4 +143,103 @@ func TestHalfAGroupThatIsRepeatedIsVoid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Atomic appends that wait at the same moment share a batch of the broker. One that meets a conflict takes no other one
+// down.
+func TestAppendsThatShareABatchSucceedOrFailAlone(t *testing.T) {
+	s := openHere(t, Options{})
+	taken := newAggregate()
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: taken, Facts: facts(1)})
+	require.NoError(t, err)
+	const writers, each = 32, 10
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	stored, last := map[uint64]string{}, uint64(0)
+	for writer := range writers {
+		all.Go(func() {
+			for i := range each {
+				commits := []eventstore.Commit{{Stream: newAggregate(), Facts: facts(2)}, {Stream: newAggregate(), Facts: facts(1)}}
+				conflicts := writer%8 == 0 && i%3 == 0
+				if conflicts {
+					commits[1].Stream = taken
+				}
+				r, err := s.Log.Append(t.Context(), commits...)
+				if conflicts {
+					assert.ErrorIs(t, err, eventstore.ErrConflict)
+					continue
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+				mu.Lock()
+				for i, f := range append(commits[0].Facts, commits[1].Facts...) {
+					stored[r.Seqs[i]] = f.ID
+				}
+				last = max(last, r.Seqs[2])
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, stored, 3*(writers*each-writers/8*4))
+	events := readFrom(t, s, domain.State, 2, last)
+	requireReal(t, events, len(stored))
+	for _, ev := range events {
+		require.Equal(t, stored[ev.Seq], ev.ID, "what was answered is where it was said to be")
+	}
+}
+
+// Of appends that wait at the same moment and expect the same of an aggregate, one is stored: also when they could share a
+// batch, in which the broker does not compare them with each other.
+func TestOneOfManyAtomicAppendsToAnAggregateIsStored(t *testing.T) {
+	s := openHere(t, Options{})
+	for range 20 {
+		shared, name := newAggregate(), newAggregate()
+		var all sync.WaitGroup
+		var stored, refused atomic.Int32
+		for range 16 {
+			all.Go(func() {
+				_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: shared, Facts: facts(1)}, eventstore.Commit{Stream: name, Facts: facts(1)})
+				switch {
+				case err == nil:
+					stored.Add(1)
+				case assert.ErrorIs(t, err, eventstore.ErrConflict):
+					refused.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, []int32{1, 15}, []int32{stored.Load(), refused.Load()})
+		events, err := s.Log.Load(t.Context(), shared, 0)
+		require.NoError(t, err)
+		require.Len(t, events, 1)
+	}
+}
+
+// The last sequence of a log is known without asking the broker, and is never before what the broker has stored.
+func TestTheLastSequenceIsNeverTooLow(t *testing.T) {
+	s := openHere(t, Options{})
+	appended := make(chan struct{})
+	go func() {
+		defer close(appended)
+		appendConcurrently(t, s, 4, 50, func(int) int { return 2 })
+	}()
+	for open := true; open; {
+		select {
+		case <-appended:
+			open = false
+		default:
+		}
+		before, err := s.Log.Info(t.Context(), domain.Activity)
+		require.NoError(t, err)
+		last, err := s.Log.Last(t.Context(), domain.Activity)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, last, before.Last)
+	}
+	info, err := s.Log.Info(t.Context(), domain.Activity)
+	require.NoError(t, err)
+	last, err := s.Log.Last(t.Context(), domain.Activity)
+	require.NoError(t, err)
+	require.Equal(t, info.Last, last)
 }

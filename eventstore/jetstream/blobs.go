@@ -78,7 +78,7 @@ const renewAfter = time.Hour
 // putBlob stores a blob, or renews the one that is there, and returns the sequence of its description.
 func (b *Blobs) putBlob(ctx context.Context, name string, content io.Reader) (uint64, error) {
 	for {
-		blob, err := b.describe(ctx, name)
+		blob, _, err := b.describe(ctx, name)
 		switch {
 		case errors.Is(err, ErrNoBlob):
 			return b.writeBlob(ctx, name, content)
@@ -95,16 +95,15 @@ func (b *Blobs) putBlob(ctx context.Context, name string, content io.Reader) (ui
 }
 
 // describe returns the message that describes a blob, from the leader, or ErrNoBlob.
-func (b *Blobs) describe(ctx context.Context, name string) (m storedMessage, err error) {
+func (b *Blobs) describe(ctx context.Context, name string) (m storedMessage, info jetstream.ObjectInfo, err error) {
 	m, ok, err := b.conn.getMessage(ctx, streamBlobs, getRequest{LastFor: blobSubject(name)})
 	if err != nil {
-		return m, err
+		return m, info, err
 	}
-	var info jetstream.ObjectInfo
 	if !ok || json.Unmarshal(m.data, &info) != nil || info.Deleted {
-		return m, ErrNoBlob
+		return m, info, ErrNoBlob
 	}
-	return m, nil
+	return m, info, nil
 }
 
 // describeMessage replaces the description of a blob, if its sequence is still the expected one; 0 is
@@ -127,7 +126,9 @@ func (b *Blobs) writeBlob(ctx context.Context, name string, content io.Reader) (
 		Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk},
 	}}
 	if err := b.writeChunks(ctx, chunksPrefix+info.NUID, &info, content); err != nil {
-		_ = b.conn.purgeBelow(context.WithoutCancel(ctx), streamBlobs, chunksPrefix+info.NUID, 0) // or Sweep does
+		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.conn.attemptWait())
+		defer cancel()
+		_ = b.conn.purgeBelow(cleaning, streamBlobs, chunksPrefix+info.NUID, 0) // or Sweep does
 		return 0, err
 	}
 	body, err := json.Marshal(info)
@@ -197,7 +198,7 @@ func (b *Blobs) Delete(ctx context.Context, name string, revision uint64) error 
 	if err := b.conn.Writable(); err != nil {
 		return err
 	}
-	m, err := b.describe(ctx, name)
+	m, info, err := b.describe(ctx, name)
 	if errors.Is(err, ErrNoBlob) {
 		return nil
 	}
@@ -206,10 +207,6 @@ func (b *Blobs) Delete(ctx context.Context, name string, revision uint64) error 
 	}
 	if m.seq != revision {
 		return eventstore.ErrConflict
-	}
-	var info jetstream.ObjectInfo
-	if err := json.Unmarshal(m.data, &info); err != nil {
-		return err
 	}
 	info.Deleted = true
 	body, err := json.Marshal(info)
@@ -275,22 +272,37 @@ func (b *Blobs) Sweep(ctx context.Context, before time.Time) (count uint64, err 
 // ErrNoBlob says that no blob has that name.
 var ErrNoBlob = errors.New("jetstream: no such blob")
 
-// Get returns the content stored under name. It fails when the content does not match its name.
-func (b *Blobs) Get(ctx context.Context, name string) (content []byte, err error) {
-	err = b.retryBehind(ctx, name, func() error {
-		r, _, err := b.openBlob(ctx, name)
+// Get returns the content stored under name. It fails when the content does not match its name. It reads messages
+// directly: a consumer, as Open has it, costs more than a small content.
+func (b *Blobs) Get(ctx context.Context, name string) ([]byte, error) {
+	var read uint64 // sequence of the description whose chunks were read
+	for {
+		m, info, err := b.describe(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer r.Close()
-		content, err = io.ReadAll(r)
-		return err
-	})
-	if err != nil {
-		return nil, err
+		if m.seq == read {
+			return nil, fmt.Errorf("blob %s: %w", name, errDamaged)
+		}
+		content := make([]byte, 0, info.Size)
+		if info.Chunks > 0 {
+			err = b.conn.visitMessages(ctx, streamBlobs, chunksPrefix+info.NUID, 0, min(int(info.Chunks), chunksAtOnce), func(chunk storedMessage) error {
+				content = append(content, chunk.data...)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) == name {
+			return content, nil
+		}
+		read = m.seq // it may have been deleted, or put again, meanwhile
 	}
-	return content, nil
 }
+
+// chunksAtOnce is how many chunks of a blob are asked for at once.
+const chunksAtOnce = 16
 
 // retryBehind repeats a read that failed on a replica while the leader has the blob.
 func (b *Blobs) retryBehind(ctx context.Context, name string, read func() error) error {
@@ -301,7 +313,7 @@ func (b *Blobs) retryBehind(ctx context.Context, name string, read func() error)
 		if err == nil || b.conn.opts.Replicas == 1 {
 			return err
 		}
-		if _, missing := b.describe(patience, name); missing != nil || !b.conn.waitRetry(patience, attempt) {
+		if _, _, missing := b.describe(patience, name); missing != nil || !b.conn.waitRetry(patience, attempt) {
 			return err
 		}
 	}

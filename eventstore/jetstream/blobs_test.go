@@ -261,7 +261,7 @@ func TestASweepFinishesWhatACrashInterrupted(t *testing.T) {
 	other, otherName := noise(150_000)
 	_, err = s.Blobs.Put(t.Context(), other)
 	require.NoError(t, err)
-	m, err := s.Blobs.describe(t.Context(), otherName)
+	m, _, err := s.Blobs.describe(t.Context(), otherName)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(m.data, &info))
 	info.Deleted = true

@@ -499,12 +499,12 @@ func (c *connection) purge(ctx context.Context, stream, subject string, below ui
 	if err != nil || !ok || first.seq >= below {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, purgeWait)
-	defer cancel()
 	if err := c.purgeBelow(ctx, stream, subject, below); err != nil {
 		return err
 	}
 	if g := c.gate(stream); g != nil {
+		ctx, cancel := context.WithTimeout(ctx, purgeWait)
+		defer cancel()
 		return gateError(g.flush(ctx))
 	}
 	return nil
@@ -534,16 +534,24 @@ func (c *connection) firstSince(ctx context.Context, stream, subject string, at 
 
 // purgeBelow erases the messages of subject before seq; all of them when 0.
 func (c *connection) purgeBelow(ctx context.Context, stream, subject string, seq uint64) error {
-	st, err := c.js.Stream(ctx, stream)
+	body, err := json.Marshal(jetstream.StreamPurgeRequest{Subject: subject, Sequence: seq})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, purgeWait)
+	defer cancel()
+	answer, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+stream, body) // without the state of the stream, which the client library asks for first
 	if err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	options := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(subject)}
-	if seq > 0 {
-		options = append(options, jetstream.WithPurgeSequence(seq))
+	var done struct {
+		Error *jetstream.APIError `json:"error"`
 	}
-	if err := st.Purge(ctx, options...); err != nil {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	if err := json.Unmarshal(answer.Data, &done); err != nil {
+		return fmt.Errorf("the broker's answer is not understood: %w", err)
+	}
+	if done.Error != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, done.Error)
 	}
 	return nil
 }

@@ -370,27 +370,40 @@ func (d *Data) joinParts(ctx context.Context, subject string, count uint64) ([]b
 // of all when that is empty. isExpired gets the first bytes of the body of an operation, at least
 // those of its first part. A dry run only counts.
 func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, isExpired func(start []byte) bool) (count, bytes uint64, err error) {
-	w := dataSweep{connection: d.conn, isExpired: isExpired, dry: dry}
-	if w.stream, err = d.conn.js.Stream(ctx, streamData); err != nil {
-		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	w := &dataSweep{connection: d.conn, isExpired: isExpired, dry: dry}
+	err = w.run(ctx, workspaceID, kind)
+	return w.count, w.bytes, err
+}
+
+// SweepEach is Sweep for all workspaces; erased is told of the data whose operation was erased, if its workspace and id
+// need no encoding in a subject. An error of it ends the sweep.
+func (d *Data) SweepEach(ctx context.Context, kind string, isExpired func(start []byte) bool, erased func(ctx context.Context, workspaceID, id string) error) error {
+	w := &dataSweep{connection: d.conn, isExpired: isExpired, erased: erased}
+	return w.run(ctx, "", kind)
+}
+
+// run erases what has expired.
+func (w *dataSweep) run(ctx context.Context, workspaceID, kind string) (err error) {
+	if w.stream, err = w.js.Stream(ctx, streamData); err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	filter := dataRoot + workspaceToken(workspaceID) + "." + token(kind) + ".*"
 	for next, more := uint64(1), true; more; {
 		var msgs []storedMessage
-		if msgs, more, err = d.conn.getMessages(ctx, streamData, filter, next, dataBatch); err != nil {
-			return w.count, w.bytes, err
+		if msgs, more, err = w.getMessages(ctx, streamData, filter, next, dataBatch); err != nil {
+			return err
 		}
 		for _, m := range msgs {
 			next = m.seq + 1
 			if err := w.sweepMessage(ctx, m); err != nil {
-				return w.count, w.bytes, fmt.Errorf("sweep %s: %w", m.header.Get(headerSubject), err)
+				return fmt.Errorf("sweep %s: %w", m.header.Get(headerSubject), err)
 			}
 		}
 	}
-	if g := d.conn.gate(streamData); g != nil && w.count > 0 && !dry {
+	if g := w.gate(streamData); g != nil && w.count > 0 && !w.dry {
 		err = gateError(g.flush(ctx))
 	}
-	return w.count, w.bytes, err
+	return err
 }
 
 // headerSubject has the subject of a message in the answer to a direct get.
@@ -402,6 +415,7 @@ type dataSweep struct {
 
 	stream       jetstream.Stream
 	isExpired    func(start []byte) bool
+	erased       func(ctx context.Context, workspaceID, id string) error // nil: nobody is told
 	dry          bool
 	count, bytes uint64
 }
@@ -411,7 +425,7 @@ type dataSweep struct {
 func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
 	count, name, form := parseBody(m.data)
 	if form == bodyInline && w.isExpired(m.data[1:]) {
-		return w.erase(ctx, m.seq, "", uint64(len(m.data)-1))
+		return w.erase(ctx, m, "", uint64(len(m.data)-1))
 	}
 	if form != bodyInParts || count == 0 {
 		return nil
@@ -425,7 +439,7 @@ func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
 	if err != nil || exists && !w.isExpired(start) {
 		return err
 	}
-	return w.erase(ctx, m.seq, parts, (count-1)*maxInline+uint64(len(last)))
+	return w.erase(ctx, m, parts, (count-1)*maxInline+uint64(len(last)))
 }
 
 // readPart returns the content of a part of an operation.
@@ -439,21 +453,27 @@ func (w *dataSweep) readPart(ctx context.Context, req getRequest) (body []byte, 
 }
 
 // erase erases an operation, then its parts: a concurrent reader finds all of it or nothing.
-func (w *dataSweep) erase(ctx context.Context, seq uint64, parts string, size uint64) error {
+func (w *dataSweep) erase(ctx context.Context, m storedMessage, parts string, size uint64) error {
 	if w.count, w.bytes = w.count+1, w.bytes+size; w.dry {
 		return nil
 	}
 	if err := w.Writable(); err != nil {
 		return err
 	}
-	if err := w.stream.DeleteMsg(ctx, seq); err != nil {
-		_, exists, unknown := w.getMessage(ctx, streamData, getRequest{Seq: seq})
+	if err := w.stream.DeleteMsg(ctx, m.seq); err != nil {
+		_, exists, unknown := w.getMessage(ctx, streamData, getRequest{Seq: m.seq})
 		if exists || unknown != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, errors.Join(err, unknown))
 		}
 	}
-	if parts == "" {
+	if parts != "" {
+		if err := w.purgeBelow(ctx, streamData, parts, 0); err != nil {
+			return err
+		}
+	}
+	tokens := strings.Split(strings.TrimPrefix(m.header.Get(headerSubject), dataRoot), ".") // workspace, kind, id
+	if w.erased == nil || len(tokens) != 3 || !isPlainToken(tokens[0]) || !isPlainToken(tokens[2]) {
 		return nil
 	}
-	return w.purgeBelow(ctx, streamData, parts, 0)
+	return w.erased(ctx, tokens[0], tokens[2])
 }

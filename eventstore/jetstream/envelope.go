@@ -103,6 +103,10 @@ func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 
 // encodeBodies returns the payload of ev and, when it differs, its data.
 func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
+	if e, ok := ev.(domain.SelfEncoder); ok {
+		payload, err = e.AppendJSON(make([]byte, 0, 512))
+		return payload, nil, err
+	}
 	data, err = json.Marshal(ev)
 	withPayload, ok := ev.(domain.PayloadEvent)
 	if err != nil || !ok {
@@ -190,18 +194,22 @@ func (l *Log) decodeWanted(log domain.Log, m storedMessage, wanted map[uint64]bo
 func (l *Log) decodeEvent(ev *domain.Recorded, data []byte) error {
 	var name string
 	var body json.RawMessage
-	err := visitMembers(data, func(key, value []byte) error {
+	err := domain.VisitMembers(data, func(key, value []byte) error {
 		switch string(key) {
 		case "id":
-			return decodeString(&ev.ID, value)
+			return domain.DecodeText(&ev.ID, value)
 		case "type":
-			return decodeString(&name, value)
+			if known, ok := l.conn.opts.Events[string(domain.Unquoted(value))]; ok { // the usual case, without a copy
+				name = known.Name
+				return nil
+			}
+			return domain.DecodeText(&name, value)
 		case "workspaceId":
-			return decodeString(&ev.Stream.Scope, value)
+			return domain.DecodeText(&ev.Stream.Scope, value)
 		case "aggregate":
-			return decodeString(&ev.Stream.Kind, value)
+			return domain.DecodeText(&ev.Stream.Kind, value)
 		case "aggregateId":
-			return decodeString(&ev.Stream.ID, value)
+			return domain.DecodeText(&ev.Stream.ID, value)
 		case "source":
 			return decodeMeta(&ev.Meta, value)
 		case "target":
@@ -230,18 +238,24 @@ func (l *Log) decodeEvent(ev *domain.Recorded, data []byte) error {
 // decodeMeta is a faster json.Unmarshal for the source of an event: it decodes the common members
 // itself, the others with encoding/json.
 func decodeMeta(to *domain.Meta, value []byte) error {
-	return visitMembers(value, func(key, value []byte) error {
+	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "userId":
-			return decodeString(&to.UserID, value)
+			return domain.DecodeText(&to.UserID, value)
 		case "sessionId":
-			return decodeString(&to.SessionID, value)
+			return domain.DecodeText(&to.SessionID, value)
 		case "correlationId":
-			return decodeString(&to.CorrelationID, value)
+			return domain.DecodeText(&to.CorrelationID, value)
 		case "traceId":
-			return decodeString(&to.TraceID, value)
+			return domain.DecodeText(&to.TraceID, value)
 		case "ip":
-			return decodeString(&to.IP, value)
+			return domain.DecodeText(&to.IP, value)
+		case "automationSlug":
+			return domain.DecodeText(&to.AutomationSlug, value)
+		case "automationDepth":
+			return domain.DecodeInt(&to.AutomationDepth, value)
+		case "executionId":
+			return domain.DecodeText(&to.ExecutionID, value)
 		case "host":
 			return decodeHost(&to.Host, value)
 		case "http":
@@ -252,12 +266,12 @@ func decodeMeta(to *domain.Meta, value []byte) error {
 }
 
 func decodeHost(to *domain.Host, value []byte) error {
-	return visitMembers(value, func(key, value []byte) error {
+	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "service":
-			return decodeString(&to.Service, value)
+			return domain.DecodeText(&to.Service, value)
 		case "replica":
-			return decodeString(&to.Replica, value)
+			return domain.DecodeText(&to.Replica, value)
 		}
 		return nil
 	})
@@ -265,14 +279,14 @@ func decodeHost(to *domain.Host, value []byte) error {
 
 func decodeHTTP(to *domain.Meta, value []byte) error {
 	to.HTTP = &domain.HTTPCause{}
-	return visitMembers(value, func(key, value []byte) error {
+	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "method":
-			return decodeString(&to.HTTP.Method, value)
+			return domain.DecodeText(&to.HTTP.Method, value)
 		case "path":
-			return decodeString(&to.HTTP.Path, value)
+			return domain.DecodeText(&to.HTTP.Path, value)
 		case "hostname":
-			return decodeString(&to.HTTP.Hostname, value)
+			return domain.DecodeText(&to.HTTP.Hostname, value)
 		}
 		return nil
 	})
@@ -283,125 +297,4 @@ func decodeRest(to *domain.Meta, key, value []byte) error {
 	member := make([]byte, 0, len(key)+len(value)+5)
 	member = append(append(append(append(member, `{"`...), key...), `":`...), value...)
 	return json.Unmarshal(append(member, '}'), to)
-}
-
-// Most of the time of a replay is spent on decoding envelopes. Their outer object is simple, so it is
-// split into members in one pass; the values of members are decoded by encoding/json.
-
-var errNotObject = errors.New("not a JSON object")
-
-// visitMembers calls visit with each member of a JSON object: its key without the quotes, and its
-// value as written. It does not decode escapes in keys; envelopes have none.
-func visitMembers(data []byte, visit func(key, value []byte) error) error {
-	i := skipSpace(data, 0)
-	if i >= len(data) || data[i] != '{' {
-		return errNotObject
-	}
-	for i = skipSpace(data, i+1); i < len(data) && data[i] == '"'; i = skipSpace(data, i+1) {
-		end := skipString(data, i)
-		colon := skipSpace(data, end)
-		if end < 0 || colon >= len(data) || data[colon] != ':' {
-			return errNotObject
-		}
-		from := skipSpace(data, colon+1)
-		to := skipValue(data, from)
-		if to < 0 {
-			return errNotObject
-		}
-		if err := visit(data[i+1:end-1], data[from:to]); err != nil {
-			return err
-		}
-		i = skipSpace(data, to)
-		if i >= len(data) || data[i] != ',' {
-			break
-		}
-	}
-	if i >= len(data) || data[i] != '}' || skipSpace(data, i+1) != len(data) {
-		return errNotObject
-	}
-	return nil
-}
-
-func skipSpace(data []byte, i int) int {
-	if i < 0 {
-		return len(data)
-	}
-	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// skipString returns the index after the string that begins at i; -1 when it
-// does not end.
-func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// skipValue returns the index after the value that begins at i; -1 when it does not end. It counts
-// brackets without matching their kinds: the decoder of the value does that.
-func skipValue(data []byte, i int) int {
-	depth, start := 0, i
-	for i < len(data) {
-		switch data[i] {
-		case '"':
-			if i = skipString(data, i); i < 0 {
-				return -1
-			}
-			if depth == 0 {
-				return i
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return tokenEnd(start, i)
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return tokenEnd(start, i)
-			}
-		}
-		i++
-	}
-	return -1
-}
-
-// tokenEnd returns the end of a number or a literal; -1 when it is empty.
-func tokenEnd(start, i int) int {
-	if i == start {
-		return -1
-	}
-	return i
-}
-
-// decodeString sets *to from a JSON string.
-func decodeString(to *string, value []byte) error {
-	if len(value) >= 2 && value[0] == '"' && isPlainString(value[1:len(value)-1]) {
-		*to = string(value[1 : len(value)-1])
-		return nil
-	}
-	return json.Unmarshal(value, to)
-}
-
-// isPlainString reports whether b needs no decoding inside quotes.
-func isPlainString(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

@@ -19,11 +19,13 @@ import (
 type Log struct {
 	conn    *connection
 	known   [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	writing [2]writing       // to STATE, ACTIVITY
 	extent  *extentQueries   // finds out what other nodes appended
 	batches chan struct{}    // held while an atomic batch is sent
 	orderMu sync.RWMutex     // held while messages must follow each other; see sendGroup
 	packer  *packer
 
+	batcher  *batcher
 	payloads *Payloads
 }
 
@@ -32,6 +34,7 @@ var _ eventstore.Store = (*Log)(nil)
 func newLog(c *connection) *Log {
 	l := &Log{conn: c, payloads: &Payloads{conn: c}, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
 	l.packer = newPacker(l)
+	l.batcher = &batcher{publish: l.publish}
 	return l
 }
 
@@ -67,11 +70,32 @@ func (l *Log) Known() domain.Position {
 	return domain.Position{State: l.known[0].Load(), Activity: l.known[1].Load()}
 }
 
-func (l *Log) advanceKnown(log domain.Log, seq uint64) {
-	k := &l.known[0]
+// indexOf returns the place of a log in pairs.
+func indexOf(log domain.Log) int {
 	if log == domain.Activity {
-		k = &l.known[1]
+		return 1
 	}
+	return 0
+}
+
+// writing counts the appends of this process to a log.
+type writing struct {
+	open     atomic.Int64 // whose events may be stored, and are not known yet
+	doubtful atomic.Bool  // the outcome of one was unknown: it may be stored at any time
+}
+
+// Last returns the last sequence that a log had when it was called, or a later one. On a single node it mostly knows
+// that without asking the broker.
+func (l *Log) Last(ctx context.Context, log domain.Log) (uint64, error) {
+	if w := &l.writing[indexOf(log)]; l.conn.Alone() && w.open.Load() == 0 && !w.doubtful.Load() {
+		return l.Known().Of(log), nil
+	}
+	info, err := l.Info(ctx, log)
+	return info.Last, err
+}
+
+func (l *Log) advanceKnown(log domain.Log, seq uint64) {
+	k := &l.known[indexOf(log)]
 	for have := k.Load(); seq > have; have = k.Load() {
 		if k.CompareAndSwap(have, seq) {
 			return

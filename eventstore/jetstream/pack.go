@@ -129,9 +129,11 @@ func (c *connection) withPackBase(cfg jetstream.StreamConfig, have *jetstream.St
 // packed is an append as it is put into a pack, or as several packs when it is larger than one.
 type packed struct {
 	workspace string
-	eventType string // of all events; "" when they differ
-	alone     bool   // it is not mixed with other types
-	lines     []byte // each ends with a line break
+	eventType string   // of all events; "" when they differ
+	alone     bool     // it is not mixed with other types
+	lines     []byte   // each ends with a line break
+	more      [][]byte // lines of packs that were merged
+	size      int      // of all lines
 	events    int
 }
 
@@ -145,9 +147,7 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 		c := &commits[i]
 		isNew := sourceOf == nil || !sameSource(*sourceOf, c.Meta)
 		if isNew && len(c.Facts) > 0 {
-			if source, err = encodeLine(struct {
-				Source domain.Meta `json:"source"`
-			}{c.Meta}); err != nil {
+			if source, err = encodeSource(&c.Meta); err != nil {
 				return nil, fmt.Errorf("encode the source: %w", err)
 			}
 			sourceOf = &c.Meta
@@ -158,14 +158,15 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 			if err != nil {
 				return nil, err
 			}
-			if one := (&packed{c.Stream.Scope, name, l.conn.opts.Events[name].ErasedByType, event, 1}); p == nil || !p.admits(one, len(source)) {
-				p = &packed{workspace: one.workspace, eventType: name, alone: one.alone}
+			if one := (&packed{workspace: c.Stream.Scope, eventType: name, alone: l.conn.opts.Events[name].ErasedByType, size: len(event), events: 1}); p == nil || !p.admits(one, len(source)) {
+				p = &packed{workspace: one.workspace, eventType: name, alone: one.alone, lines: make([]byte, 0, packRoom)}
 				all, isNew = append(all, p), true
 			}
 			if isNew {
 				p.lines, isNew = append(p.lines, source...), false
 			}
 			p.lines = append(p.lines, event...)
+			p.size = len(p.lines)
 			if p.events++; p.eventType != name {
 				p.eventType = ""
 			}
@@ -174,10 +175,17 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 	return all, nil
 }
 
-// encodeLine returns a line of JSON.
-func encodeLine(v any) ([]byte, error) {
-	body, err := json.Marshal(v)
-	return append(body, '\n'), err
+// packRoom is what a pack of one run takes, about.
+const packRoom = 2 << 10
+
+// encodeSource returns the line of a source.
+func encodeSource(source *domain.Meta) ([]byte, error) {
+	o := domain.NewObjectEncoder(make([]byte, 0, 768))
+	o.Open("source")
+	source.Encode(&o)
+	o.Close()
+	line, err := o.End()
+	return append(line, '\n'), err
 }
 
 // sameSource reports whether two sources are encoded the same.
@@ -192,7 +200,7 @@ func sameSource(a, b domain.Meta) bool {
 // admits reports whether there is room for another pack, with so many bytes besides.
 func (p *packed) admits(other *packed, besides int) bool {
 	return p.workspace == other.workspace && p.alone == other.alone && (!p.alone || p.eventType == other.eventType) &&
-		p.events+other.events <= maxPack && len(p.lines)+len(other.lines)+besides <= maxBody
+		p.events+other.events <= maxPack && p.size+other.size+besides <= maxBody
 }
 
 // merge adds the events of another pack, if there is room.
@@ -200,23 +208,24 @@ func (p *packed) merge(other *packed) bool {
 	if !p.admits(other, 0) {
 		return false
 	}
-	p.lines, p.events = append(p.lines, other.lines...), p.events+other.events
+	p.more, p.size, p.events = append(p.more, other.lines), p.size+other.size, p.events+other.events
 	if p.eventType != other.eventType {
 		p.eventType = ""
 	}
 	return true
 }
 
-// packHead is the first line of a pack.
-type packHead struct {
-	Workspace string `json:"workspaceId"`
-	CreatedAt string `json:"createdAt"`
-}
-
 // message returns the message of a pack.
 func (p *packed) message(id string, at time.Time) *nats.Msg {
-	head, _ := encodeLine(packHead{p.workspace, domain.FormatTime(at)}) // strings
-	m := &nats.Msg{Subject: activityRoot + token(p.workspace) + "." + packToken, Header: nats.Header{}, Data: append(head, p.lines...)}
+	o := domain.NewObjectEncoder(make([]byte, 0, p.size+len(p.workspace)+128))
+	o.Text("workspaceId", p.workspace)
+	o.Text("createdAt", domain.FormatTime(at))
+	body, _ := o.End() // texts
+	body = append(append(body, '\n'), p.lines...)
+	for _, lines := range p.more {
+		body = append(body, lines...)
+	}
+	m := &nats.Msg{Subject: activityRoot + token(p.workspace) + "." + packToken, Header: nats.Header{}, Data: body}
 	m.Header[headerID] = []string{id}
 	m.Header[headerPack] = []string{strconv.Itoa(p.events)}
 	if p.eventType != "" {
@@ -226,15 +235,6 @@ func (p *packed) message(id string, at time.Time) *nats.Msg {
 	return m
 }
 
-// packEvent is the stored form of an event in a pack.
-type packEvent struct {
-	ID      string               `json:"id"`
-	Type    string               `json:"type"`
-	Schema  int                  `json:"schema"`
-	Target  *domain.Target       `json:"target,omitempty"`
-	Options *domain.EventOptions `json:"options,omitempty"`
-}
-
 // encodeEvent encodes a fact as an event of a pack.
 func (l *Log) encodeEvent(f eventstore.Fact) ([]byte, error) {
 	name := f.Event.EventType()
@@ -242,11 +242,25 @@ func (l *Log) encodeEvent(f eventstore.Fact) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
-	head, err := json.Marshal(packEvent{f.ID, name, max(l.conn.opts.Events[name].Schema, 1), f.Target, optionsOrNil(f.Options)})
+	o := domain.NewObjectEncoder(make([]byte, 0, len(f.ID)+len(name)+len(payload)+len(data)+128))
+	o.Text("id", f.ID)
+	o.Text("type", name)
+	o.Int("schema", int64(max(l.conn.opts.Events[name].Schema, 1)))
+	if f.Target != nil {
+		o.Any("target", f.Target)
+	}
+	if options := optionsOrNil(f.Options); options != nil {
+		o.Any("options", options)
+	}
+	o.Encoded("payload", payload)
+	if data != nil {
+		o.Encoded("data", data)
+	}
+	body, err := o.End()
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
-	body := append(appendBodies(head, payload, data), '\n')
+	body = append(body, '\n')
 	if len(body) > maxEvent {
 		return nil, errTooLarge(name, len(body))
 	}
@@ -271,9 +285,9 @@ func (l *Log) decodePack(log domain.Log, m storedMessage, wanted map[uint64]bool
 	last := l.numbering(log).last(m.seq)
 	ev := domain.Recorded{Log: log, At: m.at, Size: len(m.data) / n, Seq: last - uint64(n), Group: last}
 	head, rest, _ := bytes.Cut(m.data, lineBreak)
-	err = visitMembers(head, func(key, value []byte) error {
+	err = domain.VisitMembers(head, func(key, value []byte) error {
 		if string(key) == "workspaceId" {
-			return decodeString(&ev.Stream.Scope, value)
+			return domain.DecodeText(&ev.Stream.Scope, value)
 		}
 		return nil
 	})
@@ -455,7 +469,6 @@ func (q *packQueue) next() shipment {
 	s := shipment{packs: first.packs}
 	if len(first.packs) == 1 {
 		whole := *first.packs[0]
-		whole.lines = slices.Clip(whole.lines)
 		for n < len(q.waiting) && len(q.waiting[n].packs) == 1 && whole.merge(q.waiting[n].packs[0]) {
 			n++
 		}

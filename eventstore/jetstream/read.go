@@ -466,7 +466,11 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 		}
 	}
 	if batchSize == 0 {
-		b.Events = append(b.Events, events...)
+		if b.Events == nil {
+			b.Events = events
+		} else {
+			b.Events = append(b.Events, events...)
+		}
 		return meta.NumPending, len(st.data), nil
 	}
 	r.held = append(r.held, heldMessage{events, st})

@@ -12,6 +12,7 @@ import (
 	"svc/http/api/files"
 	"svc/http/api/knowledge"
 	"svc/http/api/llm"
+	"svc/http/api/mcp"
 	"svc/http/api/runs"
 	"svc/http/api/suites"
 	"svc/http/api/system"
@@ -50,8 +51,11 @@ var (
 	mayReadBase      = gateway.Action{Action: "read", Subject: "knowledgeBases", Anyone: true}
 	mayReadDocuments = gateway.Action{Action: "read", Subject: "documents", Anyone: true}
 	mayExecuteAgents = gateway.Action{Action: "execute", Subject: "agents", Anyone: true}
-	mayReadEvents    = gateway.Action{Action: "read", Subject: "events", Anyone: true}
-	mayEmit          = gateway.Action{Action: "create", Subject: "events", Anyone: true}
+	// Tools are of several subjects, and each decides by itself. This right is one that a share may give, so the row lets
+	// everybody in whom some tool may be for.
+	mayUseTools   = mayReadDocuments
+	mayReadEvents = gateway.Action{Action: "read", Subject: "events", Anyone: true}
+	mayEmit       = gateway.Action{Action: "create", Subject: "events", Anyone: true}
 )
 
 // may is the right to an action on a subject.
@@ -74,6 +78,7 @@ type Handlers struct {
 	Knowledge   *knowledge.Handlers
 	Models      *llm.Handlers
 	Agents      *agents.Handlers
+	MCP         *mcp.Handlers
 	OIDC        *oidc.Service    // has routes of its own
 	Console     *console.Console // has routes of its own
 	Pages       *pages.Pages     // has routes of its own
@@ -265,11 +270,11 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: mayReadBase, Handler: gateway.AskForCredential(h.Documents.GetDocument(documents.KnowledgeBases)), Summary: "Read a knowledge base"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: may("update", "knowledgeBases"), Handler: h.Documents.UpdateDocument(documents.KnowledgeBases), Summary: "Change a knowledge base"},
 		{Method: del, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}", Surface: gateway.Versioned, Permission: may("delete", "knowledgeBases"), Handler: h.Documents.DeleteDocument(documents.KnowledgeBases), Summary: "Delete a knowledge base"},
-		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/search", Surface: gateway.Versioned, Permission: may("read", "documents"), Rate: gateway.RateSearchKnowledge, Effect: gateway.Reads, Handler: handle(h.Knowledge.SearchBases), Summary: "Search knowledge bases"},
-		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/ask", Surface: gateway.Versioned, Permission: may("read", "documents"), Rate: gateway.RateAskModels, Effect: gateway.Reads, Handler: handle(h.Knowledge.AskBases), Summary: "Ask knowledge bases a question"},
-		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/ask", Surface: gateway.Versioned, Permission: may("read", "documents"), Rate: gateway.RateAskModels, Effect: gateway.Reads, Handler: handle(h.Knowledge.AskBase), Summary: "Ask a knowledge base a question"},
-		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/search", Surface: gateway.Versioned, Permission: may("read", "documents"), Rate: gateway.RateSearchKnowledge, Handler: handle(h.Knowledge.FindInBase), Summary: "Search a knowledge base by an address"},
-		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/search", Surface: gateway.Versioned, Permission: may("read", "documents"), Rate: gateway.RateSearchKnowledge, Effect: gateway.Reads, Handler: handle(h.Knowledge.SearchBase), Summary: "Search a knowledge base"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/search", Surface: gateway.Versioned, Permission: mayReadDocuments, Rate: gateway.RateSearchKnowledge, Effect: gateway.Reads, Handler: gateway.AskForCredential(handle(h.Knowledge.SearchBases)), Summary: "Search knowledge bases"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/ask", Surface: gateway.Versioned, Permission: mayReadDocuments, Rate: gateway.RateAskModels, Effect: gateway.Reads, Handler: gateway.AskForCredential(handle(h.Knowledge.AskBases)), Summary: "Ask knowledge bases a question"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/ask", Surface: gateway.Versioned, Permission: mayReadDocuments, Rate: gateway.RateAskModels, Effect: gateway.Reads, Handler: gateway.AskForCredential(handle(h.Knowledge.AskBase)), Summary: "Ask a knowledge base a question"},
+		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/search", Surface: gateway.Versioned, Permission: mayReadDocuments, Rate: gateway.RateSearchKnowledge, Handler: gateway.AskForCredential(handle(h.Knowledge.FindInBase)), Summary: "Search a knowledge base by an address"},
+		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/search", Surface: gateway.Versioned, Permission: mayReadDocuments, Rate: gateway.RateSearchKnowledge, Effect: gateway.Reads, Handler: gateway.AskForCredential(handle(h.Knowledge.SearchBase)), Summary: "Search a knowledge base"},
 		{Method: get, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "knowledgeBases"), Handler: h.Workspaces.ListDocumentShares(h.Documents.DocumentToShare(documents.KnowledgeBases)), Summary: "List with whom a knowledge base is shared"},
 		{Method: post, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "knowledgeBases"), Handler: h.Workspaces.ShareDocument(h.Documents.DocumentToShare(documents.KnowledgeBases)), Summary: "Share a knowledge base"},
 		{Method: del, Path: "/workspaces/{workspaceId}/knowledgeBases/{slug}/permissions/{target}", Surface: gateway.Versioned, Permission: may("manage_permissions", "knowledgeBases"), Handler: h.Workspaces.UnshareDocument(h.Documents.DocumentToShare(documents.KnowledgeBases)), Summary: "Stop sharing a knowledge base"},
@@ -289,6 +294,7 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.GetConversation), Summary: "Read a conversation"},
 		{Method: patch, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.RenameConversation), Summary: "Rename a conversation"},
 		{Method: del, Path: "/workspaces/{workspaceId}/agents/{slug}/conversations/{id}", Surface: gateway.Versioned, Permission: mayExecuteAgents, Scope: "agents", Handler: gateway.AskForCredential(h.Agents.DeleteConversation), Summary: "Delete a conversation"},
+		{Method: post, Path: "/workspaces/{workspaceId}/mcp", Surface: gateway.Versioned, Permission: mayUseTools, NoScope: true, HeaderAuth: true, Rate: gateway.RateAskModels, Effect: gateway.Reads, Handler: gateway.AskForCredential(h.MCP.Serve), Summary: "Answer an MCP client"},
 		{Method: get, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.ListDocumentShares(h.Documents.DocumentToShare(documents.Agents)), Summary: "List with whom an agent is shared"},
 		{Method: post, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.ShareDocument(h.Documents.DocumentToShare(documents.Agents)), Summary: "Share an agent"},
 		{Method: del, Path: "/workspaces/{workspaceId}/agents/{slug}/permissions/{target}", Surface: gateway.Versioned, Permission: may("manage_permissions", "agents"), Handler: h.Workspaces.UnshareDocument(h.Documents.DocumentToShare(documents.Agents)), Summary: "Stop sharing an agent"},

@@ -2057,7 +2057,7 @@ func (c *Client) AskKnowledgeBases(ctx context.Context, workspaceID string, body
 // AskKnowledgeBase: Ask a knowledge base a question.
 //
 // A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
-// model is called, and the answer is `noAnswer` of the base.
+// model is called, and the answer is `noAnswer` of the base, in the language that `Accept-Language` prefers, else in that of the base.
 // With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
 // `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
 //
@@ -2267,7 +2267,7 @@ func (c *Client) UnpublishAgent(ctx context.Context, workspaceID string, slug st
 
 // SendAgentMessageQuery is an option of SendAgentMessage. What is zero is not sent.
 type SendAgentMessageQuery struct {
-	// Seconds to wait for the end, 50 without it.
+	// Seconds to wait for the end, 50 without it; at most the time that the gateway gives a request, less 5.
 	Timeout *int64
 }
 
@@ -2405,6 +2405,19 @@ func (c *Client) DeleteAgentConversation(ctx context.Context, workspaceID string
 	return answer, err
 }
 
+// CallMCP: Answer an MCP client.
+//
+// The MCP server of the workspace: Streamable HTTP without sessions, one JSON-RPC message in each body. Its tools are automations and published agents with the
+// label `mcp`, `search_knowledge`, `ask_knowledge` and `read_document`, each for who may use it. Tokens with scopes need `webhooks`, `agents` or `knowledge:read`.
+// Cookies are ignored, and requests of foreign web origins are refused (403). A tool that fails is a result with `isError`. Calls of tools are answered as
+// `text/event-stream` when the client accepts it.
+//
+// POST /v2/workspaces/{workspaceId}/mcp
+func (c *Client) CallMCP(ctx context.Context, workspaceID string, body MCPMessage, options ...RequestOption) (answer MCPResponse, err error) {
+	err = c.call(ctx, newRequest(http.MethodPost, path("/v2/workspaces/{workspaceId}/mcp", workspaceID), body, false, options), &answer)
+	return answer, err
+}
+
 // ListAgentShares: List with whom an agent is shared.
 //
 // GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions
@@ -2531,7 +2544,7 @@ func (c *Client) AddKnowledgeDocument(ctx context.Context, workspaceID string, s
 
 // AddKnowledgeDocuments: Add documents.
 //
-// Each as by itself: one that is refused does not keep the others from being added.
+// Each as by itself: one that is refused, also for its form, does not keep the others from being added.
 //
 // POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk
 func (c *Client) AddKnowledgeDocuments(ctx context.Context, workspaceID string, slug string, body NewKnowledgeDocuments, options ...RequestOption) (*Page[KnowledgeBulkItem], error) {
@@ -2540,7 +2553,7 @@ func (c *Client) AddKnowledgeDocuments(ctx context.Context, workspaceID string, 
 
 // DeleteKnowledgeDocuments: Delete documents.
 //
-// By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+// By their ids, at most 1000, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
 // updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
 //
 // POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete
@@ -2620,7 +2633,7 @@ func (c *Client) ReplaceKnowledgeDocumentContent(ctx context.Context, workspaceI
 
 // GetKnowledgeDocumentTextQuery is an option of GetKnowledgeDocumentText. What is zero is not sent.
 type GetKnowledgeDocumentTextQuery struct {
-	// A revision; the newest without it.
+	// A revision that is kept; the one that is searched without it.
 	Revision *int64
 }
 
@@ -2632,7 +2645,7 @@ func (q GetKnowledgeDocumentTextQuery) change(r *request) {
 
 // GetKnowledgeDocumentText: Read the text of a document.
 //
-// The text that is searched. There is none of a document that was never ready.
+// The text that is searched, or that of another revision that is kept. There is none of one that could not be read.
 //
 // GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text
 func (c *Client) GetKnowledgeDocumentText(ctx context.Context, workspaceID string, slug string, id string, options ...RequestOption) (*http.Response, error) {
@@ -2689,7 +2702,8 @@ func (c *Client) ListKnowledgeDocumentRevisions(ctx context.Context, workspaceID
 
 // ReindexKnowledgeDocument: Process a document again.
 //
-// `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+// `extract: false` only divides the text again; `fetch` loads the address again, also that of a page of a crawl, as a single address:
+// without the headers of the source. A document without an address is refused with 422 then. The former text is searched meanwhile.
 //
 // POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex
 func (c *Client) ReindexKnowledgeDocument(ctx context.Context, workspaceID string, slug string, id string, body ReindexKnowledgeDocumentBody, options ...RequestOption) (answer KnowledgeDocument, err error) {
@@ -6633,13 +6647,15 @@ type AgentMessage struct {
 	// One of user, assistant.
 	Role string `json:"role"`
 	// One of running, waiting_approval, completed, failed, cancelled.
-	Status    string            `json:"status"`
-	Text      string            `json:"text"`
-	Citations []AgentCitation   `json:"citations"`
-	ToolCalls []AgentToolCall   `json:"toolCalls"`
-	Usage     AgentMessageUsage `json:"usage"`
-	Model     string            `json:"model,omitempty"`
-	Steps     int64             `json:"steps"`
+	Status    string          `json:"status"`
+	Text      string          `json:"text"`
+	Citations []AgentCitation `json:"citations"`
+	ToolCalls []AgentToolCall `json:"toolCalls"`
+	// Calls that wait for an approval.
+	Approvals []AgentWantedApproval `json:"approvals,omitempty"`
+	Usage     AgentMessageUsage     `json:"usage"`
+	Model     string                `json:"model,omitempty"`
+	Steps     int64                 `json:"steps"`
 	// One of stop, length, content_filter, limit.
 	FinishReason string             `json:"finishReason,omitempty"`
 	Error        *AgentMessageError `json:"error,omitempty"`
@@ -6658,7 +6674,7 @@ func (v AgentMessage) MarshalJSON() ([]byte, error) { return joinJSON(plainAgent
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *AgentMessage) UnmarshalJSON(text []byte) error {
-	return splitJSON(text, (*plainAgentMessage)(v), &v.Rest, "id", "conversationId", "role", "status", "text", "citations", "toolCalls", "usage", "model", "steps", "finishReason", "error", "createdAt", "endedAt", "operationId")
+	return splitJSON(text, (*plainAgentMessage)(v), &v.Rest, "id", "conversationId", "role", "status", "text", "citations", "toolCalls", "approvals", "usage", "model", "steps", "finishReason", "error", "createdAt", "endedAt", "operationId")
 }
 
 // AgentApproval is described by the API.
@@ -6732,6 +6748,50 @@ type DeleteAgentConversationAnswer struct {
 	ID string `json:"id"`
 }
 
+// MCPMessage: A message of JSON-RPC 2.0.
+type MCPMessage struct {
+	// One of 2.0.
+	Jsonrpc string `json:"jsonrpc"`
+	// Absent in notifications.
+	ID any `json:"id,omitempty"`
+	// initialize, server/discover, ping, tools/list, tools/call, or a notification.
+	Method string         `json:"method,omitempty"`
+	Params map[string]any `json:"params,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainMCPMessage MCPMessage
+
+// MarshalJSON implements json.Marshaler.
+func (v MCPMessage) MarshalJSON() ([]byte, error) { return joinJSON(plainMCPMessage(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *MCPMessage) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainMCPMessage)(v), &v.Rest, "jsonrpc", "id", "method", "params")
+}
+
+// MCPResponse: An answer of JSON-RPC 2.0: result or error.
+type MCPResponse struct {
+	// One of 2.0.
+	Jsonrpc string            `json:"jsonrpc"`
+	ID      any               `json:"id"`
+	Result  map[string]any    `json:"result,omitempty"`
+	Error   *MCPResponseError `json:"error,omitempty"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainMCPResponse MCPResponse
+
+// MarshalJSON implements json.Marshaler.
+func (v MCPResponse) MarshalJSON() ([]byte, error) { return joinJSON(plainMCPResponse(v), v.Rest) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *MCPResponse) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainMCPResponse)(v), &v.Rest, "jsonrpc", "id", "result", "error")
+}
+
 // ListAgentSharesAnswer is described by the API.
 type ListAgentSharesAnswer struct {
 	Result []Share `json:"result"`
@@ -6787,7 +6847,7 @@ type KnowledgeDocument struct {
 	CreatedBy string `json:"createdBy,omitempty"`
 	UpdatedAt string `json:"updatedAt,omitempty"`
 	UpdatedBy string `json:"updatedBy,omitempty"`
-	// The document had this content already.
+	// The document had this content already. Of an address that is known once it was loaded, which `wait` waits for.
 	Unchanged *bool `json:"unchanged,omitempty"`
 	// Rest has the members without a field.
 	Rest map[string]any `json:"-"`
@@ -8706,6 +8766,30 @@ func (v *AgentToolCall) UnmarshalJSON(text []byte) error {
 	return splitJSON(text, (*plainAgentToolCall)(v), &v.Rest, "id", "name", "arguments", "output", "error", "duration")
 }
 
+// AgentWantedApproval is described by the API.
+type AgentWantedApproval struct {
+	CallID string `json:"callId"`
+	Name   string `json:"name"`
+	// As the model wrote them; a text when they are no JSON.
+	Arguments any `json:"arguments"`
+	// Then it counts as refused.
+	Until string `json:"until"`
+	// Rest has the members without a field.
+	Rest map[string]any `json:"-"`
+}
+
+type plainAgentWantedApproval AgentWantedApproval
+
+// MarshalJSON implements json.Marshaler.
+func (v AgentWantedApproval) MarshalJSON() ([]byte, error) {
+	return joinJSON(plainAgentWantedApproval(v), v.Rest)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *AgentWantedApproval) UnmarshalJSON(text []byte) error {
+	return splitJSON(text, (*plainAgentWantedApproval)(v), &v.Rest, "callId", "name", "arguments", "until")
+}
+
 // AgentMessageUsage is described by the API.
 type AgentMessageUsage struct {
 	PromptTokens     int64 `json:"promptTokens"`
@@ -8718,6 +8802,14 @@ type AgentMessageError struct {
 	Error   string         `json:"error"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details,omitempty"`
+}
+
+// MCPResponseError is described by the API.
+type MCPResponseError struct {
+	// -32700, -32600, -32601, -32602, or one of the protocol.
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 // KnowledgeDocumentError is described by the API.
@@ -9102,7 +9194,7 @@ type ListEventsAnswerResult struct {
 
 // RunTrigger is described by the API.
 type RunTrigger struct {
-	// event, endpoint, schedule, automation, test or page.
+	// event, endpoint, schedule, automation, test, page, agent or mcp.
 	Type            string `json:"type"`
 	Value           string `json:"value"`
 	ID              string `json:"id,omitempty"`
@@ -9360,7 +9452,7 @@ type KnowledgeSource struct {
 	Disabled     *bool `json:"disabled,omitempty"`
 	// Of every page.
 	Tags []string `json:"tags,omitempty"`
-	// Of every page.
+	// Of every page: at most 8 KB and 4 levels.
 	Metadata map[string]any `json:"metadata,omitempty"`
 	// Of every page; that of its text without it.
 	Language string `json:"language,omitempty"`

@@ -424,8 +424,8 @@ func parseWeight(params string) float64 {
 	return 1
 }
 
-// DecodeFrame is Decode for a message of a socket.
-func DecodeFrame(body []byte, v any) error { return decodeJSON(body, v) }
+// DecodeJSON is Decode for a message of a socket, or a part of a body.
+func DecodeJSON(body []byte, v any) error { return decodeJSON(body, v) }
 
 // ErrorFrame returns an error as the last frame of a stream: the body of the error answer, in the
 // form of the API version of r.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,11 @@ func (c Caller) Actor() string {
 		return "key:" + c.KeyID
 	}
 	return c.UserID
+}
+
+// HasScope reports whether the credential of the caller includes a scope. One without a scope claim includes all.
+func (c Caller) HasScope(scope string) bool {
+	return c.Kind != KindUser || c.Scopes == nil || slices.Contains(c.Scopes, scope)
 }
 
 // Identity returns the caller as rules see it.
@@ -144,6 +150,9 @@ func (g *Gateway) identify(r *http.Request, ex *exchange) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
+	if ex.route.HeaderAuth {
+		c.Cookie = ""
+	}
 	caller, err := g.authenticateWith(r.Context(), ex, c)
 	if c.Cookie != "" && (isRefusal(err) && ex.route.open() || err == nil && g.isCrossSite(r, ex, caller)) {
 		c.Cookie = ""
@@ -208,8 +217,11 @@ func (g *Gateway) isInternal(ex *exchange, c Credentials) bool {
 
 // SameSecret compares in constant time. An empty secret is never the same.
 func SameSecret(a, b string) bool {
+	if a == "" {
+		return false
+	}
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1 && a != ""
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // isRefusal reports whether a credential is invalid, rather than that it could not be checked.
@@ -221,6 +233,9 @@ func isRefusal(err error) bool {
 // too, or an allowed origin for a WebSocket.
 func (g *Gateway) checkCSRF(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
+	if ex.route.HeaderAuth && r.Header.Get("Origin") != "" && g.checkOrigin(r) != nil {
+		return domain.Refuse(domain.CodePermissionDenied, "requests of this web origin are not accepted here").Reason("foreign_origin")
+	}
 	if ex.route.NoCSRF && !ex.route.OwnAuth && !ex.route.AnySite && ex.writes(r) {
 		return g.checkSite(r)
 	}

@@ -49,7 +49,8 @@ var permissions = map[string]gateway.Permission{
 func matrix(t *testing.T) *world {
 	var routes []gateway.Route
 	for name, p := range permissions {
-		routes = append(routes, gateway.Route{Method: "GET", Path: "/" + name, Surface: gateway.Versioned, Permission: p, NoScope: true,
+		_, isAction := p.(gateway.Action)
+		routes = append(routes, gateway.Route{Method: "GET", Path: "/" + name, Surface: gateway.Versioned, Permission: p, NoScope: !isAction,
 			Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) { return gateway.CallerFrom(r.Context()).Actor(), nil })})
 	}
 	return start(t, gateway.Options{Routes: routes, Settings: func() gateway.Settings {
@@ -188,6 +189,21 @@ func TestCSRF(t *testing.T) {
 		})
 	}
 	serve(t, routes...).do("POST", "/act", "", with("X-Svc-Csrf-Token", "csrf-s1")...).requireFailure(t, 401, domain.CodeInvalidToken)
+}
+
+func TestHeaderAuthIgnoresCookiesAndRefusesForeignOrigins(t *testing.T) {
+	w := start(t, gateway.Options{
+		Routes:   []gateway.Route{{Method: "POST", Path: "/rpc", Permission: gateway.Auth, NoScope: true, HeaderAuth: true, Handler: returns(1, nil)}},
+		Settings: func() gateway.Settings { return gateway.Settings{Origins: []string{"https://console.example.com"}} },
+	})
+	bearer := []string{"Authorization", "Bearer ann"}
+	w.do("POST", "/rpc", "", "Cookie", "access-token=ann").requireFailure(t, 401, domain.CodeMissingToken)
+	require.Equal(t, 200, w.do("POST", "/rpc", "", bearer...).status)
+	require.Equal(t, 200, w.do("POST", "/rpc", "", append(bearer, "Origin", "https://console.example.com")...).status)
+	for _, origin := range []string{"https://evil.example", "null"} {
+		refused := w.do("POST", "/rpc", "", append(bearer, "Origin", origin)...).requireFailure(t, 403, domain.CodePermissionDenied)
+		require.Equal(t, "foreign_origin", refused.Details["reason"])
+	}
 }
 
 func TestAWebSocketWithACookieNeedsAnOrigin(t *testing.T) {

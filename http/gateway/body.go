@@ -131,14 +131,14 @@ func Decode(r *http.Request, v any) error {
 	}
 	if len(body) == 0 {
 		body = []byte("{}")
-	} else if err := checkJSONType(r.Header); err != nil {
+	} else if err := CheckJSONType(r.Header); err != nil {
 		return err
 	}
 	return decodeJSON(body, v)
 }
 
-// checkJSONType refuses other content types.
-func checkJSONType(h http.Header) error {
+// CheckJSONType refuses other content types than JSON.
+func CheckJSONType(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return RefuseStatus(http.StatusUnsupportedMediaType, "bodies must not be encoded")
 	}
@@ -184,7 +184,7 @@ func walkJSON(body []byte, t reflect.Type) error {
 		}
 	}
 	w := walker{data: body}
-	w.value(t, "", 0)
+	w.value(t, 0)
 	if len(w.faults) > 0 {
 		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
 	}
@@ -293,8 +293,15 @@ func jsonName(t reflect.Type) string {
 type walker struct {
 	data    []byte
 	pos     int
+	path    []pathStep // of the value that is walked over
 	faults  []domain.FieldError
 	tooDeep bool
+}
+
+// pathStep leads into an object or a list.
+type pathStep struct {
+	key   []byte // of an object; nil: the step is into a list
+	index int
 }
 
 // The limits of the faults in one answer.
@@ -303,58 +310,109 @@ const (
 	maxQuoted = 100 // characters of a name that the client chose
 )
 
-func (w *walker) fault(path, message string) {
+// at returns the path of the value.
+func (w *walker) at() (path string) {
+	for _, step := range w.path {
+		if step.key == nil {
+			path += "[" + strconv.Itoa(step.index) + "]"
+		} else {
+			path = joinPath(path, string(step.key))
+		}
+	}
+	return path
+}
+
+// fault adds a fault of the value; orRoot names the whole body.
+func (w *walker) fault(orRoot, message string) {
 	if len(w.faults) < maxFaults {
-		w.faults = append(w.faults, domain.FieldError{Field: domain.Shorten(path, maxQuoted), Message: message})
+		w.faults = append(w.faults, domain.FieldError{Field: domain.Shorten(cmp.Or(w.at(), orRoot), maxQuoted), Message: message})
 	}
 }
 
 // value walks over one value. A nil type is open.
-func (w *walker) value(t reflect.Type, path string, depth int) {
+func (w *walker) value(t reflect.Type, depth int) {
 	t = closedType(t)
 	w.space()
 	opening := w.data[w.pos] == '{' || w.data[w.pos] == '['
 	if w.tooDeep = opening && depth >= maxNesting; w.tooDeep {
-		w.faults = []domain.FieldError{{Field: domain.Shorten(path, maxQuoted), Message: "is nested too deeply"}}
+		w.faults = nil
+		w.fault("", "is nested too deeply")
 		return
 	}
 	switch w.data[w.pos] {
 	case '{':
-		w.object(t, path, depth)
+		w.object(t, depth)
 	case '[':
-		w.list(t, path, depth)
+		w.list(t, depth)
 	case '"':
-		if _, whole := w.text(); !whole {
-			w.fault(cmp.Or(path, "body"), unpaired)
+		if quoted := w.text(); bytes.IndexByte(quoted, '\\') >= 0 && !isPaired(quoted) {
+			w.fault("body", unpaired)
 		}
 	default:
 		w.scalar(t, depth)
 	}
 }
 
-func (w *walker) object(t reflect.Type, path string, depth int) {
-	seen := map[string]bool{}
+// keySet is the keys of an object so far.
+type keySet struct {
+	few  [8][]byte
+	n    int
+	many map[string]bool // when there are more
+}
+
+// add adds a key, and reports whether it was there.
+func (s *keySet) add(key []byte) (known bool) {
+	if s.many != nil {
+		known = s.many[string(key)]
+		s.many[string(key)] = true
+		return known
+	}
+	for _, other := range s.few[:s.n] {
+		if bytes.Equal(other, key) {
+			return true
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = key
+		s.n++
+		return false
+	}
+	s.many = map[string]bool{string(key): true}
+	for _, other := range s.few {
+		s.many[string(other)] = true
+	}
+	return false
+}
+
+func (w *walker) object(t reflect.Type, depth int) {
+	var seen keySet
 	for w.pos++; w.next() != '}'; {
-		key, whole := w.text()
-		at := joinPath(path, key)
+		quoted := w.text()
+		key, whole := quoted[1:len(quoted)-1], true
+		if bytes.IndexByte(key, '\\') >= 0 {
+			var text string
+			_ = json.Unmarshal(quoted, &text) // valid: the body is valid JSON
+			key, whole = []byte(text), isPaired(quoted)
+		}
+		w.path = append(w.path, pathStep{key: key})
 		if !whole {
-			w.fault(at, unpaired)
+			w.fault("", unpaired)
 		}
-		if seen[key] {
-			w.fault(at, "given twice")
+		if seen.add(key) {
+			w.fault("", "given twice")
 		}
-		seen[key] = true
 		w.next() // the colon
-		w.value(w.member(t, key, at), at, depth+1)
+		w.value(w.member(t, key), depth+1)
 		if w.tooDeep {
 			return
 		}
+		w.path = w.path[:len(w.path)-1]
 	}
 	w.pos++
 }
 
 // member returns the type of a key of an object of type t. An unknown key is a fault.
-func (w *walker) member(t reflect.Type, key, path string) reflect.Type {
+func (w *walker) member(t reflect.Type, key []byte) reflect.Type {
 	if t == nil {
 		return nil
 	}
@@ -362,26 +420,28 @@ func (w *walker) member(t reflect.Type, key, path string) reflect.Type {
 	case reflect.Map:
 		return t.Elem()
 	case reflect.Struct:
-		field, ok := fieldsOf(t)[key]
+		field, ok := fieldsOf(t)[string(key)]
 		if !ok {
-			w.fault(path, "unknown field")
+			w.fault("", "unknown field")
 		}
 		return field
 	}
 	return nil
 }
 
-func (w *walker) list(t reflect.Type, path string, depth int) {
+func (w *walker) list(t reflect.Type, depth int) {
 	var element reflect.Type
 	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 		element = t.Elem()
 	}
 	w.pos++
 	for i := 0; w.next() != ']'; i++ {
-		w.value(element, path+"["+strconv.Itoa(i)+"]", depth+1)
+		w.path = append(w.path, pathStep{index: i})
+		w.value(element, depth+1)
 		if w.tooDeep {
 			return
 		}
+		w.path = w.path[:len(w.path)-1]
 	}
 	w.pos++
 }
@@ -399,8 +459,8 @@ func (w *walker) scalar(t reflect.Type, depth int) {
 // unpaired is the fault of a text that cannot be encoded in UTF-8.
 const unpaired = "has an unpaired surrogate"
 
-// text reads a string and returns it decoded; whole is false when it has an unpaired surrogate.
-func (w *walker) text() (s string, whole bool) {
+// text reads a string and returns it as it is written, with its quotes.
+func (w *walker) text() []byte {
 	start := w.pos
 	for w.pos++; w.data[w.pos] != '"'; w.pos++ {
 		if w.data[w.pos] == '\\' {
@@ -408,12 +468,7 @@ func (w *walker) text() (s string, whole bool) {
 		}
 	}
 	w.pos++
-	quoted := w.data[start:w.pos]
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1]), true
-	}
-	_ = json.Unmarshal(quoted, &s) // valid: the body is valid JSON
-	return s, isPaired(quoted)
+	return w.data[start:w.pos]
 }
 
 // isPaired reports whether a quoted string has no unpaired surrogate.

@@ -31,6 +31,7 @@ type row struct {
 	segments []segment
 	slashy   bool // a variable takes several segments
 	label    string
+	names    []string   // of the variables of the segments, "" for words; nil when only path can find them
 	path     *mux.Route // matches the whole path and finds its variables
 }
 
@@ -50,7 +51,7 @@ func newRouter(routes []Route) (*router, error) {
 	for i := range sorted {
 		route := &sorted[i]
 		segments := parseTemplate(route.Path)
-		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), path: paths.NewRoute().Path(route.Path)}
+		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), names: variableNames(segments), path: paths.NewRoute().Path(route.Path)}
 		if err := rw.path.GetError(); err != nil {
 			errs = append(errs, fmt.Errorf("route %s %s: %w", route.Method, route.Path, err))
 		}
@@ -224,19 +225,61 @@ func (t *table) add(rw *row) {
 }
 
 // match returns the first row that matches a request, and the variables of its path, which are escaped; nil for none.
-// The cheap conditions are checked first, then the regular expression.
+// The cheap conditions are checked first, then the variables.
 func (t *table) match(r *http.Request) (*row, map[string]string) {
 	words := strings.Split(strings.TrimPrefix(r.URL.RawPath, "/"), "/")
 	for _, rw := range t.parts[min(len(words), len(t.parts))-1] {
 		if !rw.route.answers(r.Method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(r) {
 			continue
 		}
-		var m mux.RouteMatch
-		if rw.path.Match(r, &m) {
-			return rw, m.Vars
+		if vars, ok := rw.variables(r, words); ok {
+			return rw, vars
 		}
 	}
 	return nil, nil
+}
+
+// variables returns the variables of the path of a request, whose words fit; ok is false when it does not match.
+func (rw *row) variables(r *http.Request, words []string) (vars map[string]string, ok bool) {
+	if rw.names == nil {
+		var m mux.RouteMatch
+		ok = rw.path.Match(r, &m)
+		return m.Vars, ok
+	}
+	vars = make(map[string]string, len(rw.names))
+	for i, name := range rw.names {
+		if name == "" {
+			continue
+		}
+		text := words[i]
+		if rw.segments[i].rank == rankSlashy {
+			text = strings.Join(words[i:], "/")
+		}
+		if text == "" {
+			return nil, false
+		}
+		vars[name] = text
+	}
+	return vars, true
+}
+
+// variableNames returns the names of the variables of a template whose variables take a whole segment, or as the last
+// one all that is left; nil when it has others.
+func variableNames(segments []segment) []string {
+	names := make([]string, len(segments))
+	for i, s := range segments {
+		name, isRest := strings.CutSuffix(s.text, ":.+}")
+		switch {
+		case s.rank == rankWord:
+		case s.rank == rankFree:
+			names[i] = s.text[1 : len(s.text)-1]
+		case s.rank == rankSlashy && isRest && i == len(segments)-1 && strings.LastIndexByte(name, '{') == 0:
+			names[i] = name[1:]
+		default:
+			return nil
+		}
+	}
+	return names
 }
 
 // segment is one part of a path template between two slashes.
@@ -347,7 +390,7 @@ func (rw *row) fits(words []string) bool {
 	}
 	for i, s := range rw.segments {
 		if s.rank == rankSlashy {
-			return true
+			return rw.names == nil || i < len(words)
 		}
 		if s.rank == rankWord && (i >= len(words) || words[i] != s.text) {
 			return false

@@ -32,7 +32,8 @@ type Route struct {
 	// Scope is what a token with a scope claim must hold. Empty: the scope of
 	// the permission's subject; for administrators, all scopes.
 	Scope string
-	// NoScope accepts a token with any scope claim. A row for users has either a Scope or this.
+	// NoScope accepts a token with any scope claim. A row for users has either a Scope or this. The handler of an Action with
+	// it decides by the scopes of the caller.
 	NoScope bool
 	// Body is the kind of body, and so its limit.
 	Body Body
@@ -70,6 +71,8 @@ type Route struct {
 	// OwnSite ignores the cookie of a read that comes from another site, unless it has the CSRF
 	// token: the route runs what the author of a workspace wrote.
 	OwnSite bool
+	// HeaderAuth is for programs, not for browsers: cookies are ignored, and requests of foreign web origins are refused.
+	HeaderAuth bool
 	// ToLent allows a row for users to an automation that acts for a user.
 	ToLent bool
 	// NoCSRF exempts sign-in routes and plain forms from the CSRF token.
@@ -284,11 +287,8 @@ func checkSession(c Caller) error {
 
 // checkScope refuses a token whose scope claim does not include this route.
 func checkScope(c Caller, rt *Route, method string) error {
-	if c.Kind != KindUser || c.Scopes == nil {
-		return nil
-	}
 	for _, scope := range rt.scopes(method) {
-		if !slices.Contains(c.Scopes, scope) {
+		if !c.HasScope(scope) {
 			return domain.Refuse(domain.CodeInsufficientScope, "the token lacks the scope %s", scope).With("scope", scope)
 		}
 	}
@@ -319,7 +319,7 @@ func (rt *Route) scopes(method string) []string {
 // scope returns the scope of contract 3.2 that the route asks for.
 func (rt *Route) scope(method string) string {
 	action, ok := rt.Permission.(Action)
-	if rt.Scope != "" || !ok {
+	if rt.Scope != "" || rt.NoScope || !ok {
 		return rt.Scope
 	}
 	area, verb := "workspaces", "read"

@@ -43,6 +43,9 @@ func (i *Identity) Identify(_ context.Context, workspaceID string, actor domain.
 func (i *Identity) CallerOf(ctx context.Context, e *feed.Event) (runtime.Caller, error) {
 	actor := domain.Actor{UserID: e.Source.UserID, SessionID: e.Source.SessionID}
 	if e.Source.ServiceTopic != feed.Emitted {
+		if id, byKey := strings.CutPrefix(actor.UserID, "key:"); byKey {
+			actor.KeyID = id
+		}
 		return runtime.Caller{Actor: actor}, nil
 	}
 	if e.Actor != nil {

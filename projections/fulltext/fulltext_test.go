@@ -2,6 +2,7 @@ package fulltext_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -82,7 +83,7 @@ func search(t testing.TB, r fulltext.Reader, query string, options ...func(*full
 	for _, o := range options {
 		o(&q)
 	}
-	result, err := fulltext.Search(r, "kb", q)
+	result, err := fulltext.Search(t.Context(), r, "kb", q)
 	require.NoError(t, err)
 	return result
 }
@@ -130,6 +131,119 @@ func TestAQueryFindsWhatItSays(t *testing.T) {
 		require.ElementsMatch(t, c.want, find(t, m, c.query, c.options...), "%s", c.query)
 	}
 	require.Empty(t, find(t, memory{}, "anything"))
+}
+
+// A prefix stands for all words that begin with it, and a misspelt word for all that are near, however many they are.
+func TestPrefixesAndMisspeltWordsStandForAllWords(t *testing.T) {
+	t.Parallel()
+	const count = 700
+	m := memory{}
+	batch := fulltext.NewBatch(m, "kb", 1)
+	for i := range count {
+		require.NoError(t, batch.Put(document(fmt.Sprintf("d%03d", i), "", "en", fmt.Sprintf("inventory%03d of all", i))))
+	}
+	require.NoError(t, batch.Put(document("other", "", "en", "something else of all")))
+	require.NoError(t, batch.Flush())
+	counted := 0
+	each := func(q *fulltext.Query) { q.Each = func(string) error { counted++; return nil } }
+	require.Equal(t, count, search(t, m, "in*", each).Total)
+	require.Equal(t, count, counted)
+	require.Equal(t, count, search(t, m, "+inv* all").Total)
+	require.Equal(t, []string{"other"}, find(t, m, "all -in*"))
+	require.Equal(t, []string{"d699"}, find(t, m, "+inventory69* +inventory699"))
+	require.Equal(t, "<mark>inventory699</mark> of all", search(t, m, "inventory69* -else").Hits[9].Passages[0].HTML)
+	misspelt := search(t, m, "inventory350", func(q *fulltext.Query) { q.Fuzzy = true })
+	require.Greater(t, misspelt.Total, 210, "all that differ in two digits")
+}
+
+// Words of titles and headings are found by their beginning, and although they are misspelt, as they are written.
+func TestPrefixesOfTitlesAndHeadings(t *testing.T) {
+	t.Parallel()
+	m := indexOf(t, headed("a", "Inventory of Société Générale", "Policies"), headed("b", "", ""))
+	for _, query := range []string{"inventory*", "invent*", "societe*", "policies*", "polic*", "+inventory* nothing"} {
+		require.Equal(t, []string{"a"}, find(t, m, query), query)
+	}
+	require.Equal(t, []string{"b"}, find(t, m, "nothing -policies*"))
+	require.Equal(t, "<mark>Inventory</mark> of Société Générale", search(t, m, "inventory*").Hits[0].TitleHTML)
+	fuzzy := func(q *fulltext.Query) { q.Fuzzy = true }
+	require.Equal(t, []string{"a"}, find(t, m, "inventori", fuzzy))
+	require.Equal(t, []string{"a"}, find(t, m, "polixies", fuzzy))
+}
+
+// headed is a document of one passage below a heading.
+func headed(id, title, heading string) fulltext.Document {
+	return fulltext.Document{ID: id, Title: title, Chunks: []knowledge.Chunk{{Text: "Nothing else.", Headings: []string{heading}, Language: "en"}}}
+}
+
+// What counts nothing is not looked at.
+func TestTitlesAndHeadingsMayNotCount(t *testing.T) {
+	t.Parallel()
+	m := indexOf(t, headed("a", "Inventory", ""), headed("b", "", "Inventory"), document("c", "", "en", "The inventory list."))
+	boosts := func(title, headings float64) func(q *fulltext.Query) {
+		return func(q *fulltext.Query) { q.Boosts = &fulltext.Boosts{Title: title, Headings: headings} }
+	}
+	for _, query := range []string{"inventory", "inventory*", "inv*"} {
+		require.ElementsMatch(t, []string{"a", "b", "c"}, find(t, m, query), query)
+		require.ElementsMatch(t, []string{"b", "c"}, find(t, m, query, boosts(0, 1)), query)
+		require.ElementsMatch(t, []string{"a", "c"}, find(t, m, query, boosts(1, 0)), query)
+		require.Equal(t, "a", find(t, m, query, boosts(9, 1))[0], query)
+	}
+	phrases := indexOf(t, document("a", "The red door", "en", "A red car and a door."), document("b", "", "en", "The red door."))
+	require.ElementsMatch(t, []string{"a", "b"}, find(t, phrases, `"red door"`))
+	require.Equal(t, []string{"b"}, find(t, phrases, `"red door"`, boosts(0, 0)))
+}
+
+// leaving is an index whose reader leaves after so many reads.
+type leaving struct {
+	memory
+	reads int
+	leave func()
+}
+
+func (l *leaving) count() {
+	if l.reads--; l.reads == 0 {
+		l.leave()
+	}
+}
+
+func (l *leaving) Get(key []byte) ([]byte, bool, error) {
+	l.count()
+	return l.memory.Get(key)
+}
+
+func (l *leaving) Iterate(prefix, from []byte, keysOnly bool, visit func(key, value []byte) (bool, error)) error {
+	return l.memory.Iterate(prefix, from, keysOnly, func(key, value []byte) (bool, error) {
+		l.count()
+		return visit(key, value)
+	})
+}
+
+// A query ends when nobody waits for it any more, wherever it is.
+func TestAQueryEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	m := memory{}
+	batch := fulltext.NewBatch(m, "kb", 1)
+	for i := range 300 { // several blocks
+		require.NoError(t, batch.Put(document(fmt.Sprintf("d%03d", i), "", "en", fmt.Sprintf("the card %d is paid", i))))
+	}
+	require.NoError(t, batch.Flush())
+	for _, query := range []string{"card", "ca*", `"card 7 is"`, "kard"} {
+		for _, reads := range []int{2, 3, 4} {
+			for name, ask := range map[string]func(context.Context, fulltext.Reader) error{
+				"search": func(ctx context.Context, r fulltext.Reader) error {
+					_, err := fulltext.Search(ctx, r, "kb", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 10, Fuzzy: true})
+					return err
+				},
+				"bound": func(ctx context.Context, r fulltext.Reader) error {
+					_, err := fulltext.Bound(ctx, r, "kb", fulltext.Query{Parsed: fulltext.Parse("+" + query), Fuzzy: true})
+					return err
+				},
+			} {
+				ctx, cancel := context.WithCancel(t.Context())
+				require.ErrorIs(t, ask(ctx, &leaving{m, reads, cancel}), context.Canceled, "%s %s, %d", name, query, reads)
+			}
+		}
+	}
 }
 
 func TestQueriesThatFindNothingAreKnown(t *testing.T) {
@@ -187,7 +301,7 @@ func TestScoresAreTheGoldenOnesAfterAnyOrderOfWrites(t *testing.T) {
 		}
 		require.NoError(t, fulltext.Remove(m, "kb", 20, "gone"))
 		scores := map[string]map[string]float64{}
-		for _, query := range []string{"refund payment", "card", `"by card"`, "pay*", "guide", "+refund -week"} {
+		for _, query := range []string{"refund payment", "card", `"by card"`, "pay*", "guide", "+refund -week", "refu*"} {
 			scores[query] = map[string]float64{}
 			for _, h := range search(t, m, query).Hits {
 				scores[query][h.ID] = h.Score
@@ -342,7 +456,7 @@ func FuzzSearch(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		result, err := fulltext.Search(m, "kb", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 10, Fuzzy: true, Highlight: true})
+		result, err := fulltext.Search(t.Context(), m, "kb", fulltext.Query{Parsed: fulltext.Parse(query), Limit: 10, Fuzzy: true, Highlight: true})
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(result.Hits), result.Total)
 	})
@@ -360,4 +474,29 @@ func FuzzPut(f *testing.F) {
 		require.NoError(t, fulltext.Remove(m, "kb", 2, "a"))
 		require.LessOrEqual(t, len(m), 1)
 	})
+}
+
+// A batch leaves the same index as its changes one by one.
+func TestABatchIsItsChanges(t *testing.T) {
+	single, together := memory{}, memory{}
+	apply := func(seq uint64, documents ...fulltext.Document) {
+		batch := fulltext.NewBatch(together, "kb", seq)
+		for _, d := range documents {
+			require.NoError(t, fulltext.Put(single, "kb", seq, d))
+			require.NoError(t, batch.Put(d))
+		}
+		require.NoError(t, batch.Flush())
+		require.Equal(t, single, together)
+	}
+	var many []fulltext.Document
+	for i := range 200 { // several blocks
+		many = append(many, document(fmt.Sprintf("d%03d", i), "Cards", "en", strings.Repeat(fmt.Sprintf("the card %d is paid ", i), 30)))
+	}
+	apply(1, many...)
+	apply(2, document("d001", "Refunds", "en", "refunds take days"), fulltext.Document{ID: "d002"}, document("new", "", "de", "ganz neu"))
+	again := maps.Clone(together)
+	apply(3, document("d003", "", "en", "first"), document("d003", "", "en", "second"), fulltext.Document{ID: "d003"}, fulltext.Document{ID: "nobody"})
+	require.NotEqual(t, again, together)
+	require.Empty(t, find(t, together, "second"))
+	require.Equal(t, []string{"new"}, find(t, together, "neu"))
 }

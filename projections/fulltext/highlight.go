@@ -17,8 +17,9 @@ const (
 
 // marks are the terms that a query found, which are marked in what is shown.
 type marks struct {
-	words map[string]bool
-	stems map[string]map[string]bool // by language
+	words    map[string]bool
+	prefixes []string                   // of words
+	stems    map[string]map[string]bool // by language
 }
 
 func newMarks() *marks {
@@ -26,11 +27,11 @@ func newMarks() *marks {
 }
 
 func (m *marks) add(field, term string) {
-	if field == fieldWords {
+	_, language, isStem := strings.Cut(field, ".")
+	if !isStem {
 		m.words[term] = true
 		return
 	}
-	_, language, _ := strings.Cut(field, ".")
 	if m.stems[language] == nil {
 		m.stems[language] = map[string]bool{}
 	}
@@ -41,7 +42,8 @@ func (m *marks) add(field, term string) {
 func (m *marks) find(a *analyser, text, language string) (found []knowledge.Word) {
 	for w := range knowledge.Words(text) {
 		t := a.term(w.Text, language)
-		if m.words[t.folded] || !t.isStop && m.stems[language][t.stem] {
+		hasPrefix := func(prefix string) bool { return strings.HasPrefix(t.folded, prefix) }
+		if m.words[t.folded] || !t.isStop && m.stems[language][t.stem] || slices.ContainsFunc(m.prefixes, hasPrefix) {
 			found = append(found, w)
 		}
 	}

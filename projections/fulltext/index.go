@@ -72,18 +72,24 @@ func numberedKey(base string, section byte, number uint32) []byte {
 
 func recordKey(base, id string) []byte { return append(sectionKey(base, sectionDocuments), id...) }
 
-// termPrefix is what the keys of the postings of a term begin with.
-func termPrefix(base, field, term string) []byte {
-	b := append(sectionKey(base, sectionPostings), field...)
-	return append(append(append(b, 0), term...), 0)
+// fieldPrefix is what the keys of the postings of all terms of a field begin with.
+func fieldPrefix(base, field string) []byte {
+	return append(append(sectionKey(base, sectionPostings), field...), 0)
 }
 
-// Fields of a chunk. All but the folded words of its text are by language, as in "s.en".
+// termPrefix is what the keys of the postings of a term begin with.
+func termPrefix(base, field, term string) []byte {
+	return append(append(fieldPrefix(base, field), term...), 0)
+}
+
+// Fields of a chunk: words as they are written, folded, and stems by language, as in "s.en".
 const (
-	fieldWords    = "w"
-	fieldStems    = "s."
-	fieldTitle    = "t."
-	fieldHeadings = "h."
+	fieldWords        = "w"
+	fieldTitleWords   = "tw"
+	fieldHeadingWords = "hw"
+	fieldStems        = "s."
+	fieldTitle        = "t."
+	fieldHeadings     = "h."
 )
 
 // blockSize is how many numbers of chunks a block of postings is for.
@@ -148,37 +154,105 @@ func readSums(r Getter, base string) (s sums, err error) {
 
 // Put replaces all chunks of a document. Seq is the sequence of the change in the log: a change that was counted is not
 // counted again.
-func Put(w Writer, base string, seq uint64, d Document) error { return change(w, base, seq, d) }
+func Put(w Writer, base string, seq uint64, d Document) error {
+	b := NewBatch(w, base, seq)
+	if err := b.Put(d); err != nil {
+		return err
+	}
+	return b.Flush()
+}
 
 // Remove removes a document. One that is not there is no error.
 func Remove(w Writer, base string, seq uint64, id string) error {
-	return change(w, base, seq, Document{ID: id})
+	return Put(w, base, seq, Document{ID: id})
 }
 
-// change replaces the chunks of a document; without chunks it is removed.
-func change(w Writer, base string, seq uint64, d Document) error {
-	s, err := readSums(w, base)
-	if err != nil {
+// Batch changes documents that belong to one change of the log. Most words are in many documents: their postings are
+// read and written once, by Flush.
+type Batch struct {
+	// Former says that the index was made without the words of titles and headings as they are written: it stays so.
+	Former bool
+
+	w    Writer
+	base string
+	seq  uint64
+
+	sums    *sums // nil: not read yet
+	counted bool  // they have changed
+	edit    *edit
+	changed map[string]bool // documents of the edit
+}
+
+// NewBatch returns a batch that has no changes. Seq is as in Put.
+func NewBatch(w Writer, base string, seq uint64) *Batch {
+	return &Batch{w: w, base: base, seq: seq, changed: map[string]bool{}}
+}
+
+// Flush writes what Put and Remove have left to write.
+func (b *Batch) Flush() error {
+	if b.counted {
+		if err := writeJSON(b.w, sectionKey(b.base, sectionSums), b.sums); err != nil {
+			return err
+		}
+	}
+	if b.edit != nil {
+		if err := b.edit.apply(b.w); err != nil {
+			return err
+		}
+	}
+	b.counted, b.edit = false, nil
+	clear(b.changed)
+	return nil
+}
+
+// begin prepares the change of a document. One that was changed before is written first.
+func (b *Batch) begin(id string) error {
+	if b.changed[id] {
+		if err := b.Flush(); err != nil {
+			return err
+		}
+	}
+	b.changed[id] = true
+	if b.sums == nil {
+		s, err := readSums(b.w, b.base)
+		if err != nil {
+			return err
+		}
+		b.sums = &s
+	}
+	if b.edit == nil {
+		b.edit = &edit{base: b.base, former: b.Former, blocks: map[string]*blockEdit{}, fresh: map[uint32]bool{}, sums: map[string]fieldSum{}}
+	}
+	clear(b.edit.sums)
+	return nil
+}
+
+// Remove removes a document. One that is not there is no error.
+func (b *Batch) Remove(id string) error { return b.Put(Document{ID: id}) }
+
+// Put replaces the chunks of a document; without chunks it is removed.
+func (b *Batch) Put(d Document) error {
+	if err := b.begin(d.ID); err != nil {
 		return err
 	}
+	s, e := b.sums, b.edit
 	var old record
-	known, err := readJSON(w, recordKey(base, d.ID), &old)
+	known, err := readJSON(b.w, recordKey(b.base, d.ID), &old)
 	if err != nil {
 		return err
 	}
-	if !known && len(d.Chunks) == 0 && s.Seq != seq {
+	if !known && len(d.Chunks) == 0 && s.Seq != b.seq {
 		return nil
 	}
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
-	e := &edit{base: base, blocks: map[string]*blockEdit{}, fresh: map[uint32]bool{}, sums: map[string]fieldSum{}}
 	if known {
-		if err := e.removeOld(w, a, old); err != nil {
+		if err := e.removeOld(b.w, a, old); err != nil {
 			return err
 		}
 	}
 	used, counted := s.Changed[d.ID]
-	if counted = counted && s.Seq == seq; !counted {
+	if counted = counted && s.Seq == b.seq; !counted {
 		used = numbersUsed{Document: s.Document, First: s.Next}
 		if known {
 			used.Document = old.Number
@@ -187,19 +261,14 @@ func change(w Writer, base string, seq uint64, d Document) error {
 	for i, c := range d.Chunks {
 		e.chunk(a, used.First+uint32(i), d.Title, c, 1)
 	}
-	if err := e.findFresh(w, used.First, len(d.Chunks)); err != nil {
+	if err := e.findFresh(b.w, used.First, len(d.Chunks)); err != nil {
 		return err
 	}
 	if !counted {
-		s.count(seq, d, used, known, old, e.sums)
-		if err := writeJSON(w, sectionKey(base, sectionSums), s); err != nil {
-			return err
-		}
+		s.count(b.seq, d, used, known, old, e.sums)
+		b.counted = true
 	}
-	if err := e.apply(w); err != nil {
-		return err
-	}
-	return e.replace(w, d, used, known, old)
+	return e.replace(b.w, d, used, known, old)
 }
 
 // count counts a change.
@@ -259,9 +328,10 @@ func (e *edit) replace(w Writer, d Document, used numbersUsed, known bool, old r
 	return writeJSON(w, recordKey(e.base, d.ID), record{Number: used.Document, First: used.First, Chunks: len(d.Chunks), Title: d.Title, Key: d.Key})
 }
 
-// edit collects what a change does to postings.
+// edit collects what changes do to postings.
 type edit struct {
 	base   string
+	former bool                  // see Batch
 	blocks map[string]*blockEdit // by key
 	fresh  map[uint32]bool       // blocks that had no chunks
 	sums   map[string]fieldSum
@@ -301,6 +371,14 @@ func (e *edit) removeOld(r Getter, a *analyser, old record) error {
 func (e *edit) chunk(a *analyser, number uint32, title string, c knowledge.Chunk, sign int) {
 	language := c.Language
 	e.field(number, fieldWords, sign, func(visit func(string)) { a.words(c.Text, visit) })
+	if !e.former {
+		e.field(number, fieldTitleWords, sign, func(visit func(string)) { a.words(title, visit) })
+		e.field(number, fieldHeadingWords, sign, func(visit func(string)) {
+			for _, h := range c.Headings {
+				a.words(h, visit)
+			}
+		})
+	}
 	if language != knowledge.Undetermined && language != "" {
 		e.field(number, fieldStems+language, sign, func(visit func(string)) { a.stems(c.Text, language, false, visit) })
 	} else {
@@ -330,7 +408,7 @@ func (e *edit) field(number uint32, field string, sign int, terms func(visit fun
 	}
 	sum := e.sums[field]
 	e.sums[field] = fieldSum{sum.Chunks + sign, sum.Length + sign*length}
-	key := append(append(sectionKey(e.base, sectionPostings), field...), 0)
+	key := fieldPrefix(e.base, field)
 	prefix := len(key)
 	for term, count := range e.counts {
 		key = binary.BigEndian.AppendUint32(append(append(key[:prefix], term...), 0), number/blockSize)
@@ -350,6 +428,9 @@ func (e *edit) field(number uint32, field string, sign int, terms func(visit fun
 // findFresh finds the blocks that no other document is in: there is nothing to read of them.
 func (e *edit) findFresh(r Getter, first uint32, chunks int) error {
 	for block := first / blockSize; chunks > 0 && block <= (first+uint32(chunks)-1)/blockSize; block++ {
+		if _, seen := e.fresh[block]; seen {
+			continue
+		}
 		_, taken, err := r.Get(numberedKey(e.base, sectionDirectory, block))
 		if err != nil {
 			return err

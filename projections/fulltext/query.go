@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,6 +51,11 @@ func (p Parsed) OnlyExcludes() bool {
 		}
 	}
 	return len(p.clauses) > 0
+}
+
+// Binds reports whether a query has words that must be there, or must not.
+func (p Parsed) Binds() bool {
+	return slices.ContainsFunc(p.clauses, func(c clause) bool { return c.occurs != should })
 }
 
 // Parse reads a query: words, "a phrase", +must, -not, pre*, and * alone. Everything else is text: there is no syntax

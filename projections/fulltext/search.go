@@ -3,6 +3,7 @@ package fulltext
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -12,18 +13,18 @@ import (
 	"svc/domain/knowledge"
 )
 
-// BM25, and the weights of fields that no base sets.
+// BM25, and the weights of fields.
 const (
-	k1          = 1.2
-	b           = 0.75
-	weightStems = 1
-	weightWords = 0.5
+	k1             = 1.2
+	b              = 0.75
+	weightStems    = 1
+	weightWords    = 0.5
+	weightTitle    = 2   // where a base sets none
+	weightHeadings = 1.5 // where a base sets none
 )
 
-const (
-	maxExpansions = 200 // terms that a prefix or a misspelt word stands for
-	skipAfter     = 64  // blocks of a term that a walk over terms reads before it seeks the next one
-)
+// skipAfter is how many blocks of a term a walk over terms reads before it seeks the next one.
+const skipAfter = 64
 
 // Query is what is searched for in a base. The zero value of every field but Parsed is good.
 type Query struct {
@@ -35,15 +36,17 @@ type Query struct {
 	// Each is called with each document that is counted in Total, in no order; nil: none is.
 	Each func(id string) error
 
-	From, Limit   int     // results to return, from a place on
-	ByChunk       bool    // a result is a chunk, not a document
-	Passages      int     // of a document; default 1
-	TitleBoost    float64 // default 2
-	HeadingsBoost float64 // default 1.5
-	Synonyms      [][]string
-	Fuzzy         bool // also words that are spelt a little differently
-	Highlight     bool
+	From, Limit int     // results to return, from a place on
+	ByChunk     bool    // a result is a chunk, not a document
+	Passages    int     // of a document; default 1
+	Boosts      *Boosts // nil: twice as much in titles, half as much again in headings
+	Synonyms    [][]string
+	Fuzzy       bool // also words that are spelt a little differently
+	Highlight   bool
 }
+
+// Boosts are how much more than in the text a word counts. With 0 it is not looked for there.
+type Boosts struct{ Title, Headings float64 }
 
 // Result is what a query found.
 type Result struct {
@@ -68,15 +71,13 @@ type Passage struct {
 	HTML  string
 }
 
-// Search finds chunks and documents of a base. The order depends on nothing but the query and the documents.
-func Search(r Reader, base string, q Query) (Result, error) {
-	s, err := readSums(r, base)
+// Search finds chunks and documents of a base. The order depends on nothing but the query and the documents. All of them
+// are counted, however many they are; ctx limits how long that takes.
+func Search(ctx context.Context, r Reader, base string, q Query) (Result, error) {
+	x, err := newSearch(ctx, r, base, q)
 	if err != nil {
 		return Result{}, err
 	}
-	q.Passages = max(q.Passages, 1)
-	q.TitleBoost, q.HeadingsBoost = cmp.Or(q.TitleBoost, 2), cmp.Or(q.HeadingsBoost, 1.5)
-	x := &search{Query: q, r: r, base: base, sums: s, languages: s.languages(), analyser: analysers.Get().(*analyser), marks: newMarks()}
 	defer analysers.Put(x.analyser)
 	found, err := x.score()
 	if err != nil {
@@ -85,9 +86,57 @@ func Search(r Reader, base string, q Query) (Result, error) {
 	return x.rank(found)
 }
 
-// search is one call of Search.
+// Bound returns which passages of a base have what a query demands: each +word, and no -word. Other words do not count.
+func Bound(ctx context.Context, r Reader, base string, q Query) (has func(id string, n int) bool, err error) {
+	q.clauses = slices.DeleteFunc(slices.Clone(q.clauses), func(c clause) bool { return c.occurs == should })
+	x, err := newSearch(ctx, r, base, q)
+	if err != nil {
+		return nil, err
+	}
+	defer analysers.Put(x.analyser)
+	f := found{}
+	required, excluded, err := x.addClauses(f)
+	if err != nil {
+		return nil, err
+	}
+	type passage struct {
+		id string
+		n  int
+	}
+	// With +words those are listed that have them, without those that have a -word: few, as a rule.
+	listed, isAllowed := map[passage]bool{}, required != 0
+	document, id := uint32(math.MaxUint32), ""
+	err = x.visitRuns(f, func(of uint32, n int, _ uint32, s *scores, i int) (err error) {
+		if of != document {
+			document = of
+			if id, err = x.id(of); err != nil {
+				return err
+			}
+		}
+		if matches := s.mask[i]&required == required && s.mask[i]&excluded == 0; matches == isAllowed {
+			listed[passage{id, n}] = true
+		}
+		return nil
+	})
+	return func(id string, n int) bool { return listed[passage{id, n}] == isAllowed }, err
+}
+
+func newSearch(ctx context.Context, r Reader, base string, q Query) (*search, error) {
+	s, err := readSums(r, base)
+	if err != nil {
+		return nil, err
+	}
+	q.Passages = max(q.Passages, 1)
+	if q.Boosts == nil {
+		q.Boosts = &Boosts{Title: weightTitle, Headings: weightHeadings}
+	}
+	return &search{Query: q, ctx: ctx, r: r, base: base, sums: s, languages: s.languages(), analyser: analysers.Get().(*analyser), marks: newMarks()}, nil
+}
+
+// search is one call of Search or Bound. Its analyser is to be put back.
 type search struct {
 	Query
+	ctx       context.Context
 	r         Reader
 	base      string
 	sums      sums
@@ -119,23 +168,9 @@ func (f found) add(number uint32, score float64, clause int) {
 // score scores all chunks that match the query.
 func (x *search) score() (found, error) {
 	f := found{}
-	var required, excluded uint64
-	for i, c := range x.clauses {
-		switch c.occurs {
-		case must:
-			required |= 1 << i
-		case mustNot:
-			excluded |= 1 << i
-		}
-		var err error
-		if c.isPhrase {
-			err = x.addPhrase(f, i, c)
-		} else {
-			err = x.addWord(f, i, c)
-		}
-		if err != nil {
-			return nil, err
-		}
+	required, excluded, err := x.addClauses(f)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range f {
 		for i, mask := range s.mask {
@@ -147,18 +182,38 @@ func (x *search) score() (found, error) {
 	return f, nil
 }
 
+// addClauses adds the scores of all clauses, and returns which of them a chunk must have, and which it must not.
+func (x *search) addClauses(f found) (required, excluded uint64, err error) {
+	for i, c := range x.clauses {
+		switch c.occurs {
+		case must:
+			required |= 1 << i
+		case mustNot:
+			excluded |= 1 << i
+		}
+		if c.isPhrase {
+			err = x.addPhrase(f, i, c)
+		} else {
+			err = x.addWord(f, i, c)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return required, excluded, nil
+}
+
 // addWord adds the scores of a word, with its synonyms and what it may stand for.
 func (x *search) addWord(f found, clause int, c clause) error {
 	word := c.words[0]
 	isExcluded := c.occurs == mustNot
+	folded := x.analyser.term(word, knowledge.Undetermined).folded
 	if c.isPrefix {
-		prefix := x.analyser.term(word, knowledge.Undetermined).folded
-		return x.addTerms(f, clause, isExcluded, prefix, func(term string) bool { return strings.HasPrefix(term, prefix) })
+		return x.addPrefix(f, clause, isExcluded, folded)
 	}
 	if err := x.addForms(f, clause, isExcluded, word); err != nil || isExcluded {
 		return err
 	}
-	folded := x.analyser.term(word, knowledge.Undetermined).folded
 	for _, group := range x.Synonyms {
 		isIn := func(other string) bool { return fold(strings.ToLower(other)) == folded }
 		if !slices.ContainsFunc(group, isIn) {
@@ -174,8 +229,7 @@ func (x *search) addWord(f found, clause int, c clause) error {
 		}
 	}
 	if most := maxEdits(folded); x.Fuzzy && most > 0 {
-		letters := []rune(folded)
-		return x.addTerms(f, clause, false, "", func(term string) bool { return term != folded && isWithin(letters, []rune(term), most) })
+		return x.addSimilar(f, clause, folded, most)
 	}
 	return nil
 }
@@ -203,11 +257,10 @@ func (x *search) addForms(f found, clause int, isExcluded bool, word string) err
 	}
 	for _, language := range x.languages {
 		t := x.analyser.term(word, language)
-		fields := []weightedField{{fieldStems, weightStems}, {fieldTitle, x.TitleBoost}, {fieldHeadings, x.HeadingsBoost}}
-		if t.isStop || language == knowledge.Undetermined {
-			fields = fields[1:]
-		}
-		for _, field := range fields {
+		for _, field := range x.stemFields() {
+			if field.name == fieldStems && (t.isStop || language == knowledge.Undetermined) {
+				continue
+			}
 			if err := x.addTerm(f, clause, isExcluded, field.name+language, t.stem, field.weight); err != nil {
 				return err
 			}
@@ -221,16 +274,33 @@ type weightedField struct {
 	weight float64
 }
 
+// stemFields are the fields in which the stems of words are looked for, without the language.
+func (x *search) stemFields() []weightedField {
+	return x.withBoosts(weightedField{fieldStems, weightStems}, fieldTitle, fieldHeadings)
+}
+
+// wordFields are the fields in which words are looked for as they are written.
+func (x *search) wordFields() []weightedField {
+	return x.withBoosts(weightedField{fieldWords, weightWords}, fieldTitleWords, fieldHeadingWords)
+}
+
+func (x *search) withBoosts(text weightedField, title, headings string) []weightedField {
+	all := []weightedField{text, {title, x.Boosts.Title}, {headings, x.Boosts.Headings}}
+	return slices.DeleteFunc(all, func(f weightedField) bool { return f.weight == 0 })
+}
+
+// has reports whether some chunk of the base has a field.
+func (x *search) has(field string) bool { return x.sums.Fields[field].Chunks > 0 }
+
 // addTerm adds the scores of a term in a field.
 func (x *search) addTerm(f found, clause int, isExcluded bool, field, term string, weight float64) error {
-	sum, ok := x.sums.Fields[field]
-	if !ok || term == "" {
+	if !x.has(field) || term == "" {
 		return nil
 	}
 	x.postings = x.postings[:0]
 	err := x.r.Iterate(termPrefix(x.base, field, term), nil, false, func(key, value []byte) (more bool, err error) {
 		x.postings, err = appendPostings(x.postings, binary.BigEndian.Uint32(key[len(key)-4:]), value)
-		return true, err
+		return true, cmp.Or(err, x.ctx.Err())
 	})
 	if err != nil {
 		return err
@@ -238,6 +308,13 @@ func (x *search) addTerm(f found, clause int, isExcluded bool, field, term strin
 	if !isExcluded {
 		x.marks.add(field, term)
 	}
+	x.addPostings(f, clause, field, weight)
+	return nil
+}
+
+// addPostings adds the scores of the term whose postings were read.
+func (x *search) addPostings(f found, clause int, field string, weight float64) {
+	sum := x.sums.Fields[field]
 	with, all := float64(len(x.postings)), float64(x.sums.Chunks)
 	idf := math.Log(1 + (all-with+0.5)/(with+0.5))
 	average := float64(sum.Length) / float64(sum.Chunks)
@@ -245,25 +322,49 @@ func (x *search) addTerm(f found, clause int, isExcluded bool, field, term strin
 		count := float64(p.count)
 		f.add(p.number, weight*idf*count*(k1+1)/(count+k1*(1-b+b*float64(p.length)/average)), clause)
 	}
+}
+
+// addPrefix adds the scores of all words of the base that begin with a prefix: they follow each other.
+func (x *search) addPrefix(f found, clause int, isExcluded bool, prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	if !isExcluded {
+		x.marks.prefixes = append(x.marks.prefixes, prefix)
+	}
+	for _, field := range x.wordFields() {
+		if !x.has(field.name) {
+			continue
+		}
+		var last []byte
+		x.postings = x.postings[:0]
+		err := x.r.Iterate(append(fieldPrefix(x.base, field.name), prefix...), nil, false, func(key, value []byte) (more bool, err error) {
+			term, block := key[:len(key)-4], key[len(key)-4:]
+			if !bytes.Equal(term, last) {
+				x.addPostings(f, clause, field.name, field.weight)
+				last, x.postings = append(last[:0], term...), x.postings[:0]
+			}
+			x.postings, err = appendPostings(x.postings, binary.BigEndian.Uint32(block), value)
+			return true, cmp.Or(err, x.ctx.Err())
+		})
+		if err != nil {
+			return err
+		}
+		x.addPostings(f, clause, field.name, field.weight)
+	}
 	return nil
 }
 
-// addTerms adds the scores of all terms of the base that begin with a prefix and match.
-func (x *search) addTerms(f found, clause int, isExcluded bool, prefix string, matches func(term string) bool) error {
-	fields := []weightedField{{fieldWords, weightWords}}
-	for _, language := range x.languages {
-		fields = append(fields, weightedField{fieldTitle + language, x.TitleBoost}, weightedField{fieldHeadings + language, x.HeadingsBoost})
-	}
-	for _, field := range fields {
-		if _, ok := x.sums.Fields[field.name]; !ok {
-			continue
-		}
-		terms, err := x.terms(field.name, prefix, matches)
+// addSimilar adds the scores of all words of the base that come from another one by at most so many edits.
+func (x *search) addSimilar(f found, clause int, word string, edits int) error {
+	letters := []rune(word)
+	for _, field := range x.wordFields() {
+		terms, err := x.terms(field.name, func(term string) bool { return term != word && isWithin(letters, []rune(term), edits) })
 		if err != nil {
 			return err
 		}
 		for _, term := range terms {
-			if err := x.addTerm(f, clause, isExcluded, field.name, term, field.weight); err != nil {
+			if err := x.addTerm(f, clause, false, field.name, term, field.weight); err != nil {
 				return err
 			}
 		}
@@ -271,19 +372,16 @@ func (x *search) addTerms(f found, clause int, isExcluded bool, prefix string, m
 	return nil
 }
 
-// terms returns the first terms of a field that begin with a prefix and match, in order.
-func (x *search) terms(field, prefix string, matches func(term string) bool) (terms []string, err error) {
-	area := append(append(sectionKey(x.base, sectionPostings), field...), 0)
-	skip := len(area)
-	area = append(area, prefix...)
-	from := area
-	for from != nil {
+// terms returns the terms of a field that match, in order.
+func (x *search) terms(field string, matches func(term string) bool) (terms []string, err error) {
+	area := fieldPrefix(x.base, field)
+	for from := area; from != nil; {
 		var last []byte
 		seen := 0
 		start := from
 		from = nil
 		err := x.r.Iterate(area, start, true, func(key, _ []byte) (bool, error) {
-			term := key[skip : len(key)-5]
+			term := key[len(area) : len(key)-5]
 			if bytes.Equal(term, last) {
 				if seen++; seen < skipAfter {
 					return true, nil
@@ -295,10 +393,10 @@ func (x *search) terms(field, prefix string, matches func(term string) bool) (te
 			if matches(string(term)) {
 				terms = append(terms, string(term))
 			}
-			return len(terms) < maxExpansions, nil
+			return true, x.ctx.Err()
 		})
-		if err != nil || len(terms) >= maxExpansions {
-			return terms, err
+		if err != nil {
+			return nil, err
 		}
 	}
 	return terms, nil
@@ -331,11 +429,15 @@ func (x *search) addPhrase(f found, number int, c clause) error {
 		if err != nil {
 			return err
 		}
-		for _, text := range append([]string{chunk.Text, d.Title}, chunk.Headings...) {
-			if x.hasPhrase(text, phrase) {
-				f.add(number32, s.score[i], number)
-				break
-			}
+		texts := []string{chunk.Text}
+		if x.Boosts.Title != 0 {
+			texts = append(texts, d.Title)
+		}
+		if x.Boosts.Headings != 0 {
+			texts = append(texts, chunk.Headings...)
+		}
+		if slices.ContainsFunc(texts, func(text string) bool { return x.hasPhrase(text, phrase) }) {
+			f.add(number32, s.score[i], number)
 		}
 		return nil
 	})
@@ -348,7 +450,7 @@ func (x *search) addPairs(words found, isExcluded bool, phrase []string) error {
 		if first < 0 || !isDense(phrase[first]) || !isDense(phrase[first+1]) {
 			continue
 		}
-		for _, field := range []weightedField{{fieldStems, weightStems}, {fieldTitle, x.TitleBoost}, {fieldHeadings, x.HeadingsBoost}} {
+		for _, field := range x.stemFields() {
 			if err := x.addTerm(words, i, isExcluded, field.name+"cjk", phrase[first]+phrase[first+1], field.weight); err != nil {
 				return err
 			}
@@ -383,6 +485,9 @@ func (x *search) visitRuns(f found, visit func(document uint32, n int, number ui
 	slices.Sort(blocks)
 	var runs []run
 	for _, block := range blocks {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
 		value, _, err := x.r.Get(numberedKey(x.base, sectionDirectory, block))
 		if err != nil {
 			return err
@@ -487,6 +592,9 @@ func (x *search) isCounted(number uint32) (bool, error) {
 }
 
 func (x *search) id(number uint32) (string, error) {
+	if err := x.ctx.Err(); err != nil {
+		return "", err
+	}
 	id, ok, err := x.r.Get(numberedKey(x.base, sectionNumbers, number))
 	if err == nil && !ok {
 		err = errDamaged

@@ -220,6 +220,9 @@ type Query struct {
 	// Match reports whether a document counts. It is called once for each that has a passage that is similar enough. nil:
 	// all do.
 	Match func(id string) (bool, error)
+	// MatchPassage reports whether a passage counts. nil: all do.
+	MatchPassage func(id string, n int) bool
+
 	Least float64 // similarity of passages
 	Limit int     // of hits
 }
@@ -234,7 +237,8 @@ type Hit struct {
 // Ranking finds the nearest passages of the blocks that are added, in the order of documents and passages.
 type Ranking struct {
 	Query
-	Total int // documents
+	Total  int  // documents
+	Unlike bool // there are vectors of another length, which were not compared
 
 	hits    []Hit
 	floor   float64 // what is not above it is not among the nearest, once isFull
@@ -247,14 +251,15 @@ type Ranking struct {
 // Add compares the vectors of a block.
 func (r *Ranking) Add(b Block) error {
 	if b.Dimensions != len(r.Vector) || b.Dimensions == 0 {
-		return nil // of another model
+		r.Unlike = true
+		return nil
 	}
 	if b.ID != r.current {
 		r.current, r.asked = b.ID, false
 	}
 	for i := 0; i < len(b.Values)/b.Dimensions; i++ {
 		similarity := float64(Dot(r.Vector, b.Values[i*b.Dimensions:(i+1)*b.Dimensions]))
-		if similarity < r.Least {
+		if similarity < r.Least || r.MatchPassage != nil && !r.MatchPassage(b.ID, b.First+i) {
 			continue
 		}
 		if !r.asked {

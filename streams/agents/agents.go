@@ -19,10 +19,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/oklog/ulid/v2"
+
 	"svc/commands"
 	"svc/commands/content"
 	"svc/commands/knowledge"
 	"svc/commands/llm"
+	mcpclient "svc/commands/mcp"
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
@@ -42,12 +45,20 @@ type Options struct {
 	Document func(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
 	Models   ChatModels
 	Search   func(ctx context.Context, in knowledge.SearchRequest) (knowledge.SearchAnswer, error)
+	// Searched records a search. It is Searched of a *knowledge.Recorder.
+	Searched func(ctx context.Context, in knowledge.SearchRequest, found knowledge.SearchAnswer)
 	Programs interface {
 		ProgramSet(ctx context.Context, workspaceID string) (*programs.ProgramSet, error)
 	}
 	Runtime interface {
 		Launch(s runtime.Start) *runtime.Handle
 		CurrentProcess() string
+		// Cancel ends runs on this node.
+		Cancel(workspaceID, correlationID string) int
+	}
+	// Servers calls MCP servers. It is a *mcp.Client.
+	Servers interface {
+		Connect(ctx context.Context, workspaceID string, server agent.Server) (*mcpclient.Session, error)
 	}
 	// Redactor returns what removes the secrets of a workspace.
 	Redactor func(ctx context.Context, workspaceID string) (*redact.Set, error)
@@ -62,12 +73,14 @@ type Options struct {
 	// Working has the messages that are worked on, so that another node finds those of one that is gone.
 	Working eventstore.Bucket
 	// IsGone reports whether a process has ended.
-	IsGone   func(ctx context.Context, process string) (bool, error)
-	Cancel   func(workspaceID, messageID string) error // on all nodes
-	Settings func() Settings
-	Now      func() time.Time
-	NewID    func() string
-	Log      *slog.Logger
+	IsGone func(ctx context.Context, process string) (bool, error)
+	Cancel func(workspaceID, messageID string) error // on all nodes
+	// WasCancelled reports whether Cancel was called for a message after a time.
+	WasCancelled func(ctx context.Context, workspaceID, messageID string, after time.Time) (bool, error)
+	Settings     func() Settings
+	Now          func() time.Time
+	NewID        func() string
+	Log          *slog.Logger
 }
 
 // ChatModels answers. It is a *llm.Models.
@@ -96,8 +109,8 @@ type Agents struct {
 
 // New returns Agents.
 func New(o Options) (*Agents, error) {
-	if o.ReadModel == nil || o.Document == nil || o.Models == nil || o.Search == nil || o.Programs == nil || o.Runtime == nil || o.Redactor == nil || o.Identify == nil ||
-		o.Record == nil || o.Used == nil || o.Data == nil || o.Vault == nil || o.Working == nil || o.IsGone == nil || o.Cancel == nil || o.Settings == nil || o.Now == nil || o.NewID == nil || o.Log == nil {
+	if o.ReadModel == nil || o.Document == nil || o.Models == nil || o.Search == nil || o.Searched == nil || o.Programs == nil || o.Runtime == nil || o.Servers == nil || o.Redactor == nil || o.Identify == nil ||
+		o.Record == nil || o.Used == nil || o.Data == nil || o.Vault == nil || o.Working == nil || o.IsGone == nil || o.Cancel == nil || o.WasCancelled == nil || o.Settings == nil || o.Now == nil || o.NewID == nil || o.Log == nil {
 		return nil, errors.New("agents: Options lack a required field")
 	}
 	return &Agents{o: o, store: &store{o.Data, o.Vault, o.Now, o.NewID}, running: map[string]*run{}}, nil
@@ -163,6 +176,67 @@ func (a *Agents) Find(workspaceID, slug, action string, caller *Caller) (Ref, er
 	return Ref{}, caller.Rights.Check(action, subject, ref.object)
 }
 
+// Offered is a published agent with a label, as it was published.
+type Offered struct {
+	Slug, Name, Description string
+}
+
+// Offered returns the published agents with a label that the caller may execute; with a slug, only the one with it. Those
+// that are disabled are not among them.
+func (a *Agents) Offered(workspaceID, label, slug string, caller *Caller) (found []Offered, err error) {
+	rd := a.o.ReadModel.Reader()
+	defer rd.Close()
+	offer := func(item projections.Item) error {
+		published, err := projections.Content{}.Publication(rd, workspaceID, item.ID)
+		if err != nil || published.Hash == "" {
+			return err
+		}
+		meta, err := projections.Content{}.Meta(rd, workspaceID, published.Hash)
+		if err != nil {
+			return err
+		}
+		labels, _ := meta.About.Get("labels")
+		list, _ := labels.([]any)
+		disabled, err := isDisabled(rd, workspaceID, item)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(list, any(label)) || disabled || !caller.may("execute", projections.Content{}.SharedObject(rd, workspaceID, item)) {
+			return nil
+		}
+		name, description := localized(meta.About, "name"), localized(meta.About, "description")
+		found = append(found, Offered{item.Slug(), name, description})
+		return nil
+	}
+	if slug != "" {
+		item, ok, err := projections.Content{}.Get(rd, workspaceID, "agents/"+slug)
+		if err == nil && ok {
+			err = offer(item)
+		}
+		return found, err
+	}
+	err = projections.Content{}.List(rd, workspaceID, "agents/", func(item projections.Item) (bool, error) { return true, offer(item) })
+	return found, err
+}
+
+// isDisabled reports whether only those who may change an agent can execute it. That is said by its draft, whatever is
+// published.
+func isDisabled(rd projections.Reader, workspaceID string, item projections.Item) (bool, error) {
+	meta, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
+	if err != nil {
+		return false, err
+	}
+	disabled, _ := meta.About.Get("disabled")
+	return disabled == true, nil
+}
+
+// localized returns a text of a document, or the first of texts by language.
+func localized(doc *document.Map, key string) string {
+	v, _ := doc.Get(key)
+	text, _ := document.AsLocalized(v)
+	return text.First()
+}
+
 func lacks(action string) error {
 	return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).With("action", action).With("subject", subject)
 }
@@ -173,23 +247,9 @@ func noAgent(slug string) error {
 
 // read returns the agent as the caller gets it: as it is published, or its draft.
 func (a *Agents) read(ctx context.Context, ref Ref, draft bool, caller *Caller) (agent.Agent, error) {
-	mayUpdate := caller.may("update", ref.object)
-	if draft && !mayUpdate {
-		return agent.Agent{}, lacks("update")
-	}
-	source := content.Ref{Hash: ref.item.Hash}
-	if !draft {
-		rd := a.o.ReadModel.Reader()
-		published, err := projections.Content{}.Publication(rd, ref.WorkspaceID, ref.ID)
-		rd.Close()
-		switch {
-		case err != nil:
-			return agent.Agent{}, err
-		case published.Hash != "":
-			source = content.Ref{Hash: published.Hash}
-		case !mayUpdate:
-			return agent.Agent{}, domain.Refuse(domain.CodeConflict, "the agent is not published").Reason("not_published").With("agent", ref.Slug)
-		}
+	source, err := a.sourceOf(ref, draft, caller.may("update", ref.object))
+	if err != nil {
+		return agent.Agent{}, err
 	}
 	doc, err := a.o.Document(ctx, ref.WorkspaceID, source)
 	if err != nil {
@@ -199,11 +259,38 @@ func (a *Agents) read(ctx context.Context, ref Ref, draft bool, caller *Caller) 
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	if parsed.Disabled && !mayUpdate {
-		return agent.Agent{}, noAgent(ref.Slug)
-	}
 	parsed.Slug = ref.Slug // it may have been renamed since
 	return parsed, nil
+}
+
+// sourceOf returns the document that a caller gets of an agent.
+func (a *Agents) sourceOf(ref Ref, draft, mayUpdate bool) (source content.Ref, err error) {
+	rd := a.o.ReadModel.Reader()
+	defer rd.Close()
+	if !mayUpdate {
+		disabled, err := isDisabled(rd, ref.WorkspaceID, ref.item)
+		switch {
+		case err != nil:
+			return source, err
+		case disabled:
+			return source, noAgent(ref.Slug)
+		case draft:
+			return source, lacks("update")
+		}
+	}
+	if draft {
+		return content.Ref{Hash: ref.item.Hash}, nil
+	}
+	published, err := projections.Content{}.Publication(rd, ref.WorkspaceID, ref.ID)
+	switch {
+	case err != nil:
+		return source, err
+	case published.Hash != "":
+		return content.Ref{Hash: published.Hash}, nil
+	case !mayUpdate:
+		return source, domain.Refuse(domain.CodeConflict, "the agent is not published").Reason("not_published").With("agent", ref.Slug)
+	}
+	return content.Ref{Hash: ref.item.Hash}, nil
 }
 
 // Message limits.
@@ -265,6 +352,11 @@ func (a *Agents) Send(ctx context.Context, workspaceID, slug string, s Sending, 
 	if err := a.note(ctx, ref, c); err != nil {
 		return Found{}, err
 	}
+	if s.ConversationID == "" {
+		if err := a.store.addToIndex(ctx, workspaceID, c.address()); err != nil {
+			return Found{}, err
+		}
+	}
 	if err := a.store.save(ctx, workspaceID, c); err != nil {
 		if errors.Is(err, eventstore.ErrConflict) {
 			err = busy(c.ID)
@@ -295,7 +387,10 @@ func busy(conversationID string) error {
 
 // begin returns the conversation with the message and the beginning of its answer. It is not stored yet.
 func (a *Agents) begin(ctx context.Context, ref Ref, secrets *redact.Set, s Sending, caller *Caller) (*Conversation, error) {
-	now := a.o.Now()
+	process, now := a.o.Runtime.CurrentProcess(), a.o.Now()
+	if process == "" {
+		return nil, commands.Refused(runtime.ErrAway)
+	}
 	text := secrets.Text(s.Text)
 	c := &Conversation{ID: "cnv_" + a.o.NewID(), AgentID: ref.ID, Owner: caller.Owner, Title: titleOf(text), CreatedAt: now}
 	if s.ConversationID != "" {
@@ -318,7 +413,7 @@ func (a *Agents) begin(ctx context.Context, ref Ref, secrets *redact.Set, s Send
 	answer := Message{ID: "msg_" + a.o.NewID(), ConversationID: c.ID, Role: "assistant", Status: Running, Citations: []knowledge.Citation{}, ToolCalls: []ToolCall{}, CreatedAt: at}
 	c.Messages, c.UpdatedAt = append(c.Messages, asked, answer), now
 	c.Work = &work{
-		MessageID: answer.ID, Process: a.o.Runtime.CurrentProcess(),
+		MessageID: answer.ID, Process: process,
 		Request: StoredRequest{
 			Draft: s.Draft, Context: s.Context, Actor: caller.Actor, Email: caller.Email, OfWorkspace: caller.Rights == nil, Depth: caller.Depth, Meta: caller.Meta,
 		},
@@ -351,6 +446,9 @@ func (f Found) Message() Message { return f.message }
 // Message returns a message of the caller.
 func (a *Agents) Message(ctx context.Context, ref Ref, id string, caller *Caller) (Found, error) {
 	at, _, _, err := a.store.entries(ctx, ref.WorkspaceID, id, 0)
+	if err == nil && at == "" {
+		at, err = a.findConversation(ctx, ref, id, caller)
+	}
 	if err != nil {
 		return Found{}, err
 	}
@@ -371,9 +469,47 @@ func (a *Agents) Message(ctx context.Context, ref Ref, id string, caller *Caller
 	return Found{at, *m}, nil
 }
 
+// pointerKept is how long a message is found by its id at least, without a look into conversations.
+const pointerKept = 24 * time.Hour
+
+// findConversation returns where the conversation of the caller with an answer is, when the entry that says so has expired:
+// a conversation that goes on outlives those of its first messages. The entry is written again.
+func (a *Agents) findConversation(ctx context.Context, ref Ref, id string, caller *Caller) (address string, err error) {
+	sent, err := ulid.ParseStrict(strings.TrimPrefix(id, "msg_"))
+	if err != nil || a.o.Now().Sub(ulid.Time(sent.Time())) < pointerKept {
+		return "", nil //nolint:nilerr // there is no such message
+	}
+	prefix := ownerPrefix(ref.ID, caller.Owner)
+	names, err := a.store.indexed(ctx, ref.WorkspaceID, entriesOf(prefix))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if began, err := ulid.ParseStrict(name); err == nil && began.Time() > sent.Time() {
+			continue
+		}
+		c, err := a.store.load(ctx, ref.WorkspaceID, prefix+name)
+		if errors.Is(err, errNoConversation) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if m := c.message(id); m != nil && m.Role == "assistant" {
+			return c.address(), a.store.addEntry(ctx, ref.WorkspaceID, id, a.pointerExpiry(), entry{Address: c.address()})
+		}
+	}
+	return "", nil
+}
+
 // Wait returns a message once it has ended or waits for an approval, or as it is when ctx ends.
 func (a *Agents) Wait(ctx context.Context, ref Ref, found Found, caller *Caller) (Message, error) {
-	err := a.Follow(ctx, ref.WorkspaceID, found, 0, func(Frame) error { return nil })
+	return a.waitWith(ctx, ref, found, caller, func(Frame) error { return nil })
+}
+
+// waitWith is Wait; frames gets what happens meanwhile. An error of it ends the wait.
+func (a *Agents) waitWith(ctx context.Context, ref Ref, found Found, caller *Caller, frames func(Frame) error) (Message, error) {
+	err := a.Follow(ctx, ref.WorkspaceID, found, 0, frames)
 	if err != nil && ctx.Err() == nil {
 		return Message{}, err
 	}
@@ -437,7 +573,10 @@ type Approval struct {
 
 // Approve records what the caller says to a call, and goes on with the message once all are decided.
 func (a *Agents) Approve(ctx context.Context, ref Ref, found Found, said Approval, caller *Caller) (Found, error) {
-	id, all := found.message.ID, false
+	id, all, process := found.message.ID, false, a.o.Runtime.CurrentProcess()
+	if process == "" {
+		return Found{}, commands.Refused(runtime.ErrAway)
+	}
 	c, err := a.store.change(ctx, ref.WorkspaceID, found.address, func(c *Conversation) error {
 		if c.Work == nil || c.Work.Until == nil || c.Work.MessageID != id {
 			return errNotWaiting(id)
@@ -451,10 +590,12 @@ func (a *Agents) Approve(ctx context.Context, ref Ref, found Found, said Approva
 		if err != nil {
 			return err
 		}
-		all = !slices.ContainsFunc(c.Work.Calls, func(p pendingCall) bool { return p.Approved == nil && needsApproval(described, p.Name) })
+		m := c.message(id)
+		m.Approvals = slices.DeleteFunc(m.Approvals, func(w WantedApproval) bool { return w.CallID == said.CallID })
+		all = !slices.ContainsFunc(c.Work.Calls, func(p pendingCall) bool { return p.Approved == nil && (p.Guarded || needsApproval(described, p.Name)) })
 		if all {
-			c.Work.Until, c.Work.Process = nil, a.o.Runtime.CurrentProcess()
-			c.message(id).Status = Running
+			c.Work.Until, c.Work.Process = nil, process
+			m.Status, m.Approvals = Running, nil
 			return a.note(ctx, ref, c)
 		}
 		return nil
@@ -480,7 +621,7 @@ func (a *Agents) resume(ctx context.Context, ref Ref, c *Conversation, caller *C
 		return err
 	}
 	caller.Depth, caller.Meta = c.Work.Request.Depth, c.Work.Request.Meta
-	return a.launch(&run{Agents: a, ref: ref, agent: described, caller: caller, c: c, story: s, secrets: secrets})
+	return a.launch(&run{Agents: a, ref: ref, agent: described, caller: caller, c: c, story: s, secrets: secrets, resumed: true})
 }
 
 // Listed is a conversation in a list.
@@ -497,31 +638,58 @@ func (c *Conversation) listed(slug string) Listed {
 	return Listed{c.ID, slug, c.Title, domain.FormatTime(c.CreatedAt), domain.FormatTime(c.UpdatedAt), c.Owner}
 }
 
-// Conversations visits the conversations with an agent, the newest first: those of the caller, or all.
-func (a *Agents) Conversations(ctx context.Context, ref Ref, all bool, caller *Caller, visit func(Listed) (more bool)) error {
-	ids, err := a.store.data.IDs(ctx, ref.WorkspaceID, conversationKind)
-	if err != nil {
-		return err
-	}
+// ConversationQuery chooses among the conversations with an agent.
+type ConversationQuery struct {
+	All           bool   // those of everybody, not of the caller only
+	Search        string // a part of the title, in lower case; "": any
+	Offset, Limit int
+}
+
+// Conversations returns a page of conversations with an agent, the newest first, and how many there are. Without a search
+// it opens those that it returns.
+func (a *Agents) Conversations(ctx context.Context, ref Ref, q ConversationQuery, caller *Caller) (page []Listed, total int, err error) {
 	prefix := ownerPrefix(ref.ID, caller.Owner)
-	if all {
+	if q.All {
 		prefix = ref.ID + "-"
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) })
-	slices.SortFunc(ids, func(x, y string) int { return cmp.Compare(conversationID(y), conversationID(x)) })
-	for _, id := range ids {
-		c, err := a.store.load(ctx, ref.WorkspaceID, id)
+	names, err := a.store.indexed(ctx, ref.WorkspaceID, entriesOf(prefix))
+	if err != nil {
+		return nil, 0, err
+	}
+	page = []Listed{}
+	for _, name := range names {
+		if q.Search == "" && (total < q.Offset || len(page) == q.Limit) {
+			total++
+			continue
+		}
+		at := prefix + name
+		if q.All {
+			if at, err = a.store.locate(ctx, ref.WorkspaceID, entriesOf(prefix), name); err != nil {
+				return nil, 0, err
+			}
+			if at == "" {
+				continue // deleted since
+			}
+		}
+		c, err := a.store.load(ctx, ref.WorkspaceID, at)
 		if errors.Is(err, errNoConversation) {
-			continue // deleted since
+			err = a.store.dropLeftOver(ctx, ref.WorkspaceID, at, name)
+			if err == nil {
+				continue
+			}
 		}
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		if !visit(c.listed(ref.Slug)) {
-			return nil
+		if !strings.Contains(strings.ToLower(c.Title), q.Search) {
+			continue
 		}
+		if total >= q.Offset && len(page) < q.Limit {
+			page = append(page, c.listed(ref.Slug))
+		}
+		total++
 	}
-	return nil
+	return page, total, nil
 }
 
 // find returns the address of a conversation of the caller, or of anybody for those who manage the agent.
@@ -530,16 +698,8 @@ func (a *Agents) find(ctx context.Context, ref Ref, id string, caller *Caller) (
 	if !caller.may("manage_permissions", ref.object) {
 		return own, nil
 	}
-	ids, err := a.store.data.IDs(ctx, ref.WorkspaceID, conversationKind)
-	if err != nil {
-		return "", err
-	}
-	for _, at := range ids {
-		if strings.HasPrefix(at, ref.ID+"-") && conversationID(at) == id {
-			return at, nil
-		}
-	}
-	return own, nil
+	at, err := a.store.locate(ctx, ref.WorkspaceID, entriesOf(ref.ID), strings.TrimPrefix(id, "cnv_"))
+	return cmp.Or(at, own), err
 }
 
 // Conversation returns a conversation with its messages.
@@ -590,12 +750,21 @@ func (a *Agents) Delete(ctx context.Context, ref Ref, id string, caller *Caller)
 	if err != nil {
 		return err
 	}
+	if c.Work != nil && c.Work.Until != nil {
+		_, err = a.endWaiting(ctx, ref, Found{at, *c.message(c.Work.MessageID)})
+		if err != nil && domain.CodeOf(err) != domain.CodeConflict { // else it has just been approved
+			return err
+		}
+	}
 	if c.Work != nil {
 		if err := a.o.Cancel(ref.WorkspaceID, c.Work.MessageID); err != nil {
 			return err
 		}
 	}
 	if err := a.store.data.Drop(ctx, conversationStream(ref.WorkspaceID, at), 0); err != nil {
+		return err
+	}
+	if err := a.store.dropFromIndex(ctx, ref.WorkspaceID, at); err != nil {
 		return err
 	}
 	for _, m := range c.Messages {

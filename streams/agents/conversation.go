@@ -43,6 +43,7 @@ type Message struct {
 	Text           string               `json:"text"`
 	Citations      []knowledge.Citation `json:"citations"`
 	ToolCalls      []ToolCall           `json:"toolCalls"`
+	Approvals      []WantedApproval     `json:"approvals,omitempty"` // while it waits for them
 	Usage          llm.Usage            `json:"usage"`
 	Model          string               `json:"model,omitempty"`
 	Steps          int                  `json:"steps"`
@@ -75,6 +76,14 @@ type ToolCall struct {
 	Output    json.RawMessage `json:"output,omitempty"`
 	Error     string          `json:"error,omitempty"`
 	Duration  int64           `json:"duration"` // milliseconds
+}
+
+// WantedApproval is a call of a function that a person has to approve.
+type WantedApproval struct {
+	CallID    string          `json:"callId"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Until     string          `json:"until"` // then it counts as refused
 }
 
 // Fault is why a message failed.
@@ -126,6 +135,7 @@ type StoredRequest struct {
 type pendingCall struct {
 	llm.ToolCall
 	Started  bool   `json:"started,omitempty"`
+	Guarded  bool   `json:"guarded,omitempty"` // a person must approve it, whatever the agent says by then
 	Approved *bool  `json:"approved,omitempty"`
 	Reason   string `json:"reason,omitempty"` // of a refusal
 }
@@ -152,6 +162,7 @@ type Data interface {
 	Drop(ctx context.Context, id domain.StreamID, below uint64) error
 	IDs(ctx context.Context, workspaceID, kind string) ([]string, error)
 	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
+	SweepEach(ctx context.Context, kind string, over func(start []byte) bool, erased func(ctx context.Context, workspaceID, id string) error) error
 }
 
 // The kinds of stored data.
@@ -178,11 +189,6 @@ func address(agentID, owner, conversationID string) string {
 func ownerPrefix(agentID, owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return agentID + "-" + hex.EncodeToString(sum[:10]) + "-"
-}
-
-// conversationID returns the id of the conversation at an address.
-func conversationID(address string) string {
-	return "cnv_" + address[strings.LastIndex(address, "-")+1:]
 }
 
 func (c *Conversation) address() string { return address(c.AgentID, c.Owner, c.ID) }
@@ -286,9 +292,7 @@ func (s *store) sweep(ctx context.Context, retention time.Duration) error {
 	now := s.now()
 	var failed error
 	if retention > 0 {
-		_, _, failed = s.data.Sweep(ctx, "", conversationKind, false, func(start []byte) bool {
-			return now.Sub(timeOf(start)) > retention
-		})
+		failed = s.data.SweepEach(ctx, conversationKind, func(start []byte) bool { return now.Sub(timeOf(start)) > retention }, s.dropErased)
 	}
 	_, _, err := s.data.Sweep(ctx, "", messageKind, false, func(start []byte) bool { return now.After(timeOf(start)) })
 	return errors.Join(failed, err)

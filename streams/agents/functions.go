@@ -11,12 +11,12 @@ import (
 
 	"svc/commands/knowledge"
 	"svc/commands/llm"
+	mcpclient "svc/commands/mcp"
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/agent"
-	"svc/domain/document"
 	"svc/domain/value"
 )
 
@@ -24,9 +24,12 @@ import (
 type function struct {
 	llm.Tool
 
-	program *programs.Program // nil: it searches knowledge
+	program *programs.Program // of an automation
 	set     *programs.ProgramSet
-	fixed   map[string]any // arguments that win over those of the model
+	fixed   map[string]any     // arguments that win over those of the model
+	session *mcpclient.Session // of an MCP server; without it and a program, the function searches knowledge
+	remote  string             // its name there
+	guarded bool               // a person approves each call
 }
 
 // result is what a call comes to.
@@ -47,6 +50,19 @@ func failed(err error) result {
 
 // newFunctions returns the functions of the agent. What does not exist, or is disabled, is left out.
 func (r *run) newFunctions(ctx context.Context) (all []function, err error) {
+	if all, err = r.ownFunctions(ctx); err != nil {
+		return nil, err
+	}
+	all = r.addServerFunctions(ctx, all)
+	if len(all) > agent.MaxFunctions {
+		r.o.Log.Warn("an agent has more functions than a model is given; the last ones are left out", "workspace", r.ref.WorkspaceID, "agent", r.ref.Slug, "functions", len(all))
+		all = all[:agent.MaxFunctions]
+	}
+	return all, ctx.Err()
+}
+
+// ownFunctions returns the functions of the workspace: the search, and automations.
+func (r *run) ownFunctions(ctx context.Context) (all []function, err error) {
 	if slices.ContainsFunc(r.agent.Knowledge, func(k agent.Knowledge) bool { return k.When == agent.OnRequest }) {
 		all = append(all, function{Tool: llm.Tool{
 			Name: agent.SearchFunction, Description: "Search the documents that you may look up. Returns numbered passages.",
@@ -69,102 +85,12 @@ func (r *run) newFunctions(ctx context.Context) (all []function, err error) {
 			continue
 		}
 		all = append(all, function{
-			Tool:    llm.Tool{Name: agent.FunctionName(t.Name, t.Automation), Description: describe(t.Description, program), Parameters: newParameters(program, t.Arguments)},
-			program: program, set: set, fixed: t.Arguments,
+			Tool:    llm.Tool{Name: agent.FunctionName(t.Name, t.Automation), Description: program.DescribeFunction(t.Description), Parameters: program.FunctionParameters(t.Arguments)},
+			program: program, set: set, fixed: t.Arguments, guarded: t.Approval == "always",
 		})
 	}
-	return all[:min(len(all), agent.MaxFunctions)], nil
+	return all, nil
 }
-
-// describe returns what the model is told of an automation: what the tool says, else the automation itself.
-func describe(described any, p *programs.Program) string {
-	return cmp.Or(textOf(described), textOf(p.Description), textOf(p.Name))
-}
-
-// textOf returns a text, or the first of texts by language.
-func textOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case *value.Object:
-		for _, language := range v.Keys() {
-			if text, ok := v.At(language).(string); ok {
-				return text
-			}
-		}
-	case map[string]any:
-		if text, ok := document.AsLocalized(document.ValueOf(v)); ok {
-			return text.First()
-		}
-	}
-	return ""
-}
-
-// newParameters returns the JSON Schema of the arguments of an automation, without secret ones and without those that have
-// fixed values.
-func newParameters(p *programs.Program, fixed map[string]any) json.RawMessage {
-	properties, required := &value.Object{}, []any{}
-	isHidden := func(name string, field any) bool {
-		_, given := fixed[name]
-		return given || value.Walk(field, "secret") == true
-	}
-	if p.Arguments.Len() > 0 {
-		for _, name := range p.Arguments.Keys() {
-			field, ok := p.Arguments.At(name).(*value.Object)
-			if !ok || isHidden(name, field) {
-				continue
-			}
-			if field.At("required") == true {
-				required = append(required, name)
-			}
-			properties.Set(name, schemaOf(field))
-		}
-		return schemaText(value.NewObject("type", "object", "properties", properties, "required", required))
-	}
-	for _, s := range p.Schemas {
-		if s.Conditions.Len() > 0 || s.Payload == nil {
-			continue
-		}
-		schema := s.Payload.Copy()
-		if fields, ok := schema.At("properties").(*value.Object); ok {
-			for _, name := range fields.Keys() {
-				if !isHidden(name, fields.At(name)) {
-					properties.Set(name, fields.At(name))
-				}
-			}
-			schema.Set("properties", properties)
-		}
-		if names, ok := schema.At("required").([]any); ok {
-			for _, name := range names {
-				if _, given := fixed[value.Text(name)]; !given {
-					required = append(required, name)
-				}
-			}
-			schema.Set("required", required)
-		}
-		schema.Set("type", "object")
-		return schemaText(schema)
-	}
-	return schemaText(value.NewObject("type", "object", "properties", properties))
-}
-
-// schemaOf returns a typed field as JSON Schema.
-func schemaOf(field *value.Object) *value.Object {
-	schema := &value.Object{}
-	for _, key := range field.Keys() {
-		v := field.At(key)
-		if _, own := v.(bool); key == "required" && own {
-			continue // it is about the object that the field is in
-		}
-		if kind, ok := v.(string); key == "type" && ok && strings.HasPrefix(kind, "localized:") {
-			continue // no type of JSON Schema
-		}
-		schema.Set(key, v)
-	}
-	return schema
-}
-
-func schemaText(schema *value.Object) json.RawMessage { return json.RawMessage(value.JSON(schema, "")) }
 
 // call performs a call of the model, with the rights of the caller.
 func (r *run) call(ctx context.Context, call llm.ToolCall) result {
@@ -177,10 +103,13 @@ func (r *run) call(ctx context.Context, call llm.ToolCall) result {
 	if err != nil || !ok {
 		return result{err: "invalid_arguments", message: "the arguments are not a JSON object"}
 	}
-	if r.functions[i].program == nil {
-		return r.searchFor(ctx, arguments)
+	switch f := r.functions[i]; {
+	case f.session != nil:
+		return r.callServer(ctx, f, value.JSON(arguments, ""))
+	case f.program != nil:
+		return r.runAutomation(ctx, f, arguments)
 	}
-	return r.runAutomation(ctx, r.functions[i], arguments)
+	return r.searchFor(ctx, arguments)
 }
 
 // searchFor performs a call of the function that searches.
@@ -225,6 +154,8 @@ func (r *run) search(ctx context.Context, query, when string) (found []Source, e
 		if err != nil {
 			return nil, err
 		}
+		in.Query = "" // it is text of the conversation, which is in no event
+		r.o.Searched(ctx, in, answer)
 		for _, result := range answer.Results {
 			for _, p := range result.Passages {
 				found = append(found, Source{result.Document, p})
@@ -251,7 +182,9 @@ func (r *run) runAutomation(ctx context.Context, f function, arguments *value.Ob
 	select {
 	case <-handle.Done():
 	case <-ctx.Done():
-		if err := r.o.Cancel(r.ref.WorkspaceID, id); err != nil {
+		if errors.Is(context.Cause(ctx), errLeft) { // only the automation ends: somebody goes on with the message
+			r.o.Runtime.Cancel(r.ref.WorkspaceID, id)
+		} else if err := r.o.Cancel(r.ref.WorkspaceID, id); err != nil {
 			r.o.Log.Warn("an automation of a message was not cancelled", "message", id, "err", err)
 		}
 		return result{err: "interrupted", message: "the message has ended"}

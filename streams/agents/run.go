@@ -14,6 +14,7 @@ import (
 	"svc/commands"
 	"svc/commands/knowledge"
 	"svc/commands/llm"
+	mcpclient "svc/commands/mcp"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/agent"
@@ -32,10 +33,13 @@ type run struct {
 	c       *Conversation
 	story   *story
 	secrets *redact.Set
-	silent  bool // another node began it: who reads along gets the text as a whole
+	silent  bool   // another node began it: who reads along gets the text as a whole
+	process string // that it was launched under
+	resumed bool   // it may have been cancelled while nobody worked on it
 
 	cancel    context.CancelCauseFunc
 	functions []function
+	sessions  []*mcpclient.Session // with MCP servers
 	filter    knowledge.CitationFilter
 	stored    time.Time // when frames were stored last
 	ended     *work     // what was done, once the message has ended
@@ -46,13 +50,14 @@ var (
 	errCancelled = errors.New("agents: the message was cancelled")
 	errLeft      = errors.New("agents: the node stops")
 	errTimeout   = errors.New("agents: the message took too long")
-	errLost      = errors.New("agents: another node works on the message, or the conversation was deleted")
+	errLost      = errors.New("agents: another node works on the message")
+	errDeleted   = errors.New("agents: the conversation was deleted")
 )
 
 // launch works on a message.
 func (a *Agents) launch(r *run) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	r.cancel = cancel
+	r.cancel, r.process = cancel, r.work().Process
 	id := r.work().MessageID
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,13 +71,29 @@ func (a *Agents) launch(r *run) error {
 		defer cancel(nil)
 		defer func() {
 			a.mu.Lock()
-			delete(a.running, id)
+			if a.running[id] == r { // this node may have taken it over from itself
+				delete(a.running, id)
+			}
 			a.mu.Unlock()
 			r.story.end()
 		}()
+		if r.resumed {
+			a.cancelIfAsked(ctx, r)
+		}
 		r.do(ctx)
 	}()
 	return nil
+}
+
+// cancelIfAsked cancels the work on a message that was cancelled while no node worked on it.
+func (a *Agents) cancelIfAsked(ctx context.Context, r *run) {
+	asked, err := a.o.WasCancelled(ctx, r.ref.WorkspaceID, r.messageID(), time.Time{})
+	if err != nil {
+		a.o.Log.Warn("whether a message was cancelled is not known; it is answered", "workspace", r.ref.WorkspaceID, "message", r.messageID(), "err", err)
+	}
+	if asked {
+		r.cancel(errCancelled)
+	}
 }
 
 func (r *run) work() *work { return r.c.Work }
@@ -93,6 +114,7 @@ func (r *run) do(ctx context.Context) {
 	defer stop()
 	request := r.request()
 	limited = commands.WithRequest(limited, request)
+	defer r.closeSessions()
 	waits, err := r.steps(limited)
 	cause := context.Cause(limited)
 	after, done := context.WithTimeout(commands.WithRequest(context.WithoutCancel(ctx), request), storeTimeout)
@@ -101,9 +123,10 @@ func (r *run) do(ctx context.Context) {
 	case waits && err == nil:
 		r.flush(after)
 		return
+	case r.ended != nil: // the answer is complete, whatever came meanwhile
 	case errors.Is(cause, errLeft) || errors.Is(err, errLost):
 		return // somebody goes on with it, or it is gone
-	case errors.Is(cause, errCancelled):
+	case errors.Is(cause, errCancelled) || errors.Is(err, errDeleted):
 		r.end(Cancelled, "", nil)
 	case errors.Is(cause, errTimeout):
 		r.end(Failed, "", faultOf(domain.Refuse(domain.CodeGatewayTimeout, "the message took longer than %d seconds", int(most.Seconds())).Reason("message_timeout")))
@@ -113,11 +136,14 @@ func (r *run) do(ctx context.Context) {
 		}
 		r.end(Failed, "", faultOf(err))
 	}
-	if err := r.save(after); err != nil {
+	switch err := r.save(after); {
+	case errors.Is(err, errDeleted):
+		r.deleted(after)
+	case err != nil:
 		r.o.Log.Error("the end of a message was not stored", "workspace", r.ref.WorkspaceID, "err", err)
-		return
+	default:
+		r.finished(after)
 	}
-	r.finished(after)
 }
 
 // storeTimeout limits how long the end of a message is stored.
@@ -173,10 +199,10 @@ func (r *run) save(ctx context.Context) error {
 		now, err := r.store.load(ctx, r.ref.WorkspaceID, r.c.address())
 		switch {
 		case errors.Is(err, errNoConversation):
-			return errLost
+			return errDeleted
 		case err != nil:
 			return err
-		case now.Work == nil || now.Work.Process != r.o.Runtime.CurrentProcess():
+		case now.Work == nil || now.Work.Process != r.process:
 			return errLost
 		}
 		r.c.Title, r.c.seq, r.c.parts = now.Title, now.seq, now.parts
@@ -205,7 +231,7 @@ func (r *run) flush(ctx context.Context) {
 // end gives the message its end. It is to be saved.
 func (r *run) end(status Status, finish string, fault *Fault) {
 	m := r.message()
-	m.Status, m.FinishReason, m.Error, m.EndedAt = status, finish, fault, domain.FormatTime(r.o.Now())
+	m.Status, m.FinishReason, m.Error, m.EndedAt, m.Approvals = status, finish, fault, domain.FormatTime(r.o.Now()), nil
 	used := knowledge.CitationFilter{Sources: len(r.work().Sources)}
 	used.Feed(m.Text)
 	for i, s := range r.work().Sources {
@@ -220,9 +246,30 @@ func (r *run) end(status Status, finish string, fault *Fault) {
 
 // finished tells of the end of the message, which is stored.
 func (r *run) finished(ctx context.Context) {
+	r.story.addEnd(*r.c.message(r.ended.MessageID))
+	r.flush(ctx)
+	r.recordEnd(ctx)
+}
+
+// deleted tells of the end of a message whose conversation was deleted: the model was paid for. Nothing is stored of it. When
+// another node has taken the message over, that one tells of it.
+func (r *run) deleted(ctx context.Context) {
 	m := r.c.message(r.ended.MessageID)
 	r.story.addEnd(*m)
-	r.flush(ctx)
+	var n workNote
+	body, _, err := r.o.Working.Get(ctx, noteSpace+"/"+m.ID)
+	if err != nil || json.Unmarshal(body, &n) != nil || n.Process != r.process {
+		return
+	}
+	if err := r.store.data.Drop(ctx, messageStream(r.ref.WorkspaceID, m.ID), 0); err != nil {
+		r.o.Log.Warn("the frames of a message of a deleted conversation were not erased yet", "workspace", r.ref.WorkspaceID, "message", m.ID, "err", err)
+	}
+	r.recordEnd(ctx)
+}
+
+// recordEnd records the end of the message, and what it took.
+func (r *run) recordEnd(ctx context.Context) {
+	m := r.c.message(r.ended.MessageID)
 	if err := r.o.Working.Delete(ctx, noteSpace+"/"+m.ID); err != nil {
 		r.o.Log.Debug("the note of a message was not deleted", "err", err)
 	}
@@ -304,7 +351,8 @@ func (r *run) steps(ctx context.Context) (waits bool, err error) {
 		}
 		for i, call := range reply.ToolCalls {
 			call.ID = fmt.Sprintf("call_%d_%d", m.Steps, i+1) // those of the model may be absent, or the same in every step
-			w.Calls = append(w.Calls, pendingCall{ToolCall: call})
+			guarded := slices.ContainsFunc(r.functions, func(f function) bool { return f.Name == call.Name && f.guarded })
+			w.Calls = append(w.Calls, pendingCall{ToolCall: call, Guarded: guarded})
 			reply.ToolCalls[i] = call
 			r.story.add(frameToolCall, toolCallFrame{call.ID, call.Name, r.argumentsOf(call.Arguments)})
 		}
@@ -312,21 +360,12 @@ func (r *run) steps(ctx context.Context) (waits bool, err error) {
 	}
 }
 
-type (
-	// toolCallFrame tells of a call.
-	toolCallFrame struct {
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	// approvalFrame asks for an approval.
-	approvalFrame struct {
-		CallID    string          `json:"callId"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Until     string          `json:"until"`
-	}
-)
+// toolCallFrame tells of a call.
+type toolCallFrame struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
 
 // argumentsOf returns what a model wrote, as JSON and without secrets.
 func (r *run) argumentsOf(text string) json.RawMessage {
@@ -347,7 +386,10 @@ const limitNote = "The limit of this message is reached. Answer now, from what y
 // ask has the model make one step. Its text goes to the message, with citations of sources that exist.
 func (r *run) ask(ctx context.Context, prompt []llm.Message, last bool) (llm.ChatReply, error) {
 	m := r.message()
-	request := llm.ChatRequest{WorkspaceID: r.ref.WorkspaceID, Model: m.Model, Messages: slices.Concat(prompt, r.work().Steps), Temperature: &r.agent.Temperature, MaxTokens: r.agent.MaxTokens}
+	request := llm.ChatRequest{
+		WorkspaceID: r.ref.WorkspaceID, Model: m.Model, Messages: slices.Concat(prompt, r.work().Steps), Temperature: &r.agent.Temperature, MaxTokens: r.agent.MaxTokens,
+		Unrecorded: m.Usage.PromptTokens + m.Usage.CompletionTokens, // it is recorded at the end of the message
+	}
 	if last && m.Steps > 0 {
 		request.Messages[0].Content += "\n\n" + limitNote
 	}
@@ -393,20 +435,22 @@ const approvalTime = 7 * 24 * time.Hour
 
 // waitForApproval stops the work until a person has approved or refused all calls that need it.
 func (r *run) waitForApproval(ctx context.Context) (waits bool, err error) {
-	w := r.work()
+	w, m := r.work(), r.message()
 	until := r.o.Now().Add(approvalTime)
 	for _, call := range w.Calls {
-		if call.Approved != nil || call.Started || !needsApproval(r.agent, call.Name) {
+		if call.Approved != nil || call.Started || !call.Guarded && !needsApproval(r.agent, call.Name) {
 			continue
 		}
 		waits = true
-		r.story.add(frameApproval, approvalFrame{call.ID, call.Name, r.argumentsOf(call.Arguments), domain.FormatTime(until)})
+		wanted := WantedApproval{call.ID, call.Name, r.argumentsOf(call.Arguments), domain.FormatTime(until)}
+		m.Approvals = append(m.Approvals, wanted)
+		r.story.add(frameApproval, wanted)
 	}
 	if !waits {
 		return false, nil
 	}
 	w.Until = &until
-	r.message().Status = WaitingApproval
+	m.Status = WaitingApproval
 	if err := r.save(ctx); err != nil {
 		return false, err
 	}
@@ -569,7 +613,7 @@ func (r *run) instructions(ctx context.Context) (string, error) {
 	roots := map[string]any{
 		"config":  config,
 		"user":    value.NewObject("id", request.Actor.UserID, "email", request.Email),
-		"run":     value.NewObject("date", r.o.Now().UTC().Format(time.DateOnly)),
+		"run":     value.NewObject("date", domain.FormatTime(r.o.Now())),
 		"context": value.From(request.Context),
 	}
 	return reference.ReplaceAllStringFunc(r.agent.Instructions, func(text string) string {

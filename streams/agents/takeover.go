@@ -1,12 +1,15 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"svc/domain"
+	"svc/projections"
 )
 
 // TakeOverEvery is how often messages of nodes that are gone are looked for.
@@ -14,6 +17,7 @@ const TakeOverEvery = 10 * time.Second
 
 // TakeOver goes on with the messages of nodes that are gone, and refuses calls that nobody approved in time.
 func (a *Agents) TakeOver(ctx context.Context) error {
+	a.leaveLost()
 	notes, err := a.o.Working.List(ctx, noteSpace)
 	if err != nil {
 		return err
@@ -30,6 +34,19 @@ func (a *Agents) TakeOver(ctx context.Context) error {
 		}
 	}
 	return failed
+}
+
+// leaveLost ends the work that began before the other nodes took this one for lost: one of them goes on with it, or this
+// one as another process.
+func (a *Agents) leaveLost() {
+	process := a.o.Runtime.CurrentProcess()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for r := range maps.Values(a.running) {
+		if r.process != process {
+			r.cancel(errLeft)
+		}
+	}
 }
 
 func (a *Agents) takeOver(ctx context.Context, n workNote) error {
@@ -72,7 +89,8 @@ func (a *Agents) takeOver(ctx context.Context, n workNote) error {
 			}
 		}
 		c.Work.Process, c.Work.Until = process, nil
-		c.message(n.MessageID).Status = Running
+		m := c.message(n.MessageID)
+		m.Status, m.Approvals = Running, nil
 		return nil
 	})
 	if errors.Is(err, errWaits) {
@@ -117,14 +135,18 @@ func (a *Agents) goOn(ctx context.Context, n workNote, c *Conversation) error {
 		}
 		caller.Caller = who
 	}
-	ref, err := a.Find(n.WorkspaceID, n.Agent, "execute", caller)
+	slug, err := a.slugOf(n.WorkspaceID, c.AgentID)
+	if err != nil {
+		return err
+	}
+	ref, err := a.Find(n.WorkspaceID, cmp.Or(slug, n.Agent), "execute", caller)
 	if err == nil && ref.ID != c.AgentID {
 		err = noAgent(n.Agent)
 	}
 	if err != nil {
 		return a.fail(ctx, n, c, caller, err)
 	}
-	r := &run{Agents: a, ref: ref, caller: caller, c: c, story: newStory(c.Work.Frames), silent: true}
+	r := &run{Agents: a, ref: ref, caller: caller, c: c, story: newStory(c.Work.Frames), silent: true, resumed: true}
 	if r.agent, err = a.read(ctx, ref, request.Draft, caller); err != nil {
 		return a.fail(ctx, n, c, caller, err)
 	}
@@ -134,12 +156,25 @@ func (a *Agents) goOn(ctx context.Context, n workNote, c *Conversation) error {
 	return a.launch(r)
 }
 
+// slugOf returns the slug that an agent has now; "" when it is gone.
+func (a *Agents) slugOf(workspaceID, id string) (slug string, err error) {
+	rd := a.o.ReadModel.Reader()
+	defer rd.Close()
+	err = projections.Content{}.List(rd, workspaceID, "agents/", func(item projections.Item) (bool, error) {
+		if item.ID == id {
+			slug = item.Slug()
+		}
+		return slug == "", nil
+	})
+	return slug, err
+}
+
 // fail ends a message that nobody can go on with.
 func (a *Agents) fail(ctx context.Context, n workNote, c *Conversation, caller *Caller, why error) error {
 	if _, told := errors.AsType[*domain.Error](why); !told {
 		return why // it may work later
 	}
-	r := &run{Agents: a, ref: Ref{WorkspaceID: n.WorkspaceID, ID: c.AgentID, Slug: n.Agent}, caller: caller, c: c, story: newStory(c.Work.Frames), silent: true}
+	r := &run{Agents: a, ref: Ref{WorkspaceID: n.WorkspaceID, ID: c.AgentID, Slug: n.Agent}, caller: caller, c: c, story: newStory(c.Work.Frames), silent: true, process: c.Work.Process}
 	r.end(Failed, "", faultOf(why))
 	if err := r.save(ctx); err != nil {
 		return err

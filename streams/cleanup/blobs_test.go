@@ -17,6 +17,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/file"
+	"svc/domain/kbdocument"
 	"svc/domain/operation"
 	"svc/domain/user"
 	"svc/domain/workspace"
@@ -99,7 +100,7 @@ func TestContentsThatNothingRefersToAreDeleted(t *testing.T) {
 	for i := range names {
 		names[i] = h.put(byte(i))
 	}
-	kept, gone := names[:8], names[8:]
+	kept, gone := names[:13], names[13:]
 	document := func(hash string) workspace.Entry {
 		return workspace.Entry{Path: "automations/a", Hash: hash, Apart: true}
 	}
@@ -120,6 +121,12 @@ func TestContentsThatNothingRefersToAreDeleted(t *testing.T) {
 	h.appends(operation.Stream("alive", "o1"), ended("o1", kept[4], at.Add(29*day))...)
 	h.appends(operation.Stream("alive", "o2"), ended("o2", gone[4], at)...)
 	h.appends(user.Stream("u1"), user.Created{User: user.User{ID: "u1", Photo: "/v2/users/u1/photo?v=" + kept[5], Status: user.Validated}})
+	doc := kbdocument.State{ID: "doc_1", BaseID: "kb_1", Generation: 1, Revision: 1, Revisions: []kbdocument.Revision{{Number: 1, Content: kbdocument.Content{Hash: kept[8]}}}}
+	first := &kbdocument.Extract{Revision: 1, Text: kept[9], Size: blobSize, Chunks: gone[6]}
+	h.appends(kbdocument.Stream("alive", "doc_1"), kbdocument.Added{Document: doc}, kbdocument.ReadyEvent{Generation: 1, Extract: first})
+	doc.Revision, doc.Generation, doc.Extract = 2, 2, first
+	doc.Revisions = []kbdocument.Revision{{Number: 1, Content: kbdocument.Content{Hash: kept[8]}, Text: kept[9], TextSize: blobSize}, {Number: 2, Content: kbdocument.Content{Hash: kept[10]}}}
+	h.appends(kbdocument.Stream("alive", "doc_1"), kbdocument.Updated{Document: doc}, kbdocument.ReadyEvent{Generation: 2, Extract: &kbdocument.Extract{Revision: 2, Text: kept[11], Chunks: kept[12]}})
 	h.owners["alive"] = []string{kept[6]}
 	h.owners["restorable"] = []string{kept[7]}
 	h.owners["erased"] = []string{gone[5]}

@@ -12,6 +12,7 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/kbdocument"
 	"svc/eventstore"
 	"svc/projections"
 	"svc/streams"
@@ -50,7 +51,7 @@ type Terms struct {
 	MaxEvents  int           // a workspace with more events is not small
 	Inactivity time.Duration // of a small workspace
 	Executions time.Duration // of the payloads of executions
-	// DeletionDelay is how long the events of a deleted workspace are kept.
+	// DeletionDelay is how long the events of a deleted workspace are kept, and the documents of a deleted knowledge base.
 	DeletionDelay time.Duration
 	// Operations is how long operations are shown after their end.
 	Operations   time.Duration
@@ -65,9 +66,11 @@ type Jobs struct {
 	Blobs Blobs
 	// BlobOwners names blobs that are in use, besides the read models.
 	BlobOwners BlobOwners
-	Notes      eventstore.Bucket // notes that outlive the process
-	Models     *projections.Models
-	Lease      streams.Lease // so that one job runs at a time
+	// RemoveDocuments deletes documents of a knowledge base.
+	RemoveDocuments func(ctx context.Context, workspaceID string, base kbdocument.Base, ids []string) error
+	Notes           eventstore.Bucket // notes that outlive the process
+	Models          *projections.Models
+	Lease           streams.Lease // so that one job runs at a time
 	// Record appends an activity event to a workspace.
 	Record func(ctx context.Context, workspaceID string, ev domain.Event) error
 	Terms  func() Terms

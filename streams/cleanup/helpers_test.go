@@ -3,6 +3,7 @@ package cleanup_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/kbdocument"
 	"svc/domain/subscription"
 	"svc/domain/workspace"
 	"svc/eventstore"
@@ -110,7 +112,10 @@ func open(t *testing.T) *fixture {
 	h := &fixture{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now(), owners: owners{}}
 	h.jobs = &cleanup.Jobs{
 		Log: h.log, Data: payloads{store: store}, Blobs: store.Blobs, BlobOwners: h.owners, Notes: memory, Models: models, Logger: quiet,
-		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
+		Lease: streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
+		RemoveDocuments: func(_ context.Context, workspaceID string, base kbdocument.Base, ids []string) error {
+			return fmt.Errorf("no document was expected in %s, %s: %v", workspaceID, base.Slug, ids)
+		},
 		Record: engine.Record, Now: func() time.Time { return h.now }, Terms: func() cleanup.Terms { return keepAll },
 	}
 	return h

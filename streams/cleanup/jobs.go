@@ -17,7 +17,7 @@ const deliveryRetention = 30 * 24 * time.Hour
 // indexParts are the parts of the job that erases events.
 func (r *run) indexParts() []part {
 	r.out.Expired, r.out.Inactive, r.out.Deleted = &activity.Expired{}, &activity.Inactive{Found: []activity.Idle{}}, &activity.Deleted{Found: []activity.Gone{}}
-	return []part{{"expiredEvents", r.eraseExpired}, {"inactiveWorkspaces", r.eraseInactive}, {"deletedWorkspaces", r.eraseDeleted}, {"deliveries", r.eraseDeliveries}, {"blobs", r.eraseBlobs}}
+	return []part{{"expiredEvents", r.eraseExpired}, {"inactiveWorkspaces", r.eraseInactive}, {"deletedWorkspaces", r.eraseDeleted}, {"deliveries", r.eraseDeliveries}, {"knowledge", r.eraseKnowledge}, {"blobs", r.eraseBlobs}}
 }
 
 // executionParts are the parts of the job that erases payloads and records.

@@ -1,7 +1,7 @@
 // Package crawler reads the sites of knowledge bases. A crawl is an operation. The node that holds the partition of its
 // workspace runs it: the addresses that wait are in memory, and after each visit a record is stored from which another
-// node goes on. Requests to one host take turns across all nodes. Pages become documents, which the pipeline of
-// streams/knowledge processes.
+// node goes on. Requests to one host take turns across all nodes. Pages become documents that can be searched at once:
+// their text was read already, for their links.
 package crawler
 
 import (
@@ -21,6 +21,7 @@ import (
 	"svc/domain/crawl"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
+	chunks "svc/domain/knowledge"
 	"svc/domain/operation"
 	"svc/eventstore"
 	"svc/projections"
@@ -38,6 +39,7 @@ type (
 	// Blobs has the contents of documents. It is a *jetstream.Blobs.
 	Blobs interface {
 		Get(ctx context.Context, name string) ([]byte, error)
+		Put(ctx context.Context, content []byte) (name string, err error)
 	}
 	// Extractor reads texts and links out of pages. It is an *extract.Extractor.
 	Extractor interface {
@@ -53,9 +55,8 @@ type Base struct {
 
 // Settings are the live values of a Crawler.
 type Settings struct {
-	Delay    time.Duration // DOWNLOAD_DELAY
-	MaxText  int           // MAX_CONTENT_LEN
-	MaxPages int           // CRAWLER_MAX_PAGES
+	MaxText  int // MAX_CONTENT_LEN
+	MaxPages int // CRAWLER_MAX_PAGES
 }
 
 // Options configure a Crawler. All are required but those with a default.
@@ -68,9 +69,10 @@ type Options struct {
 	Fetcher   *site.Fetcher
 	Records   eventstore.Bucket // of the visits of crawls; drops them after RecordTime
 	Known     eventstore.Bucket // what is known of pages since their last visit; drops it after KnownTime
-	Hosts     eventstore.Bucket // turns at hosts; volatile
 	// Bases returns the knowledge bases of a workspace.
 	Bases func(ctx context.Context, workspaceID string) ([]Base, error)
+	// FindSettings returns what the documents of a base are processed by now; ok is false when it was deleted.
+	FindSettings func(ctx context.Context, workspaceID, baseID string) (s chunks.Settings, ok bool, err error)
 	// Resolve replaces {{secret.NAME}} by the secrets of a workspace. It refuses what the workspace does not have.
 	Resolve func(ctx context.Context, workspaceID, text string) (string, error)
 	// Used records how much of something was used.
@@ -78,10 +80,8 @@ type Options struct {
 	Settings func() Settings
 	Zone     func() *time.Location // of schedules
 
-	Requests       int           // of this node at once: REQUEST_QUEUES_POLLING_SIZE
-	PerHost        int           // CRAWLER_HOST_CONCURRENCY
-	RequestTimeout time.Duration // CRAWLER_REQUEST_TIMEOUT
-	Interval       time.Duration // between looks at the queue: REQUEST_QUEUES_POLLING_INTERVAL
+	Requests int           // of this node at once: REQUEST_QUEUES_POLLING_SIZE
+	Interval time.Duration // between looks at the queue: REQUEST_QUEUES_POLLING_INTERVAL
 
 	// Fresh waits until the read models contain what any node has written.
 	Fresh func(context.Context) error
@@ -97,22 +97,21 @@ type Options struct {
 const (
 	RecordTime = 30 * 24 * time.Hour
 	KnownTime  = 180 * 24 * time.Hour
-	HostTime   = 2 * time.Hour
 )
 
 // Crawler reads sites.
 type Crawler struct {
 	Options
 
-	shares int
-	turns  *turns
+	shares   int
+	requests chan struct{} // under way
 }
 
 // New returns a Crawler. Nothing is read before Run.
 func New(o Options) (*Crawler, error) {
 	if o.Crawls.Engine == nil || o.Documents == nil || o.Models == nil || o.Blobs == nil || o.Extractor == nil || o.Fetcher == nil || o.Records == nil ||
-		o.Known == nil || o.Hosts == nil || o.Bases == nil || o.Resolve == nil || o.Used == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 || o.PerHost < 1 ||
-		o.RequestTimeout <= 0 || o.Interval <= 0 || o.Fresh == nil {
+		o.Known == nil || o.Bases == nil || o.FindSettings == nil || o.Resolve == nil || o.Used == nil || o.Settings == nil || o.Zone == nil || o.Requests < 1 ||
+		o.Interval <= 0 || o.Fresh == nil {
 		return nil, errors.New("crawler: an option is missing")
 	}
 	if o.Pauses == nil {
@@ -124,7 +123,7 @@ func New(o Options) (*Crawler, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	c := &Crawler{Options: o, shares: streams.Partitions, turns: newTurns(o.Hosts, o.PerHost, o.Requests, o.RequestTimeout+15*time.Second)}
+	c := &Crawler{Options: o, shares: streams.Partitions, requests: make(chan struct{}, o.Requests)}
 	if o.Hold == nil {
 		c.shares = 1
 		c.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,8 +24,10 @@ import (
 	"svc/domain/activity"
 	"svc/domain/document"
 	"svc/domain/kbdocument"
+	"svc/domain/knowledge"
 	"svc/domain/operation"
 	domainworkspace "svc/domain/workspace"
+	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/projections"
 	"svc/projections/livetest"
@@ -40,6 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: (&nameServer{asked: map[string]int{}}).Dial}
 	os.Exit(m.Run())
 }
 
@@ -63,8 +67,18 @@ type website struct {
 
 func newWebsite(t *testing.T) *website {
 	t.Helper()
+	return newWebsiteAt(t, "127.0.0.1:0")
+}
+
+func newWebsiteAt(t *testing.T, address string) *website {
+	t.Helper()
 	w := &website{pages: map[string]http.HandlerFunc{}}
-	w.Server = httptest.NewServer(w)
+	w.Server = httptest.NewUnstartedServer(w)
+	require.NoError(t, w.Listener.Close())
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	require.NoError(t, err)
+	w.Listener = listener
+	w.Start()
 	t.Cleanup(w.Close)
 	return w
 }
@@ -101,7 +115,7 @@ func (w *website) page(path, text string, links ...string) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "<html><head><title>%s</title></head><body><main><p>%s</p></main><nav>", path, text)
 		for _, link := range links {
-			fmt.Fprintf(&b, `<a href="%s">x</a>`, link)
+			fmt.Fprintf(&b, `<a href="%s"></a>`, link)
 		}
 		b.WriteString("</nav></body></html>")
 		tag := fmt.Sprintf(`"%x"`, len(b.String())) + strings.ReplaceAll(text, `"`, "")
@@ -149,11 +163,14 @@ type fixture struct {
 	crawls  documents.Crawls
 	base    kbdocument.Base
 	options crawler.Options
+	client  *http.Client
+	hosts   *jetstream.Bucket
 
 	mu      sync.Mutex
 	sources string // of the base, in JSON
 	limit   int    // of documents
 	visited float64
+	indexed float64
 }
 
 // knownSecrets are the secrets of every workspace.
@@ -186,28 +203,37 @@ func newFixture(t *testing.T) *fixture {
 	guard, err := egress.New(egress.Options{Rules: egress.Rules{AllowHosts: []string{"127.0.0.1"}}})
 	require.NoError(t, err)
 	t.Cleanup(guard.Close)
+	f.client = guard.Client(10 * time.Second)
 	open := func(name string, volatile bool) *jetstream.Bucket {
 		b, err := f.store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: name, Volatile: volatile})
 		require.NoError(t, err)
 		return b
 	}
+	f.hosts = open("CRAWL_HOSTS", true)
 	f.options = crawler.Options{
 		Crawls: f.crawls, Documents: f.docs, Models: f.models, Blobs: f.store.Blobs, Extractor: extractor,
-		Fetcher: site.New(guard.Client(10*time.Second), "svc-crawler/1 (test)", 1<<20),
-		Records: open("CRAWLS", false), Known: open("CRAWL_PAGES", false), Hosts: open("CRAWL_HOSTS", true),
-		Bases: f.bases,
+		Fetcher: f.newFetcher(4, f.hosts), Records: open("CRAWLS", false), Known: open("CRAWL_PAGES", false),
+		Bases: f.bases, FindSettings: f.settings,
 		Used: func(_ context.Context, _ string, u activity.Usage) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.visited += u.Metrics[activity.PagesCrawled].Value
+			f.indexed += u.Metrics[activity.DocumentsIndexed].Value
 		},
 		Resolve:  secrets.Secrets{Values: knownSecrets{"TOKEN": "s3cret", domainworkspace.SecretPrefix + "DEPLOY": "of the platform"}}.Resolve,
 		Settings: func() crawler.Settings { return crawler.Settings{MaxText: 1000, MaxPages: 500} },
 		Zone:     func() *time.Location { return time.UTC },
-		Requests: 8, PerHost: 4, RequestTimeout: 10 * time.Second, Interval: 50 * time.Millisecond, Fresh: f.models.LatestState,
+		Requests: 8, Interval: 50 * time.Millisecond, Fresh: f.models.LatestState,
 		Pauses: []time.Duration{time.Millisecond, time.Millisecond}, Log: slog.New(slog.DiscardHandler),
 	}
 	return f
+}
+
+// newFetcher returns what one node loads addresses with.
+func (f *fixture) newFetcher(perHost int, hosts eventstore.Bucket) *site.Fetcher {
+	return site.New(site.Options{
+		Client: f.client, UserAgent: "svc-crawler/1 (test)", MaxBody: 1 << 20, PerHost: perHost, Delay: func() time.Duration { return 0 }, Hosts: hosts,
+	})
 }
 
 func (f *fixture) bases(context.Context, string) ([]crawler.Base, error) {
@@ -218,6 +244,14 @@ func (f *fixture) bases(context.Context, string) ([]crawler.Base, error) {
 		return nil, err
 	}
 	return []crawler.Base{{Base: f.base, Settings: v.(*document.Map)}}, nil
+}
+
+func (f *fixture) settings(ctx context.Context, workspaceID, _ string) (knowledge.Settings, bool, error) {
+	bases, err := f.bases(ctx, workspaceID)
+	if err != nil {
+		return knowledge.Settings{}, false, err
+	}
+	return knowledge.ReadSettings(bases[0].Settings), true, nil
 }
 
 // configure sets the source site of the base.
@@ -356,7 +390,6 @@ func TestASiteIsReadAndReadAgain(t *testing.T) {
 		require.Equal(t, kbdocument.Crawl, d.Source)
 		require.Equal(t, "site", d.SourceID)
 		require.Equal(t, []string{"web"}, d.Tags, path)
-		require.True(t, d.Job.Bulk)
 	}
 
 	checked := crawler.CheckedAt(t.Context(), f.options.Known, workspace, f.documents()["/p1"].State)
@@ -380,6 +413,38 @@ func TestASiteIsReadAndReadAgain(t *testing.T) {
 	require.Equal(t, "deleted vanished", out["/p0"])
 	require.NotContains(t, f.paths(), "/p2")
 	require.NotContains(t, f.paths(), "/p0")
+}
+
+func TestPagesCanBeSearchedAtOnce(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/a")
+	w.page("/a", "the first text")
+	f.configure(`{"urls":["%s"]}`, w.URL)
+	f.options.Fetcher = f.newFetcher(4, nil) // there is only one node
+	f.start(nil)
+	require.Equal(t, 2, f.crawl().Crawl.Counts.Created)
+	for path, d := range f.documents() {
+		require.Equal(t, kbdocument.Ready, d.Status(), path)
+		require.Equal(t, 1, d.Extract.Revision, path)
+	}
+	before := f.documents()["/a"]
+	body, err := f.store.Blobs.Get(t.Context(), before.Extract.Chunks)
+	require.NoError(t, err)
+	passages, err := kbdocument.ParsePassages(body)
+	require.NoError(t, err)
+	require.Equal(t, "the first text", passages.Chunks[0].Text)
+
+	require.Equal(t, 2, f.crawl().Crawl.Counts.Unchanged)
+	require.Equal(t, before.Generation, f.documents()["/a"].Generation, "nothing is processed again")
+	w.page("/a", "another text")
+	require.Equal(t, 1, f.crawl().Crawl.Counts.Updated)
+	after := f.documents()["/a"]
+	require.Equal(t, kbdocument.Ready, after.Status())
+	require.Equal(t, 2, after.Extract.Revision)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Equal(t, 3.0, f.indexed, "each revision is counted once")
 }
 
 func TestManyPagesAreNotRemovedAtOnce(t *testing.T) {
@@ -529,6 +594,11 @@ func TestTrapsEnd(t *testing.T) {
 	require.Equal(t, 99, op.Crawl.Counts.Duplicates)
 	require.LessOrEqual(t, op.Crawl.Counts.Fetched, 115)
 	require.Equal(t, 202, op.Crawl.Counts.Skipped)
+	require.Eventually(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.visited == float64(op.Crawl.Counts.Fetched)
+	}, time.Minute, time.Millisecond, "addresses that were not loaded are not in the usage")
 }
 
 // Two nodes read the same host for two workspaces: together they send one request at a time, and leave the host alone after
@@ -547,7 +617,7 @@ func TestAHostIsLeftAloneBetweenRequests(t *testing.T) {
 	node := func(workspaceID string) {
 		partition := streams.PartitionOf(workspaceID, streams.Partitions)
 		f.start(func(o *crawler.Options) {
-			o.PerHost = 1
+			o.Fetcher = f.newFetcher(1, f.hosts)
 			o.Hold = func(ctx context.Context, name string, work func(context.Context) error) error {
 				if name != fmt.Sprint("crawler/", partition) {
 					<-ctx.Done()
@@ -641,7 +711,7 @@ func TestAnotherNodeGoesOn(t *testing.T) {
 	require.Equal(t, operation.Succeeded, op.Status)
 	require.True(t, op.Crawl.Complete)
 	require.Equal(t, 11, op.Crawl.Counts.Queued)
-	require.Len(t, f.paths(), 11)
+	require.Len(t, f.paths(), 11, "%v", f.outcomes(id))
 	require.Equal(t, 1, op.Resumed)
 	asked := w.requests()
 	require.Less(t, len(asked), 20, "most were not visited again")
@@ -656,7 +726,7 @@ func TestALimitOfDocumentsEndsARun(t *testing.T) {
 	}
 	f.limit = 2
 	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
-	f.start(func(o *crawler.Options) { o.PerHost = 1 })
+	f.start(func(o *crawler.Options) { o.Fetcher = f.newFetcher(1, f.hosts) })
 	op := f.crawl()
 	require.Equal(t, []string{"limit_exceeded"}, op.Crawl.Warnings)
 	require.False(t, op.Crawl.Complete)
@@ -741,4 +811,355 @@ func TestSecretsOfThePlatformAreSentToNoSite(t *testing.T) {
 	require.Equal(t, operation.Failed, op.Status)
 	require.Equal(t, "secret_missing", op.Failure.Details["reason"])
 	require.Empty(t, w.requests())
+}
+
+// redirect answers a path with a redirect.
+func (w *website) redirect(path, to string) {
+	w.set(path, func(out http.ResponseWriter, r *http.Request) { http.Redirect(out, r, to, http.StatusFound) })
+}
+
+// html answers a path with a page, and with headers in pairs.
+func (w *website) html(path, head, body string, headers ...string) {
+	w.set(path, func(out http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			out.Header().Add(headers[i], headers[i+1])
+		}
+		out.Header().Set("Content-Type", "text/html")
+		out.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			out.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = fmt.Fprintf(out, "<html><head>%s</head><body>%s</body></html>", head, body)
+	})
+}
+
+// What was the document of an address is removed when its page is another one now. That of a page that somebody added stays.
+func TestADocumentGoesWhenItsPageIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/old", "/page", "/copy", "/first", "/hand")
+	for _, path := range []string{"/old", "/page", "/copy", "/first", "/hand"} {
+		w.page(path, "page "+path)
+	}
+	_, err := f.docs.Put(t.Context(), workspace, documents.Put{
+		Base: f.base, Origin: kbdocument.Origin{Source: kbdocument.URL, URL: w.URL + "/hand"}, Name: "hand",
+	}, func(_, _ kbdocument.State) error { return nil })
+	require.NoError(t, err)
+	f.configure(`{"urls":["%s"],"sitemap":"off","keepVanished":true}`, w.URL)
+	f.start(nil)
+	require.Equal(t, 5, f.crawl().Crawl.Counts.Created)
+
+	w.redirect("/old", "/new")
+	w.page("/new", "the new page")
+	w.html("/page", `<link rel="canonical" href="/canon">`, "<p>what it calls itself</p>")
+	w.page("/copy", "page /first")
+	w.redirect("/hand", "/elsewhere")
+	w.page("/elsewhere", "somewhere else")
+	op := f.crawl()
+	out := f.outcomes(op.ID)
+	require.Equal(t, []string{"created", "created", "created"}, []string{out["/old"], out["/page"], out["/hand"]})
+	require.Contains(t, out["/copy"]+out["/first"], "duplicate same_text")
+	require.Len(t, f.paths(), 6)
+	for _, path := range []string{"/", "/canon", "/elsewhere", "/hand", "/new"} {
+		require.Contains(t, f.paths(), path)
+	}
+	require.Equal(t, kbdocument.URL, f.documents()["/hand"].Source)
+
+	// The other address is found by itself, too; then each calls the other one what it is.
+	w.page("/", "the start", "/old", "/new", "/page", "/canon", "/copy", "/first", "/hand")
+	w.html("/canon", "", "<p>the canonical page</p>")
+	f.crawl()
+	require.NotContains(t, f.paths(), "/page")
+	require.Contains(t, f.paths(), "/new")
+	require.Contains(t, f.paths(), "/canon")
+	w.html("/first", `<link rel="canonical" href="/new">`, "<p>a</p>")
+	w.html("/new", `<link rel="canonical" href="/first">`, "<p>b</p>")
+	f.crawl()
+	require.Contains(t, f.paths(), "/new", "no page has its address: it stays")
+}
+
+// A page for all addresses, such as one that asks for a login, does not take all documents with it.
+func TestManyDocumentsAreNotReplacedByOne(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	var links []string
+	for i := range 15 {
+		links = append(links, fmt.Sprintf("/p%d", i))
+		w.page(links[i], fmt.Sprintf("page number %d", i))
+	}
+	w.page("/", "the start", links...)
+	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
+	f.start(nil)
+	require.Equal(t, 16, f.crawl().Crawl.Counts.Created)
+	w.page("/login", "Who are you?")
+	for _, path := range links {
+		w.redirect(path, "/login")
+	}
+	held := f.crawl()
+	require.Equal(t, []string{"mass_removal_held"}, held.Crawl.Warnings)
+	require.Len(t, f.paths(), 17)
+	f.await(f.begin(operation.CrawlAbout{AllowMassRemoval: true}))
+	require.Equal(t, []string{"/", "/login"}, f.paths())
+}
+
+func TestWhatHeadersSayToCrawlers(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	const header = "X-Robots-Tag"
+	w.page("/", "the start", "/two", "/ours", "/theirs", "/open", "/print")
+	w.html("/two", "", "<p>two headers</p>", header, "nofollow", header, "noindex")
+	w.html("/ours", "", `<p>for us</p><a href="/unseen">x</a>`, header, "svc-crawler: nofollow")
+	w.html("/theirs", "", `<p>for others</p><a href="/seen">x</a>`, header, "otherbot: nofollow, noindex")
+	w.html("/open", "", `<p>open</p>`)
+	w.html("/print", `<meta name="robots" content="noindex"><link rel="canonical" href="/open">`, `<p>to print</p>`)
+	w.page("/seen", "seen")
+	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
+	f.start(nil)
+	first := f.crawl()
+	require.Equal(t, "skipped noindex", f.outcomes(first.ID)["/two"])
+	require.Equal(t, []string{"/", "/open", "/ours", "/seen", "/theirs"}, f.paths())
+
+	w.html("/ours", "", `<p>for us</p><a href="/unseen">x</a>`) // a site need not repeat the header with status 304
+	w.html("/open", "", `<p>open</p>`, header, "noindex")
+	second := f.crawl()
+	out := f.outcomes(second.ID)
+	require.Equal(t, []string{"unchanged", "skipped noindex"}, []string{out["/ours"], out["/open"]})
+	require.NotContains(t, out, "/unseen")
+	require.Equal(t, []string{"/", "/ours", "/seen", "/theirs"}, f.paths())
+}
+
+// A sitemap that cannot be read now may have the pages that are missing: none is removed.
+func TestNothingIsRemovedWithoutAllSitemaps(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/linked")
+	for _, path := range []string{"/linked", "/mapped"} {
+		w.page(path, "page "+path, "/unmapped")
+	}
+	w.page("/unmapped", "it is linked only")
+	sitemap := func(paths ...string) {
+		w.set("/sitemap.xml", func(out http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(out, `<?xml version="1.0"?><urlset>`)
+			for _, path := range paths {
+				_, _ = fmt.Fprintf(out, `<url><loc>%s%s</loc></url>`, w.URL, path)
+			}
+			_, _ = fmt.Fprint(out, `</urlset>`)
+		})
+	}
+	sitemap("/mapped")
+	f.configure(`{"urls":["%s"],"sitemap":"only"}`, w.URL)
+	f.start(nil)
+	f.crawl()
+	require.Equal(t, []string{"/", "/mapped"}, f.paths(), "no links are followed")
+
+	w.status("/sitemap.xml", http.StatusServiceUnavailable)
+	unread := f.crawl()
+	require.False(t, unread.Crawl.Complete)
+	require.Equal(t, []string{"sitemap_unreadable"}, unread.Crawl.Warnings)
+	require.Equal(t, []string{"/", "/mapped"}, f.paths())
+
+	sitemap()
+	f.configure(`{"urls":["%s"],"sitemap":"only","keepVanished":true}`, w.URL)
+	require.True(t, f.crawl().Crawl.Complete)
+	require.Equal(t, []string{"/", "/mapped"}, f.paths(), "it is kept")
+	f.configure(`{"urls":["%s"],"sitemap":"only"}`, w.URL)
+	require.Equal(t, 1, f.crawl().Crawl.Counts.Deleted)
+	require.Equal(t, []string{"/"}, f.paths())
+}
+
+// Pages lose what their source does not say any more, and keep what somebody else said.
+func TestPagesLoseWhatTheirSourceSaid(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/a", "/b")
+	w.page("/a", "one page")
+	w.page("/b", "another page")
+	f.configure(`{"urls":["%s"],"sitemap":"off","tags":["web"],"metadata":{"from":"site"},"language":"de"}`, w.URL)
+	f.start(nil)
+	require.Equal(t, 3, f.crawl().Crawl.Counts.Created)
+	require.Equal(t, []string{"web"}, f.documents()["/a"].Tags)
+
+	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
+	w.page("/b", "another page, that changed")
+	second := f.crawl()
+	require.Equal(t, []int{2, 1}, []int{second.Crawl.Counts.Unchanged, second.Crawl.Counts.Updated})
+	for path, d := range f.documents() {
+		require.Empty(t, d.Tags, path)
+		require.Empty(t, d.Metadata, path)
+		require.Empty(t, d.Language, path)
+	}
+	tags := []string{"by hand"}
+	require.NoError(t, f.docs.Relabel(t.Context(), workspace, f.documents()["/a"].ID, f.base, kbdocument.Change{Tags: &tags}, kbdocument.ByAPI))
+	f.crawl()
+	require.Equal(t, tags, f.documents()["/a"].Tags)
+}
+
+// A page that fails at first is as near as its links say: what can be reached through it is read, although a longer way
+// was open before.
+func TestTheShortestWayCounts(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/fails", "/b")
+	w.page("/b", "page b", "/c")
+	w.page("/c", "page c", "/d")
+	w.page("/d", "page d", "/end")
+	w.page("/end", "the end")
+	var once sync.Once
+	w.set("/fails", func(out http.ResponseWriter, _ *http.Request) {
+		status := http.StatusOK
+		once.Do(func() { status = http.StatusServiceUnavailable })
+		out.Header().Set("Content-Type", "text/html")
+		out.WriteHeader(status)
+		_, _ = out.Write([]byte(`<p>at last</p><a href="/d">x</a>`))
+	})
+	f.configure(`{"urls":["%s"],"sitemap":"off","depth":3}`, w.URL)
+	f.start(func(o *crawler.Options) { o.Pauses = []time.Duration{500 * time.Millisecond} })
+	op := f.crawl()
+	require.Contains(t, f.paths(), "/end")
+	records, err := crawler.Records(t.Context(), f.options.Records, op.ID)
+	require.NoError(t, err)
+	for _, r := range records {
+		if r.Page != nil && strings.HasSuffix(r.Page.URL, "/d") {
+			require.Equal(t, 2, r.Page.Depth)
+		}
+	}
+}
+
+// Retry-After stops all requests to a host.
+func TestAHostThatAsksForAPauseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/busy", "/a", "/b", "/c")
+	for _, path := range []string{"/a", "/b", "/c"} {
+		w.page(path, "page "+path)
+	}
+	var mu sync.Mutex
+	var asked time.Time // when the site asked for a pause
+	w.set("/busy", func(out http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked.IsZero() {
+			asked = time.Now()
+			out.Header().Set("Retry-After", "1")
+			out.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		_, _ = out.Write([]byte("<p>no longer busy</p>"))
+	})
+	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
+	f.start(func(o *crawler.Options) { o.Fetcher = f.newFetcher(1, f.hosts) })
+	require.Equal(t, 5, f.crawl().Crawl.Counts.Created)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	later := 0
+	for _, at := range w.starts {
+		if at.After(asked) {
+			require.GreaterOrEqual(t, at.Sub(asked), time.Second)
+			later++
+		}
+	}
+	require.GreaterOrEqual(t, later, 1)
+}
+
+// A pause ends, for another node too, although nobody waits for its end.
+func TestAPauseEnds(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.set("/busy", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "1")
+		out.WriteHeader(http.StatusServiceUnavailable)
+	})
+	w.page("/", "the start")
+	for _, hosts := range []eventstore.Bucket{nil, f.hosts} {
+		one, other := f.newFetcher(1, hosts), f.newFetcher(1, hosts)
+		if hosts == nil {
+			other = one // there is only one node
+		}
+		_, err := one.Get(t.Context(), site.Request{URL: w.URL + "/busy"})
+		fault := &site.Fault{}
+		require.ErrorAs(t, err, &fault)
+		begun, waited := time.Now(), 0
+		require.Eventually(t, func() bool {
+			_, err := other.Get(t.Context(), site.Request{URL: w.URL + "/", Patience: 20 * time.Millisecond})
+			if err != nil {
+				require.ErrorAs(t, err, &fault)
+				require.True(t, fault.Busy)
+				waited++
+			}
+			return err == nil
+		}, waitTime, 50*time.Millisecond)
+		require.Positive(t, waited)
+		require.Greater(t, time.Since(begun), 900*time.Millisecond)
+	}
+}
+
+// An endless answer and thousands of variants of a page end, and cost little.
+func TestEndlessSitesEnd(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	links := []string{"/endless"}
+	w.set("/endless", func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "text/html")
+		for r.Context().Err() == nil {
+			if _, err := out.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	for page := range 5 {
+		var variants []string
+		for i := range 2000 {
+			variants = append(variants, fmt.Sprintf("/list?sort=%d", page*2000+i))
+			w.page(variants[i], fmt.Sprintf("list %d", page*2000+i))
+		}
+		links = append(links, fmt.Sprintf("/page%d", page))
+		w.page(links[page+1], fmt.Sprintf("page %d", page), variants...)
+	}
+	w.page("/", "the start", links...)
+	f.configure(`{"urls":["%s"],"sitemap":"off","depth":20}`, w.URL)
+	f.start(nil)
+	op := f.crawl()
+	require.Equal(t, operation.Succeeded, op.Status)
+	require.True(t, op.Crawl.Complete)
+	require.Equal(t, "skipped too_large", f.outcomes(op.ID)["/endless"])
+	require.Len(t, w.requests(), 107, "of the variants a hundred")
+	require.LessOrEqual(t, op.Crawl.Counts.Skipped, 9901)
+	require.Greater(t, op.Crawl.Counts.Skipped, 9000)
+	require.Len(t, f.paths(), 106)
+}
+
+// Scope alone does not let a crawl reach what is not public, nor does a name that has another address the second time.
+func TestNothingIsAskedOfAddressesThatAreNotPublic(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	_, port, err := net.SplitHostPort(w.Listener.Addr().String())
+	require.NoError(t, err)
+	inside := newWebsiteAt(t, net.JoinHostPort(otherAddress.String(), port))
+	for _, path := range []string{"/", "/linked", "/page"} {
+		inside.page(path, "for this machine only")
+	}
+	const metadata = "169.254.169.254"
+	w.page("/", "the start", "/loopback", "/metadata", inside.URL+"/linked")
+	w.redirect("/loopback", inside.URL+"/")
+	w.redirect("/metadata", "http://"+metadata+"/latest/meta-data")
+	w.set("/robots.txt", func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Connection", "close") // the name is looked up again for the next request
+		http.NotFound(out, r)
+	})
+	changing := "http://crawl" + strings.TrimSuffix(rebindingDomain, ".") + ":" + port
+	f.configure(`{"urls":["%s","%s/page"],"hosts":[%q,%q],"sitemap":"off"}`, w.URL, changing, inside.Listener.Addr(), metadata)
+	f.start(nil)
+	out := f.outcomes(f.crawl().ID)
+	require.Equal(t, "created", out["/"])
+	for _, path := range []string{"/loopback", "/metadata", "/linked", "/page"} {
+		require.Equal(t, "skipped address_forbidden", out[path], path)
+	}
+
+	_, err = f.options.Fetcher.Fetch(t.Context(), "http://document"+strings.TrimSuffix(rebindingDomain, ".")+":"+port+"/page")
+	fault := &site.Fault{}
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, "address_forbidden", fault.Reason)
+	require.Empty(t, inside.requests(), "no request arrives")
+	require.NotContains(t, w.requests(), "/page")
 }

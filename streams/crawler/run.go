@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/crawl"
@@ -31,7 +32,6 @@ type run struct {
 	source  crawl.Source
 	scope   *crawl.Scope
 	reading kbdocument.Reading
-	delay   time.Duration
 	headers map[string]string
 	owned   map[string]bool // schemes and hosts of the start addresses: they get the headers
 
@@ -66,6 +66,8 @@ type knownPage struct {
 	Text         string    `json:"text"`                 // hash of its text
 	Reading      string    `json:"reading"`              // how that was read
 	LinksApart   bool      `json:"linksApart,omitempty"` // its links are not those of the content of the document
+	NoFollow     bool      `json:"noFollow,omitempty"`   // its links are not followed
+	Labels       []string  `json:"labels,omitempty"`     // which fields of the document the source gave
 	CheckedAt    time.Time `json:"checkedAt"`
 }
 
@@ -75,6 +77,7 @@ func (p *partition) crawl(ctx context.Context, key sourceKey, op operation.State
 		partition: p, key: key, id: op.ID, epoch: op.Epoch, about: op.Crawl.CrawlAbout, begun: op.CreatedAt,
 		busy: map[string]int{}, later: map[string]*laterPage{}, claimed: map[string]string{}, ended: make(chan struct{}, 1),
 	}
+	ctx = commands.WithDepth(ctx, op.Depth)
 	fault, err := r.load(ctx, op)
 	if err == nil && fault == nil {
 		err = r.visitAll(ctx)
@@ -105,7 +108,6 @@ func (r *run) load(ctx context.Context, op operation.State) (*operation.Failure,
 	settings := r.Settings()
 	r.base, r.source = bases[at].Base, source
 	r.source.MaxPages = min(source.MaxPages, settings.MaxPages)
-	r.delay = max(settings.Delay, source.Delay)
 	r.reading = kbdocument.Reading{Selector: source.Selector, MaxText: settings.MaxText}
 	if r.scope, err = crawl.NewScope(source); err != nil {
 		return refusal(domain.CodeValidation, "invalid_source", err.Error()), nil
@@ -182,6 +184,9 @@ func (r *run) loadRecords(ctx context.Context, op operation.State) error {
 	}
 	for _, record := range records {
 		r.frontier.Add(record)
+		for _, address := range record.Aliases {
+			r.claimed[address] = record.Page.URL
+		}
 	}
 	if len(records) == 0 && op.Resumed == 0 {
 		return nil
@@ -255,7 +260,7 @@ func (r *run) warn(warning string) {
 // request returns the request for an address of the site.
 func (r *run) request(address string) site.Request {
 	return site.Request{
-		URL: address, Turn: r.turns.acquire, Delay: r.delay, IgnoreRobots: !r.source.Robots,
+		URL: address, Slots: r.requests, Delay: r.source.Delay, IgnoreRobots: !r.source.Robots,
 		Headers: func(to *url.URL) map[string]string {
 			if !r.owned[to.Scheme+"://"+to.Host] {
 				return nil
@@ -282,14 +287,14 @@ func (r *run) visitAll(ctx context.Context) (err error) {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if !r.frontier.Sitemaps && r.source.Sitemap != crawl.SitemapOff {
-		addresses, err := r.readSitemaps(working)
+		addresses, all, err := r.readSitemaps(working)
 		if err != nil {
 			return err
 		}
 		r.mu.Lock()
 		record := r.frontier.Sort(addresses, 0, r.Now().UTC())
 		r.mu.Unlock()
-		record.Sitemaps = true
+		record.Sitemaps, record.Unread = true, !all
 		if err := r.record(working, record); err != nil {
 			return err
 		}
@@ -341,17 +346,21 @@ func (r *run) next() (link crawl.Link, found bool, wait time.Duration) {
 	}
 	now := r.Now()
 	wait = time.Hour
-	free := func(l crawl.Link) bool { return r.busy[hostOf(l.URL)] < r.PerHost }
+	free := func(l crawl.Link) bool { return r.busy[hostOf(l.URL)] < r.Fetcher.PerHost }
+	isDue := func(l crawl.Link) bool {
+		later := r.later[l.URL]
+		if later == nil || !later.at.After(now) {
+			return true
+		}
+		wait = min(wait, later.at.Sub(now))
+		return false
+	}
 	link, found = r.frontier.Next(func(l crawl.Link) bool {
 		later := r.later[l.URL]
-		if later != nil && later.at.After(now) {
-			wait = min(wait, later.at.Sub(now))
-			return false
-		}
-		return (later == nil || !later.last) && free(l)
+		return isDue(l) && (later == nil || !later.last) && free(l)
 	})
 	if !found && len(r.busy) == 0 {
-		link, found = r.frontier.Next(func(l crawl.Link) bool { return r.later[l.URL] != nil && r.later[l.URL].last })
+		link, found = r.frontier.Next(func(l crawl.Link) bool { return isDue(l) && r.later[l.URL] != nil && r.later[l.URL].last })
 	}
 	switch {
 	case found:
@@ -394,13 +403,15 @@ func (r *run) report(ctx context.Context) error {
 }
 
 // isComplete reports whether every page was visited that there is.
-func (r *run) isComplete() bool { return !r.frontier.Cut && !r.frontier.Failed && !r.full }
+func (r *run) isComplete() bool {
+	return !r.frontier.Cut && !r.frontier.Failed && !r.frontier.Unread && !r.full
+}
 
-// removeVanished removes the documents of pages that a complete run neither saw nor failed on.
+// removeVanished removes the documents of pages that a complete run neither saw nor failed on, and of those that are
+// stored under another address now or have the text of another page. It is done at the end because so many of them may
+// say that something else is wrong, as a page for all addresses that asks for a login.
 func (r *run) removeVanished(ctx context.Context) error {
-	if !r.isComplete() || r.source.KeepVanished {
-		return nil
-	}
+	vanish := r.isComplete() && !r.source.KeepVanished
 	if err := r.Fresh(ctx); err != nil {
 		return err
 	}
@@ -410,21 +421,24 @@ func (r *run) removeVanished(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
+	var ids, moved []string
 	var fresh []projections.KBFound
 	for _, d := range all {
 		gone, recorded := r.frontier.IsGone(d.URL)
 		switch {
-		case recorded:
+		case r.frontier.HasMoved(d.URL):
+			moved = append(moved, d.ID)
+		case vanish && recorded:
 			ids = append(ids, d.ID)
-		case gone:
+		case vanish && gone:
 			fresh = append(fresh, d)
 		}
 	}
-	if crawl.IsMassRemoval(len(fresh), len(all)) && !r.about.AllowMassRemoval {
+	if crawl.IsMassRemoval(len(fresh)+len(moved), len(all)) && !r.about.AllowMassRemoval {
 		r.warn("mass_removal_held")
-		fresh = nil
+		fresh, moved = nil, nil
 	}
+	ids = append(ids, moved...)
 	for _, d := range fresh {
 		ids = append(ids, d.ID)
 		err := r.record(ctx, crawl.Record{Page: &crawl.Page{URL: d.URL, Outcome: crawl.Deleted, Reason: crawl.Vanished, DocumentID: d.ID, At: r.Now().UTC().Truncate(time.Millisecond)}})
@@ -460,6 +474,9 @@ func (r *run) finish(ctx context.Context, fault *operation.Failure, err error) e
 		if r.frontier.Cut {
 			r.warn("max_pages")
 		}
+		if r.frontier.Unread {
+			r.warn("sitemap_unreadable")
+		}
 		if r.frontier.Failed && end.Counts.Failed == end.Counts.Done() && end.Status == operation.Succeeded {
 			end.Status, end.Failure = operation.Failed, refusal(domain.CodeUnavailable, "fetch_failed", "the site could not be read")
 		}
@@ -472,8 +489,7 @@ func (r *run) finish(ctx context.Context, fault *operation.Failure, err error) e
 	case domain.CodeOf(err) == domain.CodeConflict:
 		return nil // another node went on with it
 	case err == nil:
-		visited := end.Counts.Done() - end.Counts.Deleted
-		r.Used(ctx, r.key.workspaceID, activity.Usage{KnowledgeBase: r.base.Slug, Metrics: activity.Increments(map[string]int{activity.PagesCrawled: visited})})
+		r.Used(ctx, r.key.workspaceID, activity.Usage{KnowledgeBase: r.base.Slug, Metrics: activity.Increments(map[string]int{activity.PagesCrawled: end.Counts.Fetched})})
 	}
 	return err
 }

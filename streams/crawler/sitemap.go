@@ -22,8 +22,9 @@ const (
 )
 
 // readSitemaps returns the addresses of all sitemaps of the hosts of the source. A sitemap that cannot be read is left
-// out: most sites have none.
-func (r *run) readSitemaps(ctx context.Context) (addresses []string, err error) {
+// out: most sites have none. All says that none may be readable later.
+func (r *run) readSitemaps(ctx context.Context) (addresses []string, all bool, err error) {
+	all = true
 	var todo []string
 	for start := range r.scope.Starts() {
 		u, err := url.Parse(start)
@@ -34,7 +35,7 @@ func (r *run) readSitemaps(ctx context.Context) (addresses []string, err error) 
 		if r.source.Robots {
 			robots, err := r.Fetcher.Robots(ctx, u, r.request(start))
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return nil, false, context.Cause(ctx)
 			}
 			if err == nil {
 				todo = append(todo, robots.Sitemaps...)
@@ -58,11 +59,11 @@ func (r *run) readSitemaps(ctx context.Context) (addresses []string, err error) 
 		}
 		body, err := r.Fetcher.Sitemap(ctx, request)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 		if err != nil {
 			if fault, ok := errors.AsType[*site.Fault](err); ok && fault.Again >= 0 {
-				r.warn("sitemap_unreadable")
+				all = false
 			}
 			continue
 		}
@@ -74,7 +75,7 @@ func (r *run) readSitemaps(ctx context.Context) (addresses []string, err error) 
 			}
 		}
 	}
-	return addresses, nil
+	return addresses, all, nil
 }
 
 // parseSitemap returns the pages and the sitemaps that a sitemap lists. What is not well-formed ends it.

@@ -17,6 +17,7 @@ import (
 	"svc/commands/extract"
 	"svc/commands/knowledge"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/crawl"
 	"svc/domain/kbdocument"
 	"svc/projections"
@@ -29,14 +30,17 @@ var errOutOfScope = errors.New("crawler: out of scope")
 // visited is a page during its visit.
 type visited struct {
 	crawl.Page
-	link    crawl.Link
-	final   string // the address that it is stored under
-	remove  bool   // its document is removed
-	text    string // hash of the text
-	page    extract.Document
-	res     site.Response
-	links   []string
-	aliases []string
+	link     crawl.Link
+	final    string // the address that it is stored under
+	remove   bool   // its document is removed
+	later    bool   // it is visited again at the end
+	noFollow bool   // its links are not followed
+	text     string // hash of the text
+	page     extract.Document
+	res      site.Response
+	links    []string
+	aliases  []string
+	copyOf   string // the address that has its address or its text
 }
 
 // visit visits a page and records what became of it. An error ends the run.
@@ -62,17 +66,23 @@ func (r *run) visit(ctx context.Context, link crawl.Link) error {
 
 // end records a visit, with the links of the page.
 func (r *run) end(ctx context.Context, v *visited) error {
-	if v.Outcome == "" { // it is visited later
-		return nil
-	}
 	record := crawl.Record{}
 	if r.source.Sitemap != crawl.SitemapOnly {
 		r.mu.Lock()
 		record = r.frontier.Sort(v.links, v.link.Depth+1, v.At)
 		r.mu.Unlock()
 	}
-	record.Page, record.Aliases, record.Text = &v.Page, v.aliases, v.text
-	return r.record(ctx, record)
+	if !v.later {
+		record.Page, record.Aliases, record.CopyOf, record.Text = &v.Page, v.aliases, v.copyOf, v.text
+		return r.record(ctx, record)
+	}
+	if err := r.record(ctx, record); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frontier.Defer(v.link.URL)
+	return nil
 }
 
 // again has a page visited later whose visit failed for a reason that may pass. After the last attempt it has failed.
@@ -93,7 +103,7 @@ func (r *run) again(ctx context.Context, v *visited, err error) error {
 	if later.attempts < len(r.Pauses) {
 		later.at = r.Now().Add(max(pause, r.Pauses[later.attempts]))
 		later.attempts++
-		r.frontier.Return(v.link)
+		r.frontier.Return(v.link.URL)
 		r.mu.Unlock()
 		return nil
 	}
@@ -109,7 +119,13 @@ func (r *run) fetch(ctx context.Context, v *visited) error {
 	request := r.request(v.link.URL)
 	known, ok := r.known[v.link.URL]
 	if ok && !r.about.Full && known.Reading == r.readingKey() && known.DocumentID != "" && r.documents[v.link.URL] == known.DocumentID {
-		request.ETag, request.LastModified = known.ETag, known.LastModified
+		d, err := r.documentByID(known.DocumentID)
+		if err != nil {
+			return err
+		}
+		if known.isIn(d) {
+			request.ETag, request.LastModified = known.ETag, known.LastModified
+		}
 	}
 	res, err := r.Fetcher.Get(ctx, request)
 	v.res, v.Status, v.Bytes = res, res.Status, int64(len(res.Content))
@@ -157,21 +173,35 @@ func (r *run) refused(v *visited, err error) error {
 	return nil
 }
 
+// robotsHeader is where a response says what a page may say in a meta element.
+const robotsHeader = "X-Robots-Tag"
+
 // unmodified reads the links of a page that has not changed out of what is stored.
 func (r *run) unmodified(ctx context.Context, v *visited, known knownPage) error {
-	rd := r.Models.Reader()
-	d, ok, err := projections.KBDocuments{}.ByID(rd, r.key.workspaceID, known.DocumentID)
-	rd.Close()
+	d, err := r.documentByID(known.DocumentID)
 	if err != nil {
 		return err
 	}
+	noIndex, noFollow := crawl.HeaderDirectives(v.res.Header.Values(robotsHeader))
+	if noIndex {
+		v.become(crawl.Skipped, "noindex")
+		v.remove = true
+		return nil
+	}
 	v.become(crawl.Unchanged, "")
 	v.DocumentID, v.text = known.DocumentID, known.Text
-	known.CheckedAt = v.At
-	if err := r.remember(ctx, known); err != nil || !ok || d.Content().Hash == "" {
-		return err
+	r.mu.Lock()
+	if !r.claimText(v) {
+		v.DocumentID = ""
 	}
-	if err := r.relabel(ctx, d.State); err != nil {
+	r.mu.Unlock()
+	if d.ID != "" {
+		if err := r.relabel(ctx, d.State, known); err != nil {
+			return err
+		}
+	}
+	known.CheckedAt, known.NoFollow, known.Labels = v.At, known.NoFollow || noFollow, r.labels(knownPage{}).Names()
+	if err := r.remember(ctx, known); err != nil || known.NoFollow || d.Content().Hash == "" {
 		return err
 	}
 	if known.LinksApart {
@@ -216,7 +246,7 @@ func (r *run) read(ctx context.Context, v *visited, content []byte, contentType 
 		return err
 	}
 	v.page = page
-	noIndex, noFollow := crawl.Directives(v.res.Header.Get("X-Robots-Tag"))
+	noIndex, noFollow := crawl.HeaderDirectives(v.res.Header.Values(robotsHeader))
 	if page.Page != nil {
 		noIndex, noFollow = noIndex || page.Page.NoIndex, noFollow || page.Page.NoFollow
 		if canonical := v.resolve(page.Page, page.Page.Canonical, r.scope); canonical != "" && canonical != v.final && r.scope.Has(canonical) {
@@ -226,6 +256,7 @@ func (r *run) read(ctx context.Context, v *visited, content []byte, contentType 
 			v.follow(page.Page, r.scope)
 		}
 	}
+	v.noFollow = noFollow
 	switch {
 	case noIndex:
 		v.become(crawl.Skipped, "noindex")
@@ -287,12 +318,13 @@ func (r *run) keep(ctx context.Context, v *visited) error {
 	}
 	next := knownPage{
 		URL: v.final, Text: v.text, Reading: r.readingKey(), CheckedAt: v.At, ETag: v.res.Header.Get("ETag"), LastModified: v.res.Header.Get("Last-Modified"),
+		NoFollow: v.noFollow, Labels: r.labels(knownPage{}).Names(),
 	}
 	known := r.known[v.final]
-	if d.ID != "" && known.DocumentID == d.ID && known.Text == v.text && known.Reading == next.Reading {
+	if known.isIn(d) && known.Text == v.text && known.Reading == next.Reading {
 		v.become(crawl.Unchanged, "")
 		v.DocumentID = d.ID
-		if err := r.relabel(ctx, d.State); err != nil {
+		if err := r.relabel(ctx, d.State, known); err != nil {
 			return err
 		}
 		if next.LinksApart = d.Content().Hash != hashOf(v.res.Content); next.LinksApart {
@@ -339,26 +371,48 @@ func (k sourceKey) linksKey(address string) string {
 func (r *run) claim(v *visited) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	by := r.claimed[v.final]
+	if by != "" && by != v.link.URL || by == "" && v.final != v.link.URL && r.frontier.Knows(v.final) {
+		v.become(crawl.Duplicate, "same_address")
+		v.copyOf = v.final
+		return false
+	}
 	if v.final != v.link.URL {
-		if by := r.claimed[v.final]; by != "" && by != v.link.URL || by == "" && r.frontier.Knows(v.final) {
-			v.become(crawl.Duplicate, "same_address")
-			return false
-		}
 		r.claimed[v.final] = v.link.URL
 		v.aliases = []string{v.final}
 	}
-	if owner := r.frontier.TextOwner(v.text); owner != "" && owner != v.link.URL {
-		v.become(crawl.Duplicate, "same_text")
+	later := r.later[v.link.URL]
+	owner := r.texts[v.text]
+	if r.frontier.TextOwner(v.text) == "" && owner != "" && owner != v.final && owner != v.link.URL && !r.frontier.Visited(owner) && (later == nil || !later.last) {
+		r.later[v.link.URL] = &laterPage{last: true}
+		v.later = true
 		return false
 	}
-	later := r.later[v.link.URL]
-	if owner := r.texts[v.text]; owner != "" && owner != v.final && r.documents[v.final] == "" && !r.frontier.Visited(owner) && (later == nil || !later.last) {
-		r.later[v.link.URL] = &laterPage{last: true}
-		r.frontier.Return(v.link)
+	return r.claimText(v)
+}
+
+// claimText reports whether no other page of this run has the text of a page. r.mu is held.
+func (r *run) claimText(v *visited) bool {
+	if owner := r.frontier.TextOwner(v.text); owner != "" && owner != v.link.URL {
+		v.become(crawl.Duplicate, "same_text")
+		v.copyOf = owner
 		return false
 	}
 	r.frontier.OwnText(v.text, v.link.URL)
 	return true
+}
+
+// documentByID returns a document; without an id when there is none.
+func (r *run) documentByID(id string) (d projections.KBDocument, err error) {
+	rd := r.Models.Reader()
+	defer rd.Close()
+	d, _, err = projections.KBDocuments{}.ByID(rd, r.key.workspaceID, id)
+	return d, err
+}
+
+// isIn reports whether a document has the text of the last visit: somebody may have had its address loaded again since.
+func (k knownPage) isIn(d projections.KBDocument) bool {
+	return d.ID != "" && d.ID == k.DocumentID && d.Fault == nil && d.Extract != nil && d.Extract.Text == k.Text
 }
 
 // findDocument returns the document of an address; without an id when there is none.
@@ -381,12 +435,13 @@ func (r *run) made(d kbdocument.State) bool {
 func (r *run) store(ctx context.Context, v *visited, id string) error {
 	mimetype, _, _ := mime.ParseMediaType(v.res.Header.Get("Content-Type"))
 	out, err := r.Documents.Put(ctx, r.key.workspaceID, knowledge.Put{
-		Base: r.base, Origin: kbdocument.Origin{Source: kbdocument.Crawl, URL: v.final, SourceID: r.key.sourceID}, Change: r.labels(),
+		Base: r.base, Origin: kbdocument.Origin{Source: kbdocument.Crawl, URL: v.final, SourceID: r.key.sourceID}, Change: r.labels(r.known[v.final]),
 		Content: &knowledge.Content{
 			Content: kbdocument.Content{Mimetype: cmp.Or(mimetype, v.page.Mimetype), Size: int64(len(v.res.Content)), Hash: hashOf(v.res.Content)},
 			Reader:  bytes.NewReader(v.res.Content),
 		},
 		Declared: v.res.Header.Get("Content-Type"), Name: kbdocument.NameOfURL(v.final), Reading: r.reading, Cause: kbdocument.ByCrawl,
+		Process: func(ctx context.Context, d kbdocument.State) (*kbdocument.Result, error) { return r.process(ctx, v, d) },
 	}, func(_, _ kbdocument.State) error { return nil })
 	if refused, ok := errors.AsType[*domain.Error](err); ok && refused.Code != domain.CodeConflict && refused.Code != domain.CodeAlreadyExists && refused.Code != domain.CodeInternal && refused.Code != domain.CodeUnavailable {
 		if refused.Details["reason"] == "limit_exceeded" {
@@ -402,10 +457,13 @@ func (r *run) store(ctx context.Context, v *visited, id string) error {
 		return err
 	}
 	v.DocumentID = out.ID
+	if out.Processed {
+		r.Used(ctx, r.key.workspaceID, activity.Usage{KnowledgeBase: r.base.Slug, Metrics: activity.Increments(map[string]int{activity.DocumentsIndexed: 1})})
+	}
 	switch {
 	case out.Created:
 		v.become(crawl.Created, "")
-	case out.Unchanged && id != "" && out.Job == nil:
+	case out.Unchanged && id != "" && out.Job == nil && !out.Processed:
 		v.become(crawl.Unchanged, "")
 	default:
 		v.become(crawl.Updated, "")
@@ -413,42 +471,66 @@ func (r *run) store(ctx context.Context, v *visited, id string) error {
 	return nil
 }
 
+// process divides the text of a page into passages. Documents of a base that was deleted wait for its return.
+func (r *run) process(ctx context.Context, v *visited, d kbdocument.State) (*kbdocument.Result, error) {
+	begun := r.Now()
+	settings, ok, err := r.FindSettings(ctx, r.key.workspaceID, r.key.baseID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	e, err := knowledge.Passages{Blobs: r.Blobs, Now: r.Now}.Divide(ctx, settings, d, v.page)
+	if err != nil {
+		return nil, err
+	}
+	return &kbdocument.Result{Extract: *e, VectorSet: settings.VectorSet(), Took: r.Now().Sub(begun)}, nil
+}
+
 func reasonOf(refused *domain.Error) string {
 	reason, _ := refused.Details["reason"].(string)
 	return reason
 }
 
-// labels are what the source says about every page.
-func (r *run) labels() (c kbdocument.Change) {
-	if r.source.Tags != nil {
+// labels are what the source says about every page. What it said at the last visit of a page and does not say any more
+// is empty.
+func (r *run) labels(known knownPage) (c kbdocument.Change) {
+	said := func(name string) bool { return slices.Contains(known.Labels, name) }
+	if r.source.Tags != nil || said("tags") {
 		c.Tags = &r.source.Tags
 	}
-	if r.source.Metadata != nil {
+	if r.source.Metadata != nil || said("metadata") {
 		c.Metadata = &r.source.Metadata
 	}
-	if r.source.Language != "" {
+	if r.source.Language != "" || said("language") {
 		c.Language = &r.source.Language
 	}
 	return c
 }
 
 // relabel gives a document what the source says about every page.
-func (r *run) relabel(ctx context.Context, d kbdocument.State) error {
-	if len(r.labels().Names()) == 0 || !r.made(d) {
+func (r *run) relabel(ctx context.Context, d kbdocument.State, known knownPage) error {
+	labels := r.labels(known)
+	if len(labels.Names()) == 0 || !r.made(d) {
 		return nil
 	}
-	err := r.Documents.Relabel(ctx, r.key.workspaceID, d.ID, r.base, r.labels(), kbdocument.ByCrawl)
+	err := r.Documents.Relabel(ctx, r.key.workspaceID, d.ID, r.base, labels, kbdocument.ByCrawl)
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return nil
 	}
 	return err
 }
 
-// removeDocument removes the document of a page, if the source made it.
+// removeDocument removes the document of a page, if the source made it. The document of an address that the page only
+// names stays if the run visits that address, too.
 func (r *run) removeDocument(ctx context.Context, v *visited) error {
-	for _, address := range []string{v.link.URL, v.final} {
+	addresses := []string{v.link.URL}
+	r.mu.Lock()
+	if v.final != v.link.URL && !r.frontier.Knows(v.final) {
+		addresses = append(addresses, v.final)
+	}
+	r.mu.Unlock()
+	for _, address := range addresses {
 		id := r.documents[address]
-		if id == "" || id == v.DocumentID {
+		if id == "" {
 			continue
 		}
 		v.DocumentID = id

@@ -35,6 +35,8 @@ type Store interface {
 	// Scan returns the events of the next n messages from one sequence on, up or down to another, and where to continue.
 	Scan(ctx context.Context, log domain.Log, from, to uint64, n int) (events []domain.Recorded, next uint64, more bool, err error)
 	Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
+	// Last returns the last sequence that a log had when it was called, or a later one.
+	Last(ctx context.Context, log domain.Log) (uint64, error)
 	// Since returns the sequence before which every event is older than a time.
 	Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error)
 	// Known is how far the logs reach as far as this node has seen.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,7 +91,11 @@ func (h *hub) receive(log domain.Log, events []domain.Recorded) {
 		h.published[i], h.latestStale = h.received[i], true // nobody listens
 		return
 	}
-	h.queued[i] = append(h.queued[i], events...)
+	if len(h.queued[i]) == 0 {
+		h.queued[i] = slices.Clip(events) // nobody changes them
+	} else {
+		h.queued[i] = append(h.queued[i], events...)
+	}
 	if len(h.queued[i]) > hubQueue {
 		h.overflow()
 	}
@@ -157,13 +162,13 @@ func (h *hub) publishRound(ctx context.Context) (more bool) {
 func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 	ctx, cancel := context.WithTimeout(ctx, hubWait)
 	defer cancel()
-	info, err := h.feed.store.Info(ctx, log)
+	last, err := h.feed.store.Last(ctx, log)
 	if err != nil {
 		return
 	}
 	for {
 		h.mu.Lock()
-		reached, moved := h.received[i] >= info.Last, h.moved
+		reached, moved := h.received[i] >= last, h.moved
 		h.mu.Unlock()
 		if reached {
 			return
@@ -179,6 +184,13 @@ func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 // nextQueued removes the first events of each log from the queues and returns them in the
 // order of the feed, with those of the other log that belong between them.
 func (h *hub) nextQueued(ready [2]int) []domain.Recorded {
+	for i := range h.queued {
+		if n := min(ready[i], len(h.queued[i])); n > 0 && len(h.queued[1-i]) == 0 { // there is nothing to merge
+			events := h.queued[i][:n:n]
+			h.queued[i] = h.queued[i][n:]
+			return events
+		}
+	}
 	events := make([]domain.Recorded, 0, min(ready[0], len(h.queued[0]))+min(ready[1], len(h.queued[1])))
 	for ready[0] > 0 && len(h.queued[0]) > 0 || ready[1] > 0 && len(h.queued[1]) > 0 {
 		i := 0

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"svc/commands"
 	"svc/commands/llm"
 	"svc/domain"
 	"svc/domain/activity"
@@ -43,16 +44,48 @@ func (p *partition) embed(ctx context.Context, ref projections.KBDocumentRef) er
 		return err
 	}
 	made := kbdocument.Vectors{Set: d.Embedding.Set, Chunks: d.Extract.Chunks, At: p.Now().UTC().Truncate(time.Millisecond)}
-	made.Blob, err = p.makeVectors(ctx, ref, base, d)
+	vectors, err := p.makeVectors(ctx, ref, base, d)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var cmd kbdocument.Command = kbdocument.PutVectors{Vectors: made}
 	if err != nil {
-		cmd = p.embeddingFailed(ref, made, d.Embedding.Attempts, err)
+		_, err = p.report(ctx, ref, p.embeddingFailed(ref, made, d.Embedding.Attempts, err))
+		return err
 	}
-	_, err = p.report(ctx, ref, cmd)
+	return p.putVectors(ctx, ref, base, d, made, vectors)
+}
+
+// putVectors stores the vectors of a document and records them. All vectors of a set have the length of its first ones,
+// which are recorded before others are compared with them: a provider may put another model behind a name.
+func (p *partition) putVectors(ctx context.Context, ref projections.KBDocumentRef, base Base, d projections.KBDocument, made kbdocument.Vectors, vectors kbdocument.StoredVectors) error {
+	length, err := p.vectorDimensions(ref, d)
+	if err == nil && length == 0 {
+		p.firstVectors.Lock()
+		defer p.firstVectors.Unlock()
+		length, err = p.vectorDimensions(ref, d)
+	}
+	if err != nil {
+		return err
+	}
+	if length > 0 && vectors.Dimensions > 0 && vectors.Dimensions != length {
+		fault := domain.Refuse(domain.CodeUpstream, "the model %s makes vectors of %d dimensions now, and those of the base have %d: change embedding of the base to another model, or name the dimensions",
+			base.Model, vectors.Dimensions, length).Reason(llm.WrongDimensions)
+		_, err = p.report(ctx, ref, p.embeddingFailed(ref, made, d.Embedding.Attempts, fault))
+		return err
+	}
+	if made.Blob, err = p.Blobs.Put(ctx, vectors.Encode()); err != nil {
+		return err
+	}
+	made.Dimensions = vectors.Dimensions
+	_, err = p.report(ctx, ref, kbdocument.PutVectors{Vectors: made})
 	return err
+}
+
+// vectorDimensions returns the length of the vectors that the base of a document has; 0: it has none.
+func (p *partition) vectorDimensions(ref projections.KBDocumentRef, d projections.KBDocument) (int, error) {
+	r := p.Models.Reader()
+	defer r.Close()
+	return projections.KBDocuments{}.VectorDimensions(r, ref.WorkspaceID, d.BaseID, d.Embedding.Set)
 }
 
 // embeddingFailed is the command that records why there are no vectors. Faults of the text or of the settings of the base
@@ -76,22 +109,61 @@ func (p *partition) embeddingFailed(ref projections.KBDocumentRef, made kbdocume
 	return kbdocument.PostponeVectors{Set: made.Set, Until: p.Now().Add(pause)}
 }
 
-// makeVectors makes the vectors of the passages of a document, and returns their blob. A passage that it has had before
-// has the vector that it had then.
-func (p *partition) makeVectors(ctx context.Context, ref projections.KBDocumentRef, base Base, d projections.KBDocument) (blob string, err error) {
+// retryVectors has models try again at once what they have failed with, when the language models of a workspace have
+// changed. Changes before this node had the partition do not count: those documents are tried again within the hour.
+func (p *partition) retryVectors(ctx context.Context, r projections.Reader, workspaceID string, isKnown bool) error {
+	at, err := projections.KBSources{}.ModelsChanged(r, workspaceID)
+	if err != nil || at == p.modelsAt[workspaceID] {
+		return err
+	}
+	p.modelsAt[workspaceID] = at
+	if isKnown {
+		return nil
+	}
+	ids, err := projections.KBDocuments{}.Postponed(r, workspaceID, p.Now())
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	p.workers.Go(func() {
+		for _, id := range ids {
+			if err := p.retryDocument(ctx, projections.KBDocumentRef{WorkspaceID: workspaceID, ID: id}); err != nil {
+				if ctx.Err() == nil {
+					p.Log.WarnContext(ctx, "documents that wait for a model are tried again later", "workspace", workspaceID, "err", err)
+				}
+				return
+			}
+		}
+	})
+	return nil
+}
+
+func (p *partition) retryDocument(ctx context.Context, ref projections.KBDocumentRef) error {
+	r := p.Models.Reader()
+	d, ok, err := projections.KBDocuments{}.ByID(r, ref.WorkspaceID, ref.ID)
+	r.Close()
+	if err != nil || !ok || d.Embedding == nil {
+		return err
+	}
+	_, err = commands.Execute(ctx, p.Engine, kbdocument.Decider, kbdocument.Stream(ref.WorkspaceID, ref.ID), kbdocument.Command(kbdocument.Embed{Set: d.Embedding.Set, Again: true}))
+	return err
+}
+
+// makeVectors makes the vectors of the passages of a document. A passage that it has had before has the vector that it
+// had then.
+func (p *partition) makeVectors(ctx context.Context, ref projections.KBDocumentRef, base Base, d projections.KBDocument) (all kbdocument.StoredVectors, err error) {
 	body, err := p.Blobs.Get(ctx, d.Extract.Chunks)
 	if err != nil {
-		return "", err
+		return all, err
 	}
 	passages, err := kbdocument.ParsePassages(body)
 	if err != nil {
-		return "", err
+		return all, err
 	}
 	known, err := p.knownVectors(ctx, d)
 	if err != nil {
-		return "", err
+		return all, err
 	}
-	all := kbdocument.StoredVectors{Hashes: make([][sha256.Size]byte, len(passages.Chunks))}
+	all = kbdocument.StoredVectors{Hashes: make([][sha256.Size]byte, len(passages.Chunks))}
 	var texts []string
 	var missing [][sha256.Size]byte
 	for i, c := range passages.Chunks {
@@ -106,7 +178,7 @@ func (p *partition) makeVectors(ctx context.Context, ref projections.KBDocumentR
 		made, err := p.Embedder.Embed(ctx, llm.EmbedRequest{WorkspaceID: ref.WorkspaceID, Model: base.Model, Dimensions: base.Dimensions, Texts: texts})
 		p.Used(ctx, ref.WorkspaceID, activity.Usage{KnowledgeBase: base.Slug, Model: made.Model, Metrics: activity.Increments(map[string]int{activity.EmbeddingTokens: made.Tokens})})
 		if err != nil {
-			return "", err
+			return all, err
 		}
 		for i, h := range missing {
 			known[h] = made.Vectors[i]
@@ -118,11 +190,12 @@ func (p *partition) makeVectors(ctx context.Context, ref projections.KBDocumentR
 			all.Dimensions = len(v)
 		}
 		if len(v) != all.Dimensions {
-			return "", domain.Refuse(domain.CodeUpstream, "the model %s makes vectors of %d dimensions now, not of %d", base.Model, len(v), all.Dimensions).Reason(llm.WrongDimensions)
+			return all, domain.Refuse(domain.CodeUpstream, "the model %s makes vectors of another length now: passages of the document have %d and %d dimensions", base.Model, len(v), all.Dimensions).
+				Reason(llm.WrongDimensions)
 		}
 		all.Values = append(all.Values, v...)
 	}
-	return p.Blobs.Put(ctx, all.Encode())
+	return all, nil
 }
 
 // knownVectors returns the vectors that a document has had of the same model, by the hash of the passage.

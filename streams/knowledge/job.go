@@ -3,16 +3,15 @@ package knowledge
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"mime"
 	"time"
-	"unicode/utf8"
 
+	"svc/commands"
 	"svc/commands/extract"
+	documents "svc/commands/knowledge"
 	"svc/domain/activity"
 	"svc/domain/kbdocument"
-	chunks "svc/domain/knowledge"
 	"svc/projections"
 	"svc/streams"
 	"svc/streams/site"
@@ -46,6 +45,7 @@ func (p *partition) process(ctx context.Context, ref projections.KBDocumentRef) 
 	if err != nil || !ok || d.Job == nil {
 		return err
 	}
+	ctx = commands.WithDepth(ctx, d.Depth)
 	base, ok, err := p.FindBase(ctx, ref.WorkspaceID, d.BaseID)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (j *job) run(ctx context.Context) (*kbdocument.Extract, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.divide(ctx, revision, text)
+	return documents.Passages{Blobs: j.Blobs, Now: j.Now}.Divide(ctx, j.base.Settings, j.doc, text)
 }
 
 // mimetype is what the sender said that the content is, else what was seen in it.
@@ -135,33 +135,6 @@ func (j *job) storedText(ctx context.Context, known *kbdocument.Extract) (extrac
 	}, err
 }
 
-// divide divides a text into passages, and stores both.
-func (j *job) divide(ctx context.Context, revision int, text extract.Document) (*kbdocument.Extract, error) {
-	language := text.Language
-	if language == "" {
-		language = chunks.DetectLanguage(text.Text, j.base.Settings.Language)
-	}
-	spoken := language
-	if j.doc.Language != "" {
-		spoken = j.doc.Language
-	}
-	list, cut := j.base.Chunking.Divide(text.Text, spoken, text.Pages)
-	body, err := json.Marshal(kbdocument.Passages{Pages: text.Pages, Chunks: list})
-	if err != nil {
-		return nil, err
-	}
-	e := &kbdocument.Extract{
-		Revision: revision, Size: int64(len(text.Text)), Count: len(list), Characters: utf8.RuneCountInString(text.Text), Title: text.Title,
-		Language: language, Stated: text.Language, Mimetype: text.Mimetype, Tags: text.Tags, Cut: text.Truncated, Truncated: text.Truncated || cut, Warnings: text.Warnings,
-		Division: j.base.Division(), At: j.Now().UTC().Truncate(time.Millisecond),
-	}
-	if e.Text, err = j.Blobs.Put(ctx, []byte(text.Text)); err != nil {
-		return nil, err
-	}
-	e.Chunks, err = j.Blobs.Put(ctx, body)
-	return e, err
-}
-
 // recordTimeout limits how long a node that stops records what became of a document.
 const recordTimeout = 5 * time.Second
 
@@ -192,7 +165,7 @@ func (j *job) outcome(result *kbdocument.Extract, fault error) kbdocument.Comman
 			Base: j.base.Base, Generation: generation, Attempt: j.attempt, Content: j.fetched, Extract: result, VectorSet: j.base.VectorSet(), Kept: j.Kept(), Now: j.Now(),
 		}
 	}
-	final, again := true, time.Duration(0)
+	final, busy, again := true, false, time.Duration(0)
 	var why kbdocument.Fault
 	var unreadable *extract.Error
 	var unreachable *site.Fault
@@ -200,10 +173,13 @@ func (j *job) outcome(result *kbdocument.Extract, fault error) kbdocument.Comman
 	case errors.As(fault, &unreadable):
 		why = kbdocument.Fault{Reason: unreadable.Reason, Message: unreadable.Message}
 	case errors.As(fault, &unreachable):
-		final, why, again = unreachable.Again < 0, unreachable.Fault, unreachable.Again
+		final, busy, why, again = unreachable.Again < 0, unreachable.Busy, unreachable.Fault, unreachable.Again
 	default:
 		j.Log.Warn("an attempt at a document failed", "workspace", j.ref.WorkspaceID, "document", j.ref.ID, "attempt", j.attempt, "err", fault)
 		final, why = false, kbdocument.Fault{Reason: "extraction_crashed", Message: "the document could not be processed"}
+	}
+	if busy { // the site was not asked: that is no failure
+		return kbdocument.Postpone{Generation: generation, Attempt: j.attempt, Until: j.Now().Add(max(again, pauses[0]))}
 	}
 	if !final && j.attempt <= len(pauses) {
 		return kbdocument.Postpone{Generation: generation, Attempt: j.attempt, Until: j.Now().Add(max(again, pauses[j.attempt-1]))}

@@ -82,8 +82,9 @@ type Pipeline struct {
 	Options
 
 	shares     int
-	slots      *slots
-	modelSlots *slots // of work for models, which is mostly waiting
+	dispatcher *dispatcher
+
+	firstVectors sync.Mutex // held while the first vectors of a set are recorded
 }
 
 // New returns a Pipeline. Nothing is processed before Run.
@@ -97,17 +98,19 @@ func New(o Options) (*Pipeline, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	p := &Pipeline{Options: o, shares: streams.Partitions, slots: newSlots(o.Workers), modelSlots: newSlots(o.Workers)}
+	p := &Pipeline{Options: o, shares: streams.Partitions}
 	if o.Hold == nil {
 		p.shares = 1
 		p.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
 	}
+	p.dispatcher = newDispatcher(p)
 	return p, nil
 }
 
 // Run processes documents until ctx ends.
 func (p *Pipeline) Run(ctx context.Context) error {
 	var all sync.WaitGroup
+	all.Go(func() { p.dispatcher.run(ctx) })
 	for number := range p.shares {
 		all.Go(func() { (&partition{Pipeline: p, number: number}).serve(ctx) })
 	}
@@ -115,82 +118,32 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	return nil
 }
 
-// slots are what documents are processed in, on this node. While several workspaces wait, one of them has at most half
-// of the slots.
-type slots struct {
-	size int
-
-	mu    sync.Mutex
-	free  int
-	used  map[string]int // by workspace
-	freed map[chan struct{}]bool
-}
-
-func newSlots(size int) *slots {
-	return &slots{size: size, free: size, used: map[string]int{}, freed: map[chan struct{}]bool{}}
-}
-
-// acquire acquires a slot. Alone says that no other workspace waits.
-func (s *slots) acquire(workspaceID string, alone bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.free == 0 || !alone && s.used[workspaceID] >= max(1, s.size/2) {
-		return false
-	}
-	s.free--
-	s.used[workspaceID]++
-	return true
-}
-
-func (s *slots) release(workspaceID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free++
-	if s.used[workspaceID]--; s.used[workspaceID] == 0 {
-		delete(s.used, workspaceID)
-	}
-	for ch := range s.freed {
-		streams.Notify(ch)
-	}
-}
-
-func (s *slots) hasFree() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.free > 0
-}
-
-// watch tells ch, which has a buffer, when a slot is free.
-func (s *slots) watch(ch chan struct{}) (stop func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.freed[ch] = true
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.freed, ch)
-	}
-}
-
 // partition is a part of all workspaces, whose documents one node processes.
 type partition struct {
 	*Pipeline
 	number int
 
-	mu      sync.Mutex
-	busy    map[string]bool      // documents that are being processed, by id
-	passed  map[string]time.Time // documents that are not looked at until then
 	workers sync.WaitGroup
 
+	mu        sync.Mutex
 	reindexes map[string]context.CancelCauseFunc // that this node runs, by operation
 	ended     chan struct{}                      // tells that one of them has ended
+	basesRead bool                               // the bases were looked at
 	basesSeen uint64                             // changes of bases up to this sequence were seen
 	changed   map[string]time.Time               // workspaces whose bases have changed since then
+	numbersAt time.Time                          // when the numbers of bases are recorded next
+	modelsAt  map[string]uint64                  // sequences of changes of language models that were seen, by workspace
 }
 
-func (p *partition) owns(workspaceID string) bool {
-	return p.shares == 1 || streams.PartitionOf(workspaceID, p.shares) == p.number
+// partitionOf returns the number of the partition of a workspace.
+func (p *Pipeline) partitionOf(workspaceID string) int {
+	if p.shares == 1 {
+		return 0
+	}
+	return streams.PartitionOf(workspaceID, p.shares)
 }
+
+func (p *partition) owns(workspaceID string) bool { return p.partitionOf(workspaceID) == p.number }
 
 // serve processes the partition while this node holds it, until ctx ends.
 func (p *partition) serve(ctx context.Context) {
@@ -204,43 +157,39 @@ func (p *partition) serve(ctx context.Context) {
 	}
 }
 
-// idle is how often the queue is read although nothing has changed.
+// idle is how often everything is looked at although nothing has changed.
 const idle = 30 * time.Second
 
-// run processes what is due until ctx ends.
+// run has the documents of the partition processed, and processes its bases again, until ctx ends.
 func (p *partition) run(ctx context.Context) error {
 	if err := p.Fresh(ctx); err != nil {
 		return err
 	}
-	p.busy, p.passed = map[string]bool{}, map[string]time.Time{}
 	p.reindexes, p.ended = map[string]context.CancelCauseFunc{}, make(chan struct{}, 1)
-	p.basesSeen, p.changed = 0, map[string]time.Time{}
+	p.numbersAt = time.Time{}
+	p.basesRead, p.basesSeen, p.changed, p.modelsAt = false, 0, map[string]time.Time{}, map[string]uint64{}
 	defer p.workers.Wait()
+	defer p.dispatcher.add(ctx, p)()
 	moved, stop := p.Models.Watch()
 	defer stop()
-	freed := make(chan struct{}, 1)
-	defer p.slots.watch(freed)()
-	defer p.modelSlots.watch(freed)()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		seen := p.Models.Position().State // the queue follows from STATE alone
-		next, err := p.startDue(ctx)
+		seen := p.Models.Position().State // what is looked at follows from STATE alone
+		err := p.updateReindexes(ctx)
 		if err == nil {
-			err = p.updateReindexes(ctx)
+			err = p.recordNumbers(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		timer.Reset(next)
+		timer.Reset(idle)
 		for again := false; !again; {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-moved:
 				again = p.Models.Position().State != seen
-			case <-freed:
-				again = true
 			case <-p.ended:
 				again = true
 			case <-timer.C:
@@ -248,96 +197,6 @@ func (p *partition) run(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// startDue starts what is due while slots are free, and returns how long to wait before the next look.
-func (p *partition) startDue(ctx context.Context) (time.Duration, error) {
-	if !p.slots.hasFree() && !p.modelSlots.hasFree() {
-		return idle, nil
-	}
-	now := p.Now()
-	r := p.Models.Reader()
-	due, next, err := projections.KBDocuments{}.Queue(r, now, 2*p.Workers, p.owns)
-	r.Close()
-	if err != nil {
-		return idle, err
-	}
-	wait := idle
-	if !next.IsZero() {
-		wait = min(wait, max(time.Millisecond, next.Sub(now)))
-	}
-	due = p.waiting(due, now)
-	for len(due) > 0 {
-		started := -1
-		for i, j := range due {
-			alone := true
-			for _, other := range due {
-				alone = alone && (other.WorkspaceID == j.WorkspaceID || other.Embed != j.Embed)
-			}
-			if p.slotsOf(j).acquire(j.WorkspaceID, alone) {
-				started = i
-				break
-			}
-		}
-		if started < 0 {
-			break
-		}
-		p.start(ctx, due[started])
-		due = append(due[:started:started], due[started+1:]...)
-	}
-	return wait, nil
-}
-
-// slotsOf returns the slots that a job is processed in.
-func (p *Pipeline) slotsOf(j projections.KBJob) *slots {
-	if j.Embed {
-		return p.modelSlots
-	}
-	return p.slots
-}
-
-// waiting returns the jobs that nobody works on.
-func (p *partition) waiting(due []projections.KBJob, now time.Time) (list []projections.KBJob) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, until := range p.passed {
-		if now.After(until) {
-			delete(p.passed, id)
-		}
-	}
-	for _, j := range due {
-		if _, passed := p.passed[j.ID]; !p.busy[j.ID] && !passed {
-			list = append(list, j)
-		}
-	}
-	return list
-}
-
-// passTime is how long a document is left alone that could not be begun.
-const passTime = 30 * time.Second
-
-// start processes a document in the background. It has a slot.
-func (p *partition) start(ctx context.Context, j projections.KBJob) {
-	p.mu.Lock()
-	p.busy[j.ID] = true
-	p.mu.Unlock()
-	p.workers.Go(func() {
-		defer p.slotsOf(j).release(j.WorkspaceID)
-		work := p.process
-		if j.Embed {
-			work = p.embed
-		}
-		err := work(ctx, j.KBDocumentRef)
-		p.mu.Lock()
-		delete(p.busy, j.ID)
-		if err != nil {
-			p.passed[j.ID] = p.Now().Add(passTime)
-		}
-		p.mu.Unlock()
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errNoBase) {
-			p.Log.WarnContext(ctx, "a document could not be processed now", "workspace", j.WorkspaceID, "document", j.ID, "err", err)
-		}
-	})
 }
 
 // visibleWait bounds the wait for the read models.

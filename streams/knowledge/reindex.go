@@ -9,6 +9,7 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/kbdocument"
+	chunks "svc/domain/knowledge"
 	"svc/domain/operation"
 	"svc/projections"
 	"svc/streams"
@@ -42,6 +43,8 @@ func (p *partition) updateReindexes(ctx context.Context) error {
 			p.runReindex(ctx, op)
 		}
 	}
+	isFirst := !p.basesRead
+	p.basesRead = true
 	err = projections.KBSources{}.Changed(r, p.basesSeen, func(workspaceID string, seq uint64, at time.Time) bool {
 		if p.basesSeen = seq; p.owns(workspaceID) {
 			p.changed[workspaceID] = at
@@ -57,6 +60,9 @@ func (p *partition) updateReindexes(ctx context.Context) error {
 				p.Log.WarnContext(ctx, "knowledge bases that have changed could not be read now", "workspace", workspaceID, "err", err)
 			}
 			continue
+		}
+		if err := p.retryVectors(ctx, r, workspaceID, isFirst); err != nil {
+			return err
 		}
 		delete(p.changed, workspaceID)
 	}
@@ -91,13 +97,13 @@ func (p *partition) updateBases(ctx context.Context, r projections.Reader, works
 }
 
 // wasCancelled reports whether somebody has cancelled the last operation that processed a base again, after its settings
-// changed.
+// changed. One that began with other rules of chunking was not about those of now.
 func wasCancelled(r projections.Reader, workspaceID, baseID string, changed time.Time) (cancelled bool, err error) {
 	err = projections.Operations{}.List(r, workspaceID, func(op operation.State) bool {
 		if op.Reindex == nil || op.Reindex.BaseID != baseID {
 			return op.CreatedAt.After(changed)
 		}
-		cancelled = op.Status == operation.Cancelled && op.CreatedAt.After(changed)
+		cancelled = op.Status == operation.Cancelled && op.CreatedAt.After(changed) && op.Reindex.Rules == chunks.ChunkingVersion
 		return false
 	})
 	return cancelled, err
@@ -133,6 +139,7 @@ func (p *partition) runReindex(ctx context.Context, op operation.State) {
 
 // reindex runs an operation to its end. An error says that it is tried again.
 func (p *partition) reindex(ctx context.Context, op operation.State) error {
+	ctx = commands.WithDepth(ctx, op.Depth)
 	x := &reindex{partition: p, id: op.ID, workspaceID: op.WorkspaceID, about: op.Reindex.ReindexAbout, epoch: op.Epoch, begun: domain.FormatTime(op.CreatedAt)}
 	if op.Count != nil && op.Count.Current > 0 { // another runner began it
 		x.epoch++

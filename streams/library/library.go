@@ -445,7 +445,7 @@ func (l *Library) DueDocuments(ctx context.Context, now time.Time, limit int) (r
 		if err != nil {
 			return nil, err
 		}
-		refs = append(refs, knowledge.Ref{WorkspaceID: one.WorkspaceID, ID: one.ID, Base: kbdocument.Base{ID: d.BaseID, Slug: slug}})
+		refs = append(refs, knowledge.Ref{WorkspaceID: one.WorkspaceID, ID: one.ID, Base: kbdocument.Base{ID: d.BaseID, Slug: slug}, Depth: d.Depth})
 	}
 	return refs, nil
 }

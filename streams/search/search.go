@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -40,20 +41,24 @@ type Options struct {
 type Index interface {
 	// Sync waits until the index of a base has everything that the read models have now.
 	Sync(ctx context.Context, workspaceID, baseID string) error
-	Search(workspaceID, baseID string, q fulltext.Query) (fulltext.Result, error)
+	Search(ctx context.Context, workspaceID, baseID string, q fulltext.Query) (fulltext.Result, error)
+	Bound(ctx context.Context, workspaceID, baseID string, q fulltext.Query) (has func(id string, n int) bool, err error)
 	Chunks(workspaceID, baseID, id string, from, limit int) ([]chunks.Chunk, int, error)
 	Nearest(ctx context.Context, workspaceID, baseID, set string, q vectors.Query) (projections.Nearest, error)
 }
 
 // Searcher searches. All methods are safe for concurrent use.
-type Searcher struct{ o Options }
+type Searcher struct {
+	o        Options
+	readable readable
+}
 
 // New returns a Searcher.
 func New(o Options) (*Searcher, error) {
 	if o.Models == nil || o.Index == nil || o.Embedder == nil || o.Used == nil || o.Settings == nil || o.Now == nil {
 		return nil, errors.New("search: Options lack a required field")
 	}
-	return &Searcher{o: o}, nil
+	return &Searcher{o: o, readable: newReadable()}, nil
 }
 
 // Bounds of a search.
@@ -104,7 +109,7 @@ func (s *Searcher) search(ctx context.Context, in knowledge.SearchRequest) (answ
 	if err := x.run(ctx); err != nil {
 		return answer, err
 	}
-	if x.mode == knowledge.ModeText && x.total == 0 && in.Fuzzy == nil && !x.parsed.All {
+	if x.total == 0 && in.Fuzzy == nil && x.looksForWords() {
 		x.reset()
 		x.fuzzy = true
 		if err := x.run(ctx); err != nil {
@@ -112,7 +117,13 @@ func (s *Searcher) search(ctx context.Context, in knowledge.SearchRequest) (answ
 		}
 		x.fuzzy = x.total > 0
 	}
-	return x.answer(), nil
+	return x.answer(), ctx.Err()
+}
+
+// looksForWords reports whether words decide what is found. In a search by meaning those do that must be there, or must
+// not.
+func (x *query) looksForWords() bool {
+	return !x.parsed.All && (x.mode != knowledge.ModeVector || x.parsed.Binds())
 }
 
 // searchedBase is a base with what searches take from its settings.
@@ -120,8 +131,7 @@ type searchedBase struct {
 	id, slug      string
 	rights        Base
 	limit         int
-	title         float64 // boost
-	headings      float64
+	boosts        *fulltext.Boosts // nil: the default
 	synonyms      [][]string
 	vectorSet     string // of the vectors that are searched; "": the base has no model
 	isComplete    bool   // all documents have them, or had them once
@@ -237,7 +247,7 @@ func toSearchedBase(item projections.Item, settings *document.Map) searchedBase 
 		b.limit, b.defaultMode = int(number(search, "limit", 10)), cmp.Or(search.Text("mode"), knowledge.ModeAuto)
 		b.minSimilarity = number(search, "minSimilarity", 0)
 		if boosts := inner(search, "boosts"); boosts != nil {
-			b.title, b.headings = number(boosts, "title", 2), number(boosts, "headings", 1.5)
+			b.boosts = &fulltext.Boosts{Title: number(boosts, "title", 2), Headings: number(boosts, "headings", 1.5)}
 		}
 		if weights := inner(search, "weights"); weights != nil {
 			b.textWeight, b.vectorWeight = number(weights, "text", 1), number(weights, "vector", 1)
@@ -360,16 +370,16 @@ func (x *query) checkPage() error {
 		into        *int
 		least, most int
 	}{
-		{"limit", x.in.Limit, &x.limit, 1, maxLimit}, {"page", x.in.Page, &x.page, 0, maxDepth}, {"passages", x.in.Passages, &x.passages, 1, maxPassages},
+		{"limit", x.in.Limit, &x.limit, 1, maxLimit}, {"page", x.in.Page, &x.page, 0, math.MaxInt}, {"passages", x.in.Passages, &x.passages, 1, maxPassages},
 	} {
 		if one.given == nil {
 			continue
 		}
 		if *one.into = *one.given; *one.given < one.least || *one.given > one.most {
-			return invalid(one.name, fmt.Sprintf("must be %d to %d", one.least, one.most))
+			return invalid(one.name, fmt.Sprintf("must be %d to %d", one.least, min(one.most, maxDepth)))
 		}
 	}
-	if (x.page+1)*x.limit > maxDepth {
+	if x.page >= maxDepth || (x.page+1)*x.limit > maxDepth {
 		return domain.Refuse(domain.CodeInvalidRequest, "the first %d results can be read", maxDepth).With("errors", []domain.FieldError{{Field: "page", Message: "is too far"}})
 	}
 	if m := x.in.MinSimilarity; m != nil && (*m < -1 || *m > 1) {
@@ -449,7 +459,7 @@ func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, er
 	if err != nil {
 		return nil, err
 	}
-	defer m.rd.Close()
+	defer m.close()
 	if x.parsed.All {
 		return m.all()
 	}
@@ -460,7 +470,7 @@ func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, er
 	if len(x.bases) == 1 {
 		q.From, q.Limit = x.page*x.limit, x.limit
 	}
-	result, err := x.o.Index.Search(x.in.WorkspaceID, b.id, q)
+	result, err := x.o.Index.Search(ctx, x.in.WorkspaceID, b.id, q)
 	if err != nil {
 		return nil, err
 	}
@@ -474,34 +484,44 @@ func (x *query) searchBase(ctx context.Context, b searchedBase) (all []found, er
 // textQuery is the search in the words of a base.
 func (x *query) textQuery(b searchedBase) fulltext.Query {
 	return fulltext.Query{
-		Parsed: x.parsed, Limit: (x.page + 1) * x.limit, ByChunk: x.byChunk, Passages: x.passages, TitleBoost: b.title, HeadingsBoost: b.headings,
-		Synonyms: b.synonyms, Fuzzy: x.fuzzy, Highlight: x.highlight,
+		Parsed: x.parsed, Limit: (x.page + 1) * x.limit, ByChunk: x.byChunk, Passages: x.passages, Boosts: b.boosts, Synonyms: b.synonyms,
+		Fuzzy: x.fuzzy, Highlight: x.highlight,
 	}
 }
 
 // matcher says which documents of a base count.
 type matcher struct {
 	*query
-	ctx      context.Context
-	base     searchedBase
-	rd       projections.Reader
-	readable func(access.Object) bool // nil: all
-	gone     map[string]bool          // documents that have expired and are not deleted yet
-	known    map[string]bool          // documents that were asked for before; nil: none is asked for twice
+	ctx     context.Context
+	base    searchedBase
+	rd      projections.Reader
+	allows  func(access.Object) bool // nil: all documents may be read
+	decided *decisions               // about them
+	gone    map[string]bool          // documents that have expired and are not deleted yet
+	known   map[string]bool          // documents that were asked for before; nil: none is asked for twice
 }
 
-// newMatcher returns the matcher of a base. Its reader is to be closed.
-func (x *query) newMatcher(ctx context.Context, b searchedBase) (*matcher, error) {
-	m := &matcher{query: x, ctx: ctx, base: b, rd: x.o.Models.Reader()}
-	if x.in.Rights != nil && !x.in.Rights.Always("read", Subject) {
-		m.readable = x.in.Rights.Filter("read", Subject)
+// newMatcher returns the matcher of a base. It is to be closed.
+func (x *query) newMatcher(ctx context.Context, b searchedBase) (m *matcher, err error) {
+	m = &matcher{query: x, ctx: ctx, base: b, rd: x.o.Models.Reader()}
+	defer func() {
+		if err != nil {
+			m.rd.Close()
+		}
+	}()
+	if x.in.Rights != nil && !b.rights.AllowsAll(x.in.Rights, "read") {
+		m.allows = x.in.Rights.Filter("read", Subject)
+		if m.decided, err = x.readable.open(m.rd, b, x.in.Rights); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	if m.gone, err = (projections.KBDocuments{}).ExpiredIn(m.rd, x.in.WorkspaceID, b.id, x.now); err != nil {
-		m.rd.Close()
-		return nil, err
-	}
-	return m, nil
+	m.gone, err = projections.KBDocuments{}.ExpiredIn(m.rd, x.in.WorkspaceID, b.id, x.now)
+	return m, err
+}
+
+func (m *matcher) close() {
+	m.readable.close(m.decided, m.base, m.in.Rights)
+	m.rd.Close()
 }
 
 // get returns a document that has not expired.
@@ -533,6 +553,9 @@ func (m *matcher) check(id string) (bool, error) {
 	if m.isUnbounded() {
 		return true, nil
 	}
+	if allowed, known := m.decided.get(id); known && (!allowed || !m.needsFields()) {
+		return allowed, nil
+	}
 	d, ok, err := m.get(id)
 	if err != nil || !ok {
 		return false, err
@@ -540,20 +563,21 @@ func (m *matcher) check(id string) (bool, error) {
 	return m.counts(d), nil
 }
 
+// needsFields reports whether what is asked depends on the fields of documents.
+func (m *matcher) needsFields() bool { return len(m.filters) > 0 || len(m.facets) > 0 }
+
 // isUnbounded reports whether nothing has to be known of a document.
-func (m *matcher) isUnbounded() bool {
-	return m.readable == nil && len(m.filters) == 0 && len(m.facets) == 0
-}
+func (m *matcher) isUnbounded() bool { return m.allows == nil && !m.needsFields() }
 
 // takesAll reports whether all documents of the base count.
 func (m *matcher) takesAll() bool { return m.isUnbounded() && len(m.gone) == 0 }
 
 // counts reports whether a document counts, and counts it in the facets.
 func (m *matcher) counts(d projections.KBDocument) bool {
-	if m.readable != nil && !m.readable(m.base.rights.Object(d.State)) {
+	if !m.mayRead(d) {
 		return false
 	}
-	if len(m.filters) == 0 && len(m.facets) == 0 {
+	if !m.needsFields() {
 		return true
 	}
 	fields := Fields(m.base.slug, d)
@@ -566,6 +590,19 @@ func (m *matcher) counts(d projections.KBDocument) bool {
 		f.add(fields)
 	}
 	return true
+}
+
+// mayRead reports whether the caller may read a document.
+func (m *matcher) mayRead(d projections.KBDocument) bool {
+	if m.allows == nil {
+		return true
+	}
+	allowed, known := m.decided.get(d.ID)
+	if !known {
+		allowed = m.allows(m.base.rights.Object(d.State))
+		m.decided.put(d.ID, allowed)
+	}
+	return allowed
 }
 
 // all returns all documents of the base that can be searched.

@@ -152,12 +152,12 @@ func (x *query) runVectors(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer m.rd.Close()
+		defer m.close()
 		m.known = map[string]bool{}
 		matchers[i] = m
 	}
 	if x.mode == knowledge.ModeHybrid {
-		list, err := x.textList(matchers, limit)
+		list, err := x.textList(ctx, matchers, limit)
 		if err != nil {
 			return err
 		}
@@ -212,11 +212,11 @@ type textHit struct {
 }
 
 // textList returns the best passages by their words. The lists of several bases are merged by score.
-func (x *query) textList(matchers []*matcher, limit int) (list []textHit, err error) {
+func (x *query) textList(ctx context.Context, matchers []*matcher, limit int) (list []textHit, err error) {
 	for i, m := range matchers {
 		q := x.textQuery(m.base)
 		q.Limit, q.ByChunk, q.Match = limit, true, m.match
-		result, err := x.o.Index.Search(x.in.WorkspaceID, m.base.id, q)
+		result, err := x.o.Index.Search(ctx, x.in.WorkspaceID, m.base.id, q)
 		if err != nil {
 			return nil, err
 		}
@@ -253,12 +253,21 @@ func (x *query) vectorList(ctx context.Context, matchers []*matcher, limit int) 
 		if x.in.MinSimilarity != nil {
 			least = *x.in.MinSimilarity
 		}
-		near, err := x.o.Index.Nearest(ctx, x.in.WorkspaceID, m.base.id, m.base.vectorSet, vectors.Query{Vector: vector, Match: m.match, Least: least, Limit: limit})
+		q := vectors.Query{Vector: vector, Match: m.match, Least: least, Limit: limit}
+		if x.parsed.Binds() { // +words and -words hold for passages that are found by their meaning, too
+			if q.MatchPassage, err = x.o.Index.Bound(ctx, x.in.WorkspaceID, m.base.id, x.textQuery(m.base)); err != nil {
+				return nil, err
+			}
+		}
+		near, err := x.o.Index.Nearest(ctx, x.in.WorkspaceID, m.base.id, m.base.vectorSet, q)
 		if err != nil {
 			return nil, err
 		}
 		if near.OnDisk {
 			x.warn("vectors_on_disk")
+		}
+		if near.Unlike {
+			x.warn(llm.WrongDimensions)
 		}
 		for _, h := range near.Hits {
 			bySet[m.base.vectorSet] = append(bySet[m.base.vectorSet], vectorHit{base: i, Hit: h})

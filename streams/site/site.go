@@ -1,8 +1,10 @@
-// Package site loads addresses of the web as their sites and the settings allow: every address is checked by egress, and
-// every hop of a redirect by robots.txt. Documents of an address and crawls use it.
+// Package site loads addresses of the web as their sites and the settings allow: every address is checked by egress,
+// every hop of a redirect by robots.txt, and requests to one host take turns across all nodes. Documents of an address
+// and crawls use it.
 package site
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,27 +18,36 @@ import (
 	"svc/commands/egress"
 	"svc/domain/crawl"
 	"svc/domain/kbdocument"
+	"svc/eventstore"
 )
 
-// Turn lets somebody send a request to a host. It waits until that is polite; done ends the request, after which the
-// host is left alone for a while.
-type Turn func(ctx context.Context, host string) (done func(pause time.Duration), err error)
+// Options configure a Fetcher. All are required but Hosts.
+type Options struct {
+	Client    *http.Client // of the egress package: it checks every address that is connected to
+	UserAgent string
+	MaxBody   int64                // CRAWLER_MAX_BODY
+	PerHost   int                  // CRAWLER_HOST_CONCURRENCY
+	Delay     func() time.Duration // DOWNLOAD_DELAY
+	Hosts     eventstore.Bucket    // turns at hosts; volatile, drops them after HostTime; nil: there is only one node
+}
 
 // Fetcher loads addresses.
 type Fetcher struct {
-	client    *http.Client // follows no redirects
-	userAgent string
-	maxBody   int64
+	Options
+
+	turns *turns
 
 	mu     sync.Mutex
 	robots map[string]*knownRobots // by scheme and host
 }
 
-// New returns a Fetcher. client is one of the egress package: it checks every address that is connected to.
-func New(client *http.Client, userAgent string, maxBody int64) *Fetcher {
-	hopping := *client
-	hopping.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Fetcher{client: &hopping, userAgent: userAgent, maxBody: maxBody, robots: map[string]*knownRobots{}}
+// expiryGrace is how much later than its end a request without one is given up.
+const expiryGrace = 15 * time.Second
+
+// New returns a Fetcher.
+func New(o Options) *Fetcher {
+	o.Client = egress.WithoutRedirects(o.Client)
+	return &Fetcher{Options: o, turns: newTurns(o.Hosts, o.PerHost, o.Client.Timeout+expiryGrace), robots: map[string]*knownRobots{}}
 }
 
 // Request is what is asked of a site.
@@ -47,10 +58,12 @@ type Request struct {
 	Headers func(to *url.URL) map[string]string
 	// Check refuses an address that a redirect leads to; nil: all are allowed.
 	Check func(address string) error
-	// Turn lets the request be sent; nil: at once.
-	Turn Turn
-	// Delay is how long a host is left alone after a request, at least. That of robots.txt may be longer.
-	Delay        time.Duration
+	// Delay is how long a host is left alone after a request, at least. That of the settings or of robots.txt may be longer.
+	Delay time.Duration
+	// Patience is how long the request may wait for its turn; 0: as long as it takes.
+	Patience time.Duration
+	// Slots are those that requests under way take, whatever their hosts are; nil: they take none.
+	Slots        chan struct{}
 	IgnoreRobots bool
 }
 
@@ -66,17 +79,18 @@ type Response struct {
 type Fault struct {
 	kbdocument.Fault
 	Again time.Duration // when to try again at the earliest; below 0: never
+	Busy  bool          // the site was not asked: other requests to it come first
 }
 
 // Error implements error.
 func (e *Fault) Error() string { return e.Reason + ": " + e.Message }
 
 func finalFault(reason, format string, args ...any) *Fault {
-	return &Fault{kbdocument.Fault{Reason: reason, Message: fmt.Sprintf(format, args...)}, -1}
+	return &Fault{Fault: kbdocument.Fault{Reason: reason, Message: fmt.Sprintf(format, args...)}, Again: -1}
 }
 
 func passingFault(again time.Duration, format string, args ...any) *Fault {
-	return &Fault{kbdocument.Fault{Reason: "fetch_failed", Message: fmt.Sprintf(format, args...)}, again}
+	return &Fault{Fault: kbdocument.Fault{Reason: "fetch_failed", Message: fmt.Sprintf(format, args...)}, Again: again}
 }
 
 // Bounds of what sites may ask for.
@@ -91,9 +105,12 @@ type Page struct {
 	ContentType string // as the site named it, with its charset
 }
 
+// fetchPatience is how long a document waits for its turn at a host before it lets others be processed.
+const fetchPatience = 15 * time.Second
+
 // Fetch loads an address for a document. It fails with a *Fault.
 func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
-	res, err := f.Get(ctx, Request{URL: address})
+	res, err := f.Get(ctx, Request{URL: address, Patience: fetchPatience})
 	if err == nil && res.Status != http.StatusOK {
 		err = finalFault("fetch_failed", "the site answered with status %d", res.Status)
 	}
@@ -120,10 +137,11 @@ func (f *Fetcher) Get(ctx context.Context, r Request) (Response, error) {
 		}
 		asked := r
 		asked.Delay = max(r.Delay, robots.Delay)
-		res, err := f.send(ctx, u, asked, f.maxBody)
+		res, err := f.send(ctx, u, asked, bound{bytes: f.MaxBody})
 		if err != nil {
 			return res, err
 		}
+		r.ETag, r.LastModified = "", "" // they are those of the first address
 		next := res.target(u)
 		if next == "" {
 			return res, nil
@@ -159,17 +177,28 @@ func (r Response) target(from *url.URL) string {
 	return to.String()
 }
 
-// send sends one request. Limit is how many bytes a content has at most.
-func (f *Fetcher) send(ctx context.Context, u *url.URL, r Request, limit int64) (Response, error) {
+// bound is how many bytes of a content are read. A larger one is cut, or refused.
+type bound struct {
+	bytes int64
+	cut   bool
+}
+
+// send sends one request when it is its turn.
+func (f *Fetcher) send(ctx context.Context, u *url.URL, r Request, limit bound) (Response, error) {
 	out := Response{URL: u.String(), Header: http.Header{}}
-	pause := r.Delay
-	if r.Turn != nil {
-		done, err := r.Turn(ctx, u.Host)
-		if err != nil {
+	done, err := f.turns.acquire(ctx, u.Host, r.Patience)
+	if err != nil {
+		return out, err
+	}
+	pause := time.Duration(0)
+	defer func() { done(pause) }()
+	if r.Slots != nil {
+		if err := take(ctx, r.Slots); err != nil {
 			return out, err
 		}
-		defer func() { done(pause) }()
+		defer func() { <-r.Slots }()
 	}
+	pause = max(r.Delay, f.Delay())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, out.URL, nil)
 	if err != nil {
 		return out, finalFault("fetch_failed", "the address is not well-formed")
@@ -179,7 +208,7 @@ func (f *Fetcher) send(ctx context.Context, u *url.URL, r Request, limit int64) 
 			req.Header.Set(name, v)
 		}
 	}
-	req.Header.Set("User-Agent", f.userAgent)
+	req.Header.Set("User-Agent", f.UserAgent)
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "text/html, text/*;q=0.9, */*;q=0.5")
 	}
@@ -189,7 +218,7 @@ func (f *Fetcher) send(ctx context.Context, u *url.URL, r Request, limit int64) 
 	if r.LastModified != "" {
 		req.Header.Set("If-Modified-Since", r.LastModified)
 	}
-	res, err := f.client.Do(req)
+	res, err := f.Client.Do(req)
 	if err != nil {
 		return out, requestFault(ctx, err)
 	}
@@ -203,17 +232,22 @@ func (f *Fetcher) send(ctx context.Context, u *url.URL, r Request, limit int64) 
 	if out.Status != http.StatusOK {
 		return out, nil
 	}
-	if out.Content, err = io.ReadAll(io.LimitReader(res.Body, limit+1)); err != nil {
+	if out.Content, err = io.ReadAll(io.LimitReader(res.Body, limit.bytes+1)); err != nil {
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)
 		}
 		return out, passingFault(0, "the answer was cut off")
 	}
-	if int64(len(out.Content)) > limit {
+	switch {
+	case int64(len(out.Content)) <= limit.bytes:
+		return out, nil
+	case limit.cut:
+		out.Content = out.Content[:limit.bytes]
+		return out, nil
+	default:
 		out.Content = nil
-		return out, finalFault("too_large", "the page is larger than %d bytes", limit)
+		return out, finalFault("too_large", "the page is larger than %d bytes", limit.bytes)
 	}
-	return out, nil
 }
 
 // requestFault returns why a request had no answer.
@@ -237,20 +271,20 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// How long the robots.txt of a site is known: when it could be read, and when not.
+// How long the robots.txt of a site is known: when the site said what it contains, and when it may say something else soon.
 const (
 	robotsTime       = time.Hour
 	robotsFailedTime = 10 * time.Second
-	maxRobots        = 500 << 10
+	maxRobots        = 500 << 10 // bytes that are read of it, as RFC 9309 asks
 	maxKnownRobots   = 10_000
 )
 
 // knownRobots is what is known of the robots.txt of a site.
 type knownRobots struct {
-	mu     sync.Mutex // held while it is loaded
-	until  time.Time
-	robots crawl.Robots
-	err    error
+	loading chan struct{} // has an element while somebody uses what follows
+	until   time.Time
+	robots  crawl.Robots
+	err     error
 }
 
 // Robots returns what the robots.txt of the site of an address says. A site whose robots.txt cannot be read now excludes
@@ -263,49 +297,62 @@ func (f *Fetcher) Robots(ctx context.Context, u *url.URL, r Request) (crawl.Robo
 		if len(f.robots) >= maxKnownRobots {
 			clear(f.robots)
 		}
-		known = &knownRobots{}
+		known = &knownRobots{loading: make(chan struct{}, 1)}
 		f.robots[site] = known
 	}
 	f.mu.Unlock()
-	known.mu.Lock()
-	defer known.mu.Unlock()
+	if err := withPatience(ctx, r.Patience, func(ctx context.Context) error { return take(ctx, known.loading) }); err != nil {
+		return crawl.Robots{}, err
+	}
+	defer func() { <-known.loading }()
 	if time.Now().Before(known.until) {
 		return known.robots, known.err
 	}
-	robots, err := f.loadRobots(ctx, site, r)
+	robots, kept, err := f.loadRobots(ctx, site, r)
 	if ctx.Err() != nil {
 		return robots, err
 	}
-	known.robots, known.err, known.until = robots, err, time.Now().Add(robotsTime)
-	if err != nil {
-		known.until = time.Now().Add(robotsFailedTime)
-	}
+	known.robots, known.err, known.until = robots, err, time.Now().Add(kept)
 	return robots, err
 }
 
-func (f *Fetcher) loadRobots(ctx context.Context, site string, r Request) (crawl.Robots, error) {
+// loadRobots returns what a robots.txt says, and how long that counts. Every status of a client error allows everything;
+// one that asks for a pause not for long.
+func (f *Fetcher) loadRobots(ctx context.Context, site string, r Request) (robots crawl.Robots, kept time.Duration, err error) {
 	u, err := url.Parse(site + "/robots.txt")
 	if err != nil {
-		return crawl.Robots{}, finalFault("fetch_failed", "the address is not well-formed")
+		return robots, robotsTime, finalFault("fetch_failed", "the address is not well-formed")
 	}
 	for range maxRedirects + 1 {
-		res, err := f.send(ctx, u, Request{Turn: r.Turn, Delay: r.Delay}, f.maxBody)
+		res, err := f.send(ctx, u, Request{Delay: r.Delay, Patience: r.Patience, Slots: r.Slots}, bound{maxRobots, true})
 		fault, faulty := errors.AsType[*Fault](err)
 		switch {
+		case res.Status == http.StatusTooManyRequests:
+			return robots, robotsFailedTime, nil
+		case faulty && fault.Busy:
+			return robots, 0, err
 		case faulty && fault.Reason == "fetch_failed":
-			return crawl.Robots{}, passingFault(max(0, fault.Again), "robots.txt of the site could not be read: %s", fault.Message)
-		case faulty && fault.Reason != "too_large" || err != nil && !faulty:
-			return crawl.Robots{}, err
+			return robots, robotsFailedTime, passingFault(max(0, fault.Again), "robots.txt of the site could not be read: %s", fault.Message)
+		case err != nil:
+			return robots, robotsFailedTime, err
 		}
 		next := res.target(u)
 		if next == "" {
-			return crawl.ParseRobots(string(res.Content[:min(len(res.Content), maxRobots)])), nil // none: everything is allowed
+			return crawl.ParseRobots(wholeLines(res.Content)), robotsTime, nil // none: everything is allowed
 		}
 		if u, err = url.Parse(next); err != nil {
-			return crawl.Robots{}, nil
+			return robots, robotsTime, nil
 		}
 	}
-	return crawl.Robots{}, nil
+	return robots, robotsTime, nil
+}
+
+// wholeLines returns a robots.txt without the line that it was cut in.
+func wholeLines(content []byte) string {
+	if len(content) == maxRobots {
+		content = content[:bytes.LastIndexByte(content, '\n')+1]
+	}
+	return string(content)
 }
 
 // Sitemap loads a sitemap. Errors are those of Get; a sitemap may be larger than a page.
@@ -315,7 +362,7 @@ func (f *Fetcher) Sitemap(ctx context.Context, r Request) ([]byte, error) {
 		return nil, finalFault("fetch_failed", "the address is not well-formed")
 	}
 	for range maxRedirects + 1 {
-		res, err := f.send(ctx, u, r, max(f.maxBody, maxSitemap))
+		res, err := f.send(ctx, u, r, bound{bytes: max(f.MaxBody, maxSitemap)})
 		if err != nil {
 			return nil, err
 		}

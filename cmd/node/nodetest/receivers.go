@@ -132,14 +132,17 @@ func (g *BlockingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Release answers all requests, also later ones.
 func (g *BlockingServer) Release() { g.once.Do(func() { close(g.released) }) }
 
+// Count is how many requests to a path there were.
+func (g *BlockingServer) Count(path string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.requests[path]
+}
+
 // AwaitRequests waits until there were n requests to a path.
 func (g *BlockingServer) AwaitRequests(t *testing.T, n int, path string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.requests[path] >= n
-	}, time.Minute, 10*time.Millisecond, "%d times %s", n, path)
+	require.Eventually(t, func() bool { return g.Count(path) >= n }, time.Minute, 10*time.Millisecond, "%d times %s", n, path)
 }
 
 // Clock is one that a test moves.
@@ -153,6 +156,13 @@ func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.ahead)
+}
+
+// Pass moves the clock on.
+func (c *Clock) Pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
 }
 
 // NextMinute moves the clock to just after the next full minute.

@@ -208,7 +208,7 @@ type Service struct {
 
 	Authenticator gateway.Authenticator // nil: the platform's own
 	Lease         time.Duration         // 0: as long as usual
-	Clock         func() time.Time      // of schedules; nil: the usual one
+	Clock         func() time.Time      // of schedules and of messages to agents; nil: the usual one
 
 	Root    http.Header // of a super admin, once SignUp needed one
 	Client  *http.Client

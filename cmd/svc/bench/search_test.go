@@ -156,9 +156,11 @@ func indexCorpus(t *testing.T, dir string, c *corpus) (*projections.DB, sample) 
 	for from := 0; from < len(c.documents); {
 		to := min(from+searchBatch/chunksEach, len(c.documents))
 		txn := store.NewTransaction(true)
-		for i, d := range c.documents[from:to] {
-			require.NoError(t, fulltext.Put(txnIndex{txn}, searchBaseName, uint64(from+i+1), d))
+		batch := fulltext.NewBatch(txnIndex{txn}, searchBaseName, uint64(to))
+		for _, d := range c.documents[from:to] {
+			require.NoError(t, batch.Put(d))
 		}
+		require.NoError(t, batch.Flush())
 		require.NoError(t, txn.Set([]byte("checkpoint"), fmt.Append(nil, to)))
 		require.NoError(t, commit(txn))
 		from = to
@@ -180,7 +182,7 @@ func queryIndex(t *testing.T, db *projections.DB, c *corpus) (s sample) {
 	for _, words := range c.queries {
 		start := time.Now()
 		txn := store.NewTransaction(false)
-		result, err := fulltext.Search(txnIndex{txn}, searchBaseName, fulltext.Query{Parsed: fulltext.Parse(strings.Join(words, " ")), Limit: 10, ByChunk: true})
+		result, err := fulltext.Search(t.Context(), txnIndex{txn}, searchBaseName, fulltext.Query{Parsed: fulltext.Parse(strings.Join(words, " ")), Limit: 10, ByChunk: true})
 		txn.Discard()
 		s.latency = append(s.latency, time.Since(start))
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/stretchr/testify/require"
 )
@@ -94,7 +95,7 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, err)
 	picture := ada.uploadFile(t, id, "<b>dot.png", pixel)["id"].(string)
 	text := ada.uploadFile(t, id, "notes.txt", []byte("A <script>alert(1)</script> line"))["id"].(string)
-	page := ada.uploadFile(t, id, "page.html", []byte("<h1 class=injected>Page</h1>"))["id"].(string)
+	markup := ada.uploadFile(t, id, "page.html", []byte("<h1 class=injected>Page</h1>"))["id"].(string)
 	b.await(`document.querySelectorAll('[role=row][data-index]').length === 4`)
 	sh.capture(b, "filled")
 	b.resize(360, 740)
@@ -136,12 +137,15 @@ func TestFiles(t *testing.T) {
 	b.await(`document.querySelector('aside textarea')?.value === 'Other words'`)
 
 	document := ada.uploadFile(t, id, "report.pdf", []byte(onePage))["id"].(string)
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{ // a browser without windows shows none
+		Source: `Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => true })`,
+	})
 	b.visit("w/" + id + "/files?file=" + document)
 	b.await(`document.querySelector('aside iframe')?.title === 'Document report.pdf' && document.querySelector('aside iframe').src.includes('report.pdf#')`)
 	sh.capture(b, "document")
 
 	// What could run something is never opened here.
-	b.visit("w/" + id + "/files?file=" + page)
+	b.visit("w/" + id + "/files?file=" + markup)
 	b.seeText("This type is not shown here.")
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll('.injected, iframe').length`))
 	b.click("button", "Delete")

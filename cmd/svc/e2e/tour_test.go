@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/commands/llm/fakemodel"
 )
 
 // The pictures of docs/console.md: every screen with the sample workspace, light and dark. SVC_TOUR_DIR is where those
@@ -58,6 +60,26 @@ func TestTour(t *testing.T) {
 	} {
 		show(screen.name, screen.path)
 	}
+
+	// A base with vectors, and an agent that cites it.
+	fake := admin.model(t, id)
+	admin.do(t, http.StatusCreated, "POST", w+"/knowledgeBases", map[string]any{"name": "Expense rules", "description": "What is paid, and what is not", "embedding": map[string]any{"model": "own/" + fakemodel.EmbeddingModel}})
+	for name, text := range map[string]string{
+		"travel.md": "# Travel\n\nTrains are paid in second class. Flights need an approval before they are booked.\n\n## Hotels\n\nA hotel costs up to 150 a night.",
+		"meals.md":  "# Meals\n\nMeals with guests are paid with the names of all guests. A meal on a journey costs up to 40.",
+		"limits.md": "# Limits\n\nExpenses above 1000 wait for an approval. Receipts of hotels and trains are kept for ten years.",
+	} {
+		admin.do(t, http.StatusCreated, "POST", w+"/knowledgeBases/expense-rules/documents?wait=30", map[string]any{"name": name, "text": text, "tags": []string{"rules"}})
+	}
+	admin.do(t, http.StatusCreated, "POST", w+"/agents", map[string]any{
+		"name": "Expense helper", "instructions": "You answer questions about expenses.", "knowledge": []any{map[string]any{"base": "expense-rules", "when": "always"}},
+		"tools": []any{map[string]any{"automation": "remind"}},
+	})
+	admin.do(t, http.StatusOK, "POST", w+"/agents/expense-helper/publish", nil)
+	fake.Script(fakemodel.Reply{Text: "A hotel may cost up to **150 a night** [1]. Keep the receipt."})
+	conversation := admin.do(t, http.StatusOK, "POST", w+"/agents/expense-helper/messages", map[string]any{"text": "What may a hotel cost?"})["conversationId"].(string)
+	show("knowledge", "w/"+id+"/knowledge/expense-rules?tab=search&q=hotel+trains", "Travel")
+	show("agents", "w/"+id+"/agents/expense-helper?conversation="+conversation, "What may a hotel cost?")
 
 	// Both sides changed the same: the operation that ended so, and its conflict.
 	slug := admin.do(t, http.StatusOK, "GET", w, nil)["slug"].(string)

@@ -34,9 +34,10 @@ type Server struct {
 	demo bool // only the answers: no directives, no record of calls
 	mux  *http.ServeMux
 
-	mu     sync.Mutex
-	calls  []Call
-	script []Reply
+	mu         sync.Mutex
+	calls      []Call
+	script     []Reply
+	dimensions int // where none are asked for; 0: DefaultDimensions
 }
 
 // Call is a request that the server received.
@@ -119,6 +120,14 @@ func (s *Server) Script(replies ...Reply) {
 	s.script = append(s.script, replies...)
 }
 
+// SetDimensions changes the length of vectors where none is asked for, as a provider does that puts another model behind a
+// name.
+func (s *Server) SetDimensions(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dimensions = n
+}
+
 func (s *Server) takeScript(w http.ResponseWriter, r *http.Request) {
 	var replies []Reply
 	if err := json.NewDecoder(r.Body).Decode(&replies); err != nil {
@@ -129,11 +138,11 @@ func (s *Server) takeScript(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]int{"replies": len(replies)})
 }
 
-// nextReply takes the next reply of the script.
-func (s *Server) nextReply() (Reply, bool) {
+// nextReply takes the next reply of the script. One that is no failure stays there for a conversation.
+func (s *Server) nextReply(isChat bool) (Reply, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.script) == 0 {
+	if len(s.script) == 0 || !isChat && s.script[0].Status == 0 {
 		return Reply{}, false
 	}
 	next := s.script[0]
@@ -212,7 +221,7 @@ func (s *Server) embed(w http.ResponseWriter, _ *http.Request, body []byte, _ in
 		unknownModel(w, in.Model)
 		return
 	}
-	if reply, ok := s.nextReply(); ok && reply.Status != 0 {
+	if reply, ok := s.nextReply(false); ok {
 		writeStatus(w, reply)
 		return
 	}
@@ -224,6 +233,11 @@ func (s *Server) embed(w http.ResponseWriter, _ *http.Request, body []byte, _ in
 		Object    string    `json:"object"`
 		Index     int       `json:"index"`
 		Embedding []float64 `json:"embedding"`
+	}
+	if in.Dimensions == 0 {
+		s.mu.Lock()
+		in.Dimensions = s.dimensions
+		s.mu.Unlock()
 	}
 	data, tokens := []item{}, 0
 	for i, text := range texts {
@@ -392,7 +406,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, body []byte, numbe
 		unknownModel(w, in.Model)
 		return
 	}
-	reply, scripted := s.nextReply()
+	reply, scripted := s.nextReply(true)
 	if !scripted {
 		reply = in.rule(s.demo)
 	}

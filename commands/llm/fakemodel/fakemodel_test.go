@@ -45,8 +45,12 @@ func TestTheProtocol(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 
 	_, _ = post(t, server.URL+"/_script", "", `["scripted", 503, {"text":"x","finish":"length"}]`)
+	embeddings := server.URL + "/v1/embeddings"
+	status, text = post(t, embeddings, fakemodel.Key, `{"model":"fake-embed","input":"a","dimensions":1}`)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, text, `"embedding":[`)
 	_, text = post(t, chat, fakemodel.Key, `{"model":"fake-chat"}`)
-	require.Contains(t, text, "scripted")
+	require.Contains(t, text, "scripted", "vectors leave the replies of conversations in the script")
 	status, _ = post(t, chat, fakemodel.Key, `{"model":"fake-chat"}`)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	_, text = post(t, chat, fakemodel.Key, `{"model":"fake-chat"}`)

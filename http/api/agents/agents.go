@@ -20,8 +20,8 @@ type Handlers struct {
 	Agents *agents.Agents
 }
 
-// newCaller returns who sends a request.
-func newCaller(r *http.Request) *agents.Caller {
+// NewCaller returns who sends a request.
+func NewCaller(r *http.Request) *agents.Caller {
 	c := gateway.CallerFrom(r.Context())
 	caller := &agents.Caller{Caller: handler.RunCaller(r), Depth: c.Depth, Meta: commands.RequestFrom(r.Context()).Meta}
 	caller.Owner = agents.OwnerOf(caller.Actor)
@@ -33,7 +33,7 @@ func newCaller(r *http.Request) *agents.Caller {
 
 // find returns the agent that the path names, if the caller may execute it.
 func (h *Handlers) find(r *http.Request) (agents.Ref, *agents.Caller, error) {
-	caller := newCaller(r)
+	caller := NewCaller(r)
 	if caller.Rights == nil { // who has none acts as nobody, never as the workspace
 		return agents.Ref{}, caller, gateway.MissingCredential()
 	}
@@ -98,7 +98,7 @@ type acceptedResponse struct {
 // respond answers with a message: piece by piece, or once it has ended.
 func (h *Handlers) respond(r *http.Request, ref agents.Ref, found agents.Found, caller *agents.Caller, stream bool, timeout time.Duration) (any, error) {
 	wait := func(r *http.Request, timeout time.Duration) (any, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		ctx, cancel := context.WithTimeout(r.Context(), handler.BoundWait(r, timeout))
 		defer cancel()
 		m, err := h.Agents.Wait(ctx, ref, found, caller)
 		switch {
@@ -258,17 +258,7 @@ func (h *Handlers) ListConversations(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	items, total := []agents.Listed{}, 0
-	err = h.Agents.Conversations(r.Context(), ref, all, caller, func(c agents.Listed) bool {
-		if search != "" && !strings.Contains(strings.ToLower(c.Title), search) {
-			return true
-		}
-		if total >= page.Offset() && len(items) < page.Limit {
-			items = append(items, c)
-		}
-		total++
-		return true
-	})
+	items, total, err := h.Agents.Conversations(r.Context(), ref, agents.ConversationQuery{All: all, Search: search, Offset: page.Offset(), Limit: page.Limit}, caller)
 	if err != nil {
 		return nil, err
 	}

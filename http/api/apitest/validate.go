@@ -148,11 +148,11 @@ func asStable(r *http.Request) *http.Request {
 }
 
 // checkShape tells the two shapes of errors apart: nested under /v3, flat
-// elsewhere. A failing readiness report is no error in that sense.
+// elsewhere. A failing readiness report is no error in that sense, and JSON-RPC has errors of its own.
 func checkShape(u *url.URL, body []byte) error {
 	value, err := decode(body)
 	fields, _ := value.(map[string]any)
-	if err != nil || fields["error"] == nil {
+	if err != nil || fields["error"] == nil || fields["jsonrpc"] != nil {
 		return nil // not an error object; the schema has its say
 	}
 	_, nested := fields["error"].(map[string]any)

@@ -171,7 +171,7 @@ func (h *Handlers) newHints(ctx context.Context, rd projections.Reader, id strin
 }
 
 // isNoProblem reports whether a problem is none: a missing secret that the settings give a
-// value, or an automation that an app instance has.
+// value, an automation that an app instance has, or one of an agent that is not disabled.
 func (h *problemHints) isNoProblem(p projections.Problem) (bool, error) {
 	switch p.Kind {
 	case projections.MissingSecret:
@@ -180,6 +180,9 @@ func (h *problemHints) isNoProblem(p projections.Problem) (bool, error) {
 		slug, name, _ := strings.Cut(p.Name, ".")
 		of, err := h.callsOf(slug)
 		return !of.known || !of.disabled && slices.Contains(of.names, name), err
+	case projections.PerhapsDisabled:
+		disabled, err := h.isDisabled(p.Name)
+		return !disabled, err
 	}
 	return false, nil
 }
@@ -201,6 +204,20 @@ func (h *problemHints) message(p projections.Problem) string {
 		return p.Message + nearest.DidYouMean(p.Name, slices.Values(h.names))
 	}
 	return p.Message
+}
+
+// isDisabled reports whether there is an automation, and it is disabled.
+func (h *problemHints) isDisabled(automation string) (bool, error) {
+	item, ok, err := projections.Content{}.Get(h.rd, h.id, "automations/"+automation)
+	if err != nil || !ok {
+		return false, err
+	}
+	meta, err := projections.Content{}.Meta(h.rd, h.id, item.Hash)
+	if err != nil {
+		return false, err
+	}
+	disabled, _ := meta.About.Get("disabled")
+	return disabled == true, nil
 }
 
 // callsOf returns what can be called of an app instance, and remembers it.

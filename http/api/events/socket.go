@@ -131,7 +131,7 @@ func (s *socket) read(ctx context.Context, cancel context.CancelCauseFunc) {
 		var f inFrame
 		if kind != websocket.MessageText {
 			f.err = domain.Refuse(domain.CodeInvalidRequest, "frames must be text frames")
-		} else if err := gateway.DecodeFrame(body, &f); err != nil {
+		} else if err := gateway.DecodeJSON(body, &f); err != nil {
 			f = inFrame{err: err}
 		}
 		select {

@@ -125,6 +125,14 @@ func RunCaller(r *http.Request) runtime.Caller {
 	return caller
 }
 
+// answerTime is what of the time of a request is left to answer in.
+const answerTime = 5 * time.Second
+
+// BoundWait returns for how long an answer waits that was asked to wait so long: not until the gateway gives the request up.
+func BoundWait(r *http.Request, wait time.Duration) time.Duration {
+	return min(wait, max(0, gateway.Timeout(r)-answerTime))
+}
+
 // IfMatch is what the caller bases a change on.
 func IfMatch(r *http.Request) string { return strings.Join(r.Header.Values("If-Match"), ",") }
 

@@ -34,7 +34,7 @@ func (h *Handlers) AskBase(r *http.Request) (any, error) {
 
 // AskBases handles POST …/knowledgeBases/ask.
 func (h *Handlers) AskBases(r *http.Request) (any, error) {
-	if err := h.checkSome(r); err != nil {
+	if err := h.CheckSome(r); err != nil {
 		return nil, err
 	}
 	var body struct {
@@ -57,7 +57,7 @@ func (h *Handlers) ask(r *http.Request, bases []string, body askBody) (any, erro
 		return nil, handler.MissingField("question")
 	}
 	in := knowledge.AskRequest{
-		WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, AskQuery: body.AskQuery,
+		WorkspaceID: handler.WorkspaceID(r), Bases: bases, Rights: gateway.GrantFrom(r.Context()).Rights, AskQuery: body.AskQuery, Languages: r.Header.Get("Accept-Language"),
 	}
 	in.Question = *body.Question
 	if body.Stream || handler.WantsStream(r) {

@@ -43,11 +43,7 @@ const baseSubject = "knowledgeBases"
 func (h *Handlers) newBaseRequest(r *http.Request, action string) (request, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	in, item, err := findBase(rd, r, action, baseSubject)
-	if err != nil {
-		return in, err
-	}
-	return in, in.rights.Check(action, baseSubject, projections.Content{}.SharedObject(rd, in.workspaceID, item))
+	return openBase(rd, fromHTTP(r), gateway.Var(r, "slug"), action)
 }
 
 // crawlRequest is the body of a request to read a source.
@@ -66,24 +62,29 @@ func (h *Handlers) StartCrawl(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := gateway.Var(r, "sourceId")
-	source, ok, err := h.Source(r.Context(), in.workspaceID, in.base.ID, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, domain.Refuse(domain.CodeNotFound, "the knowledge base has no such source").With("resource", "source").With("id", handler.Shorten(id))
-	case source.Disabled:
-		return nil, domain.Refuse(domain.CodeConflict, "the source %s is disabled", id).Reason("disabled").With("sourceId", id)
-	}
-	op, err := h.Crawls.Start(r.Context(), in.workspaceID, operation.CrawlAbout{
-		BaseID: in.base.ID, KnowledgeBase: in.base.Slug, SourceID: id, Trigger: operation.ByHand, Full: body.Full, AllowMassRemoval: body.AllowMassRemoval,
-	})
+	op, err := h.startCrawl(in, gateway.Var(r, "sourceId"), body)
 	if err != nil {
 		return nil, err
 	}
-	handler.AwaitVisible(r.Context(), h.ReadModel)
 	return gateway.Accepted(toCrawlResponse(op)).With(handler.OperationHeader, op.ID), nil
+}
+
+// startCrawl begins to read a source of the base.
+func (h *Handlers) startCrawl(in request, id string, body crawlRequest) (operation.State, error) {
+	source, ok, err := h.Source(in.Context(), in.workspaceID, in.base.ID, id)
+	switch {
+	case err != nil:
+		return operation.State{}, err
+	case !ok:
+		return operation.State{}, domain.Refuse(domain.CodeNotFound, "the knowledge base has no such source").With("resource", "source").With("id", handler.Shorten(id))
+	case source.Disabled:
+		return operation.State{}, domain.Refuse(domain.CodeConflict, "the source %s is disabled", id).Reason("disabled").With("sourceId", id)
+	}
+	op, err := h.Crawls.Start(in.Context(), in.workspaceID, operation.CrawlAbout{
+		BaseID: in.base.ID, KnowledgeBase: in.base.Slug, SourceID: id, Trigger: operation.ByHand, Full: body.Full, AllowMassRemoval: body.AllowMassRemoval,
+	})
+	handler.AwaitVisible(in.Context(), h.ReadModel)
+	return op, err
 }
 
 // crawlResponse is a crawl as it is answered.

@@ -62,37 +62,69 @@ type Files interface {
 	Find(ctx context.Context, workspaceID, id string, may files.May) (file.State, error)
 }
 
-// request is a request about the documents of a base.
+// request is a request about the documents of a base. That of an automation has the context only.
 type request struct {
 	*http.Request
 	workspaceID string
 	base        kbdocument.Base
-	vectorSet   string // that the model of the base makes; "": it has none
-	rights      *access.Rights
+	vectorSet   string         // that the model of the base makes; "": it has none
+	rights      *access.Rights // nil: the workspace itself asks, and may do everything
 	access      search.Base
+}
+
+// check refuses what the caller may not do to an object.
+func (r request) check(action, subject string, o access.Object, fields ...string) error {
+	if r.rights == nil {
+		return nil
+	}
+	return r.rights.Check(action, subject, o, fields...)
+}
+
+// filter returns what reports whether the caller may do something to a document.
+func (r request) filter(action string) func(access.Object) bool {
+	if r.rights == nil {
+		return func(access.Object) bool { return true }
+	}
+	return r.rights.Filter(action, subject)
 }
 
 // newRequest finds the base that the path names, if the caller may do something to its documents.
 func (h *Handlers) newRequest(r *http.Request, action string) (request, error) {
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	in, _, err := findBase(rd, r, action, subject)
-	if err != nil {
+	return openDocuments(rd, fromHTTP(r), gateway.Var(r, "slug"), action)
+}
+
+func fromHTTP(r *http.Request) request {
+	return request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+}
+
+// openDocuments finds the base with a slug, if the caller may do something to its documents.
+func openDocuments(rd projections.Reader, in request, slug, action string) (request, error) {
+	in, _, err := findBase(rd, in, slug, action, subject)
+	if err != nil || in.rights == nil {
 		return in, err
 	}
 	return in, in.access.Check(in.rights, action)
 }
 
-// findBase finds the base that the path names. Who may do nothing to the subject is not told whether it exists.
-func findBase(rd projections.Reader, r *http.Request, action, subject string) (in request, item projections.Item, err error) {
-	slug := gateway.Var(r, "slug")
-	in = request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+// openBase finds the base with a slug, if the caller may do something to it.
+func openBase(rd projections.Reader, in request, slug, action string) (request, error) {
+	in, item, err := findBase(rd, in, slug, action, baseSubject)
+	if err != nil {
+		return in, err
+	}
+	return in, in.check(action, baseSubject, projections.Content{}.SharedObject(rd, in.workspaceID, item))
+}
+
+// findBase finds the base with a slug. Who may do nothing to the subject is not told whether it exists.
+func findBase(rd projections.Reader, in request, slug, action, subject string) (request, projections.Item, error) {
 	item, ok, err := projections.Content{}.Get(rd, in.workspaceID, "knowledge/"+slug)
 	if err != nil {
 		return in, item, err
 	}
 	if !ok {
-		if !in.rights.Could(action, subject) {
+		if in.rights != nil && !in.rights.Could(action, subject) {
 			return in, item, in.rights.Refusal(action, subject)
 		}
 		return in, item, domain.Refuse(domain.CodeNotFound, "there is no such knowledge base").With("resource", "knowledgeBase").With("id", handler.Shorten(slug))
@@ -116,20 +148,25 @@ func (r request) may(fields ...string) knowledge.May {
 	return func(before, after kbdocument.State) error {
 		switch {
 		case before.ID == "":
-			return r.rights.Check("create", subject, r.object(after))
+			return r.check("create", subject, r.object(after))
 		case after.ID == "" || after.Deleted:
-			return r.rights.Check("delete", subject, r.object(before))
+			return r.check("delete", subject, r.object(before))
 		}
-		if err := r.rights.Check("update", subject, r.object(before), fields...); err != nil {
+		if err := r.check("update", subject, r.object(before), fields...); err != nil {
 			return err
 		}
-		return r.rights.Check("update", subject, r.object(after), fields...)
+		return r.check("update", subject, r.object(after), fields...)
 	}
 }
 
 // find returns the document that the path names by its id or its key, if the caller may read it.
 func (h *Handlers) find(in request, action string) (projections.KBDocument, error) {
-	id := gateway.Var(in.Request, "id")
+	return h.findDocument(in, gateway.Var(in.Request, "id"), action)
+}
+
+// findDocument returns the document with an id, or a key after "key:", if the caller may do something to it.
+func (h *Handlers) findDocument(in request, named, action string) (projections.KBDocument, error) {
+	id := named
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	var err error
@@ -144,9 +181,9 @@ func (h *Handlers) find(in request, action string) (projections.KBDocument, erro
 	}
 	if !ok {
 		return found, domain.Refuse(domain.CodeNotFound, "there is no such document").
-			With("resource", "document").With("id", handler.Shorten(gateway.Var(in.Request, "id")))
+			With("resource", "document").With("id", handler.Shorten(named))
 	}
-	return found, in.rights.Check(action, subject, in.object(found.State))
+	return found, in.check(action, subject, in.object(found.State))
 }
 
 // documentResponse is a document as it is answered.
@@ -207,6 +244,11 @@ func (r request) toResponse(d projections.KBDocument) documentResponse {
 
 // saved is the answer to a write: the document as a read would show it, after at most wait.
 func (h *Handlers) saved(in request, s kbdocument.State, wait time.Duration) documentResponse {
+	return in.toResponse(h.await(in, s, wait))
+}
+
+// await returns a document that was written as it is when the pipeline is done with it, or after wait.
+func (h *Handlers) await(in request, s kbdocument.State, wait time.Duration) projections.KBDocument {
 	handler.AwaitVisible(in.Context(), h.ReadModel)
 	ctx, cancel := context.WithTimeout(in.Context(), wait)
 	defer cancel()
@@ -215,12 +257,12 @@ func (h *Handlers) saved(in request, s kbdocument.State, wait time.Duration) doc
 	for {
 		d := h.latest(in, s)
 		if wait == 0 || d.Status() == kbdocument.Failed || d.Status() == kbdocument.Ready && !in.awaitsVectors(d) {
-			return in.toResponse(d)
+			return d
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return in.toResponse(h.latest(in, s))
+			return h.latest(in, s)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package knowledge
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +21,7 @@ import (
 	"svc/http/api/handler"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/streams/search"
 )
 
 // GetDocument handles GET …/documents/{id}.
@@ -36,6 +39,8 @@ func (h *Handlers) GetDocument(r *http.Request) (any, error) {
 }
 
 // ListDocuments handles GET …/documents. Permissions come before paging, so that pages are full and the count is right.
+// A page in the order of the last change costs what it shows, if the caller may read every document of the base and an
+// index knows what is selected. Otherwise the documents are read one by one, and as many are held as the page is deep.
 func (h *Handlers) ListDocuments(r *http.Request) (any, error) {
 	q := gateway.NewQuery(r)
 	page, sort := q.Page(20, 100), q.Sort("name", "title", "size", "mimetype", "createdAt", "updatedAt")
@@ -47,26 +52,54 @@ func (h *Handlers) ListDocuments(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	readable := in.rights.Filter("read", subject)
-	var found []projections.KBDocument
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	err = projections.KBDocuments{}.List(rd, in.workspaceID, in.base.ID, h.Now(), func(d projections.KBDocument) bool {
-		if wanted.matches(d) && readable(in.object(d.State)) {
-			found = append(found, d)
-		}
-		return true
-	})
-	if err != nil {
+	selection, isAll := wanted.selection()
+	var found []projections.KBDocument
+	var total int
+	if isAll && sort.Field == "updatedAt" && in.access.AllowsAll(in.rights, "read") {
+		found, total, err = projections.KBDocuments{}.SelectPage(rd, in.workspaceID, in.base.ID, selection, h.Now(), sort.Down, page.Offset(), page.Limit)
+	} else {
+		first := firstDocuments{most: page.Offset() + page.Limit, by: sort}
+		readable := in.rights.Filter("read", subject)
+		err = projections.KBDocuments{}.Select(rd, in.workspaceID, in.base.ID, selection, h.Now(), sort.Down, func(d projections.KBDocument) bool {
+			if wanted.matches(d) && readable(in.object(d.State)) {
+				first.add(d)
+			}
+			return r.Context().Err() == nil
+		})
+		found, total = gateway.PageOf(first.list(), page), first.added
+	}
+	if err := errors.Join(err, r.Context().Err()); err != nil {
 		return nil, err
 	}
-	sortDocuments(found, sort)
 	items := []documentResponse{}
-	for _, d := range gateway.PageOf(found, page) {
+	for _, d := range found {
 		d.CheckedAt = h.checkedAt(in, d.State)
 		items = append(items, in.toResponse(d))
 	}
-	return gateway.List(r, items, len(found), page), nil
+	return gateway.List(r, items, total, page), nil
+}
+
+// firstDocuments are the first so many documents of those that are added, in an order.
+type firstDocuments struct {
+	most  int
+	by    gateway.Sort
+	kept  []projections.KBDocument
+	added int
+}
+
+func (f *firstDocuments) add(d projections.KBDocument) {
+	f.added++
+	if f.kept = append(f.kept, d); len(f.kept) >= 2*f.most {
+		f.kept = f.list()
+	}
+}
+
+// list returns them in their order.
+func (f *firstDocuments) list() []projections.KBDocument {
+	sortDocuments(f.kept, f.by)
+	return f.kept[:min(f.most, len(f.kept))]
 }
 
 // listQuery is what documents must be to be listed.
@@ -75,6 +108,19 @@ type listQuery struct {
 	tags     []string          // any of them
 	search   string            // part of the name, the title, the address or a tag, in lower case
 	metadata map[string]string // by path
+}
+
+// selection returns what an index knows of the query. isAll says that nothing else is asked for.
+func (q listQuery) selection() (s projections.KBSelection, isAll bool) {
+	s.SourceID = q.texts["sourceId"]
+	if s.SourceID == "" {
+		s.Status = kbdocument.Status(q.texts["status"])
+	}
+	isAll = len(q.tags) == 0 && q.search == "" && len(q.metadata) == 0
+	for field, text := range q.texts {
+		isAll = isAll && (text == "" || field == "sourceId" || field == "status" && s.Status != "")
+	}
+	return s, isAll
 }
 
 const metadataPrefix = "metadata."
@@ -181,21 +227,113 @@ func (h *Handlers) GetContent(r *http.Request) (any, error) {
 	}}, h.Now())
 }
 
-// GetText handles GET …/documents/{id}/text: the text of the searchable revision.
+// GetText handles GET …/documents/{id}/text: the text of a revision, without one of that which is searched.
 func (h *Handlers) GetText(r *http.Request) (any, error) {
 	q := gateway.NewQuery(r)
-	given := q.Has("revision")
 	found, revision, err := h.findRevision(r)
 	if err != nil {
 		return nil, err
 	}
-	e := found.Extract
-	if e == nil || given && e.Revision != revision {
+	if !q.Has("revision") && found.Extract != nil {
+		revision = found.Extract.Revision
+	}
+	text, size, ok := found.FindText(revision)
+	if _, kept := found.FindRevision(revision); !ok && !kept && len(found.Revisions) > 0 {
+		return nil, noRevision(revision)
+	}
+	if !ok {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no text of this revision").With("resource", "text").With("status", found.Status())
 	}
 	return filehandlers.ContentResponse(r, h.Contents, h.Dir, file.State{Facts: file.Facts{
-		Terms: file.Terms{Name: found.State.Name + ".txt"}, Content: file.Content{Mimetype: "text/plain", Size: e.Size, Checksum: e.Text},
+		Terms: file.Terms{Name: found.State.Name + ".txt"}, Content: file.Content{Mimetype: "text/plain", Size: size, Checksum: text},
 	}}, h.Now())
+}
+
+// DocumentText is a part of the text of a document.
+type DocumentText struct {
+	ID            string `json:"id"`
+	KnowledgeBase string `json:"knowledgeBase"`
+	Name          string `json:"name"`
+	Title         string `json:"title,omitempty"`
+	URL           string `json:"url,omitempty"`
+	Revision      int    `json:"revision"`
+	Characters    int    `json:"characters"` // of the whole text
+	From          int    `json:"from"`
+	Text          string `json:"text"`
+	Next          *int   `json:"next,omitempty"` // where the rest begins; nil: there is none
+}
+
+// ReadText returns a part of the text of a document, whose base is not named, in characters.
+func (h *Handlers) ReadText(r *http.Request, id string, from, length int) (part DocumentText, err error) {
+	in, found, err := h.findAnywhere(r, id)
+	if err != nil {
+		return part, err
+	}
+	e := found.Extract
+	if e == nil {
+		return part, domain.Refuse(domain.CodeNotFound, "the document has no text yet").With("resource", "text").With("status", found.Status())
+	}
+	part = DocumentText{
+		ID: found.ID, KnowledgeBase: in.base.Slug, Name: found.State.Name, Title: found.ShownTitle(), URL: found.URL, Revision: e.Revision, Characters: e.Characters, From: from,
+	}
+	content, _, err := h.Contents.Open(r.Context(), e.Text)
+	if err != nil {
+		return part, commands.Refused(fmt.Errorf("read the text of a document: %w", err))
+	}
+	defer content.Close()
+	if part.Text, err = readCharacters(bufio.NewReader(content), from, length); err != nil {
+		return part, commands.Refused(fmt.Errorf("read the text of a document: %w", err))
+	}
+	if next := from + length; next < e.Characters {
+		part.Next = &next
+	}
+	return part, nil
+}
+
+// readCharacters returns some characters of a text, after those that come before them.
+func readCharacters(text io.RuneReader, from, length int) (string, error) {
+	var part strings.Builder
+	for i := 0; i < from+length; i++ {
+		c, _, err := text.ReadRune()
+		switch {
+		case errors.Is(err, io.EOF):
+			return part.String(), nil
+		case err != nil:
+			return "", err
+		case i >= from:
+			part.WriteRune(c)
+		}
+	}
+	return part.String(), nil
+}
+
+// findAnywhere returns a document of any base of the workspace, if the caller may read it. It looks at the bases of the
+// workspace, of which there are few.
+func (h *Handlers) findAnywhere(r *http.Request, id string) (in request, found projections.KBDocument, err error) {
+	in = request{Request: r, workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	unknown := domain.Refuse(domain.CodeNotFound, "there is no such document").With("resource", "document").With("id", handler.Shorten(id))
+	rd := h.ReadModel.Reader()
+	defer rd.Close()
+	found, ok, err := projections.KBDocuments{}.ByID(rd, in.workspaceID, id)
+	if err != nil {
+		return in, found, err
+	}
+	if !ok || found.GoneAt(h.Now()) {
+		return in, found, unknown
+	}
+	err = projections.Content{}.List(rd, in.workspaceID, "knowledge/", func(item projections.Item) (more bool, err error) {
+		if item.ID == found.BaseID {
+			in.base, in.access = kbdocument.Base{ID: item.ID, Slug: item.Slug()}, search.NewBase(rd, in.workspaceID, item)
+		}
+		return in.base.ID == "", nil
+	})
+	switch {
+	case err != nil:
+		return in, found, err
+	case in.base.ID == "": // it is kept for a while after its base was deleted
+		return in, found, unknown
+	}
+	return in, found, in.rights.Check("read", subject, in.object(found.State))
 }
 
 // findRevision returns the document of the path, and the revision that the query names: without one, the newest.
@@ -258,6 +396,9 @@ func (h *Handlers) ListChunks(r *http.Request) (any, error) {
 		return nil, commands.Refused(fmt.Errorf("read the passages of a document: %w", err))
 	}
 	passages, err := kbdocument.ParsePassages(body)
+	for i, c := range passages.Chunks { // the language may have been changed since
+		passages.Chunks[i] = c.In(found.ShownLanguage())
+	}
 	return gateway.ListOf(r, passages.Chunks, page), err
 }
 

@@ -67,8 +67,8 @@ func (h *Handlers) FindInBase(r *http.Request) (any, error) {
 	return h.search(r, []string{gateway.Var(r, "slug")}, query)
 }
 
-// checkSome refuses a caller who may read documents of no base, neither by a rule nor by a share.
-func (h *Handlers) checkSome(r *http.Request) error {
+// CheckSome refuses a caller who may read documents of no base, neither by a rule nor by a share.
+func (h *Handlers) CheckSome(r *http.Request) error {
 	rights, workspaceID, shared := gateway.GrantFrom(r.Context()).Rights, handler.WorkspaceID(r), false
 	if rights.Could("read", subject) {
 		return nil
@@ -87,7 +87,7 @@ func (h *Handlers) checkSome(r *http.Request) error {
 
 // SearchBases handles POST …/knowledgeBases/search.
 func (h *Handlers) SearchBases(r *http.Request) (any, error) {
-	if err := h.checkSome(r); err != nil {
+	if err := h.CheckSome(r); err != nil {
 		return nil, err
 	}
 	var body struct {

@@ -93,13 +93,8 @@ func (in documentRequest) read(h *Handlers, r request) (c content, err error) {
 	case len(given) > 1:
 		return c, domain.Invalid(domain.FieldError{Field: given[1], Message: "does not go with " + given[0]})
 	}
-	c.put.Base = r.base
-	if c.put.Change, err = in.change(); err != nil {
+	if err := c.describe(in, r.base); err != nil {
 		return c, err
-	}
-	c.put.Origin.Key, c.put.Declared = deref(in.Key), deref(in.Mimetype)
-	if in.Key != nil && *in.Key == "" {
-		return c, domain.Invalid(domain.FieldError{Field: "key", Message: "must be 1 to 500 characters"})
 	}
 	switch given[0] {
 	case "text":
@@ -113,6 +108,19 @@ func (in documentRequest) read(h *Handlers, r request) (c content, err error) {
 	}
 	c.setName(cmp.Or(c.put.Origin.Key, deref(c.put.Change.Title)))
 	return c, err
+}
+
+// describe takes what the request says about the document.
+func (c *content) describe(in documentRequest, base kbdocument.Base) (err error) {
+	c.put.Base = base
+	if c.put.Change, err = in.change(); err != nil {
+		return err
+	}
+	c.put.Origin.Key, c.put.Declared = deref(in.Key), cmp.Or(deref(in.Mimetype), c.put.Declared)
+	if in.Key != nil && *in.Key == "" {
+		return domain.Invalid(domain.FieldError{Field: "key", Message: "must be 1 to 500 characters"})
+	}
+	return nil
 }
 
 func deref(text *string) string {
@@ -147,7 +155,7 @@ func (c *content) spool(dir, declared string, from io.Reader) error {
 func (c *content) openFile(h *Handlers, r request, id string) error {
 	c.put.Origin.Source, c.put.Origin.FileID = kbdocument.File, id
 	found, err := h.Files.Find(r.Context(), r.workspaceID, id, func(s file.State) error {
-		return r.rights.Check("read", "files", filehandlers.Object(s))
+		return r.check("read", "files", filehandlers.Object(s))
 	})
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return domain.Invalid(domain.FieldError{Field: "fileId", Message: "there is no such file"})
@@ -190,16 +198,7 @@ func (f *form) addPart(p gateway.Part) error {
 		if len(f.files) == maxFiles {
 			return gateway.RefuseStatus(http.StatusRequestEntityTooLarge, "a request brings at most %d files", maxFiles)
 		}
-		name := path.Base(strings.ReplaceAll(p.Filename, `\`, "/"))
-		declared := p.Type
-		if declared == "" || declared == "application/octet-stream" {
-			declared = typeOfName(name)
-		}
-		c := content{put: knowledge.Put{Origin: kbdocument.Origin{Source: kbdocument.File}, Declared: declared}}
-		if file.IsName(name) {
-			c.put.Change.Name = &name
-		}
-		err := c.spool(f.h.Dir, declared, p.File)
+		c, err := newFile(f.h.Dir, path.Base(strings.ReplaceAll(p.Filename, `\`, "/")), p.Type, p.File)
 		f.files = append(f.files, c)
 		return err
 	}
@@ -208,6 +207,18 @@ func (f *form) addPart(p gateway.Part) error {
 	}
 	f.seen[p.Name] = true
 	return f.addField(p.Name, p.Text)
+}
+
+// newFile returns a document that is a file.
+func newFile(dir, name, declared string, from io.Reader) (content, error) {
+	if declared == "" || declared == "application/octet-stream" {
+		declared = typeOfName(name)
+	}
+	c := content{put: knowledge.Put{Origin: kbdocument.Origin{Source: kbdocument.File}, Declared: declared}}
+	if file.IsName(name) {
+		c.put.Change.Name = &name
+	}
+	return c, c.spool(dir, declared, from)
 }
 
 func (f *form) addField(name, text string) error {
@@ -308,7 +319,7 @@ const maxWait = 30
 func readWait(r *http.Request) (time.Duration, error) {
 	q := gateway.NewQuery(r)
 	wait := time.Duration(q.Int("wait", 0, 0, maxWait)) * time.Second
-	return wait, q.Err()
+	return handler.BoundWait(r, wait), q.Err()
 }
 
 // CreateDocuments handles POST …/documents.
@@ -333,16 +344,26 @@ func (h *Handlers) CreateDocuments(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := h.Documents.Put(r.Context(), in.workspaceID, c.put, in.may())
+	response, created, err := h.put(in, c, wait)
 	if err != nil {
 		return nil, err
 	}
-	response := h.saved(in, out.State, wait)
-	response.Unchanged = out.Unchanged
-	if out.Created {
-		return gateway.Created(response, handler.Location(r, out.ID)), nil
+	if created {
+		return gateway.Created(response, handler.Location(r, response.ID)), nil
 	}
 	return response, nil
+}
+
+// put adds a document, or replaces what the request gives of one that is known. The answer shows it after at most wait.
+func (h *Handlers) put(in request, c content, wait time.Duration) (response documentResponse, created bool, err error) {
+	out, err := h.Documents.Put(in.Context(), in.workspaceID, c.put, in.may())
+	if err != nil {
+		return response, false, err
+	}
+	d := h.await(in, out.State, wait)
+	response = in.toResponse(d)
+	response.Unchanged = out.Unchanged || c.put.Content == nil && out.Former != "" && d.Status() == kbdocument.Ready && d.Generation >= out.Generation && d.Content().Hash == out.Former
+	return response, out.Created, nil
 }
 
 func (h *Handlers) createFiles(in request, wait time.Duration) (any, error) {
@@ -389,7 +410,7 @@ func (h *Handlers) CreateMany(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var body struct {
-		Documents *[]documentRequest `json:"documents"`
+		Documents *[]json.RawMessage `json:"documents"`
 	}
 	if err := gateway.Decode(r, &body); err != nil {
 		return nil, err
@@ -409,8 +430,12 @@ func (h *Handlers) CreateMany(r *http.Request) (any, error) {
 	return items, nil
 }
 
-func (h *Handlers) createOne(in request, one documentRequest) (item bulkItem, err error) {
-	c, err := one.read(h, in)
+func (h *Handlers) createOne(in request, one json.RawMessage) (item bulkItem, err error) {
+	var body documentRequest
+	var c content
+	if err = gateway.DecodeJSON(one, &body); err == nil {
+		c, err = body.read(h, in)
+	}
 	defer c.close()
 	var out knowledge.Outcome
 	if err == nil {
@@ -475,12 +500,10 @@ func (h *Handlers) ReplaceContent(r *http.Request) (any, error) {
 		return nil, domain.Invalid(domain.FieldError{Field: "key", Message: "cannot be changed"})
 	}
 	c.put.ID, c.put.Origin.Key = found.ID, found.Key
-	out, err := h.Documents.Put(r.Context(), in.workspaceID, c.put, in.may())
+	response, _, err := h.put(in, c, wait)
 	if err != nil {
 		return nil, err
 	}
-	response := h.saved(in, out.State, wait)
-	response.Unchanged = out.Unchanged
 	return response, nil
 }
 
@@ -514,11 +537,15 @@ func (h *Handlers) DeleteDocument(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.Documents.Delete(r.Context(), in.workspaceID, found.ID, in.base, in.may()); err != nil {
-		return nil, err
+	return handler.IDResponse(found.ID), h.deleteDocument(in, found.ID)
+}
+
+func (h *Handlers) deleteDocument(in request, id string) error {
+	if _, err := h.Documents.Delete(in.Context(), in.workspaceID, id, in.base, in.may()); err != nil {
+		return err
 	}
-	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return handler.IDResponse(found.ID), nil
+	handler.AwaitVisible(in.Context(), h.ReadModel)
+	return nil
 }
 
 // maxDeleted is how many documents one request names.
@@ -538,32 +565,47 @@ func (h *Handlers) DeleteMany(r *http.Request) (any, error) {
 	if err := gateway.Decode(r, &body); err != nil {
 		return nil, err
 	}
-	var ids []string
 	switch {
 	case body.IDs == nil && body.Filters == nil:
 		return nil, handler.MissingField("ids")
 	case body.IDs != nil && body.Filters != nil:
 		return nil, domain.Invalid(domain.FieldError{Field: "filters", Message: "do not go with ids"})
-	case body.IDs != nil:
-		if len(*body.IDs) > maxDeleted {
-			return nil, domain.Invalid(domain.FieldError{Field: "ids", Message: fmt.Sprintf("must be at most %d", maxDeleted)})
-		}
-		ids, err = h.resolve(in, *body.IDs)
-	default:
-		if len(*body.Filters) == 0 && !body.All {
-			return nil, domain.Invalid(domain.FieldError{Field: "all", Message: "must be true to delete all documents"})
-		}
-		ids, err = h.matching(in, *body.Filters)
+	case body.IDs == nil:
+		return h.deleteMatching(in, *body.Filters, body.All)
+	case len(*body.IDs) > maxDeleted:
+		return nil, domain.Invalid(domain.FieldError{Field: "ids", Message: fmt.Sprintf("must be at most %d", maxDeleted)})
 	}
+	ids, err := h.resolve(in, *body.IDs)
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := h.Documents.DeleteMany(r.Context(), in.workspaceID, in.base, ids, in.may())
+	return h.deleteAll(in, ids)
+}
+
+// deletedResponse is how many documents were deleted.
+type deletedResponse struct {
+	Deleted int `json:"deleted"`
+}
+
+// deleteMatching deletes the documents that a filter selects; all of them only when the caller says so.
+func (h *Handlers) deleteMatching(in request, filters map[string]any, all bool) (any, error) {
+	if len(filters) == 0 && !all {
+		return nil, domain.Invalid(domain.FieldError{Field: "all", Message: "must be true to delete all documents"})
+	}
+	ids, err := h.matching(in, filters)
 	if err != nil {
 		return nil, err
 	}
-	handler.AwaitVisible(r.Context(), h.ReadModel)
-	return map[string]int{"deleted": deleted}, nil
+	return h.deleteAll(in, ids)
+}
+
+func (h *Handlers) deleteAll(in request, ids []string) (any, error) {
+	deleted, err := h.Documents.DeleteMany(in.Context(), in.workspaceID, in.base, ids, in.may())
+	if err != nil {
+		return nil, err
+	}
+	handler.AwaitVisible(in.Context(), h.ReadModel)
+	return deletedResponse{deleted}, nil
 }
 
 // resolve returns the ids of documents of the base, without those that it does not have.
@@ -591,7 +633,7 @@ func (h *Handlers) matching(in request, filters map[string]any) (ids []string, e
 	if err != nil {
 		return nil, err
 	}
-	allowed := in.rights.Filter("delete", subject)
+	allowed := in.filter("delete")
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	err = projections.KBDocuments{}.List(rd, in.workspaceID, in.base.ID, h.Now(), func(d projections.KBDocument) bool {

@@ -9,6 +9,7 @@ import (
 
 	"svc/commands/llm"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/http/api/handler"
 	"svc/http/gateway"
 )
@@ -16,7 +17,9 @@ import (
 // Handlers answer requests about models.
 type Handlers struct {
 	Models Models
-	Now    func() time.Time
+	// Used records what a test took. It is Used of a *knowledge.Recorder.
+	Used func(ctx context.Context, workspaceID string, u activity.Usage)
+	Now  func() time.Time
 }
 
 // Models finds and calls models. It is a *llm.Models.
@@ -77,16 +80,21 @@ func (h *Handlers) Test(r *http.Request) (any, error) {
 		return nil, err
 	}
 	result, began := testResult{OK: true}, h.Now()
+	used := map[string]int{}
 	if model.Kind == llm.EmbeddingKind {
 		var made llm.Embeddings
 		if made, err = h.Models.Embed(ctx, llm.EmbedRequest{WorkspaceID: workspaceID, Model: model.Name(), Texts: []string{"test"}}); err == nil {
 			result.Dimensions = len(made.Vectors[0])
 		}
+		used[activity.EmbeddingTokens] = made.Tokens
 	} else {
-		_, err = h.Models.Chat(ctx, llm.ChatRequest{
+		var reply llm.ChatReply
+		reply, err = h.Models.Chat(ctx, llm.ChatRequest{
 			WorkspaceID: workspaceID, Model: model.Name(), MaxTokens: testTokens, Messages: []llm.Message{{Role: "user", Content: "Answer with the word ok."}},
 		}, nil)
+		used[activity.PromptTokens], used[activity.CompletionTokens] = reply.Usage.PromptTokens, reply.Usage.CompletionTokens
 	}
+	h.Used(ctx, workspaceID, activity.Usage{Model: model.Name(), Metrics: activity.Increments(used)})
 	result.Latency = h.Now().Sub(began).Milliseconds()
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		reason, _ := refusal.Details["reason"].(string)

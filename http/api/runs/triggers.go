@@ -81,14 +81,10 @@ func endpointInput(r *http.Request, programSet *programs.ProgramSet, p *programs
 	if err != nil {
 		return nil, err
 	}
-	in := value.NewObject("method", r.Method, "headers", triggerHeaders(r.Header), "query", query)
-	in.Set("pathParams", value.From(asValues(params)))
-	in.Set("body", body)
-	in.Set("rawBody", raw)
-	in.Set("workspaceId", programSet.Workspace.ID)
-	in.Set("automationSlug", p.Slug)
-	in.Set("$http", machine.HTTP{})
-	return in, nil
+	return value.NewObject(
+		"method", r.Method, "headers", triggerHeaders(r.Header), "query", query, "pathParams", value.From(asValues(params)), "body", body, "rawBody", raw,
+		"workspaceId", programSet.Workspace.ID, "automationSlug", p.Slug, "$http", machine.HTTP{},
+	), nil
 }
 
 func asValues(texts map[string]string) map[string]any {
@@ -129,6 +125,19 @@ func (h *Handlers) TestAutomation(r *http.Request) (any, error) {
 		return h.launch(r, s)
 	}
 	return h.respond(r, s, true)
+}
+
+// CallTool runs an automation that an MCP client calls, and returns its output. The run goes on when the client leaves.
+func (h *Handlers) CallTool(r *http.Request, p *programs.Program, input *value.Object) (any, error) {
+	s := h.start(r, p.Scope.ProgramSet, p, activity.ByMCP, p.Slug)
+	s.Input, s.HTTP = input, nil // there is no answer that it could send piece by piece
+	t := chunkedResponse{start: s, run: h.Runtime.Launch(s)}
+	select {
+	case <-t.run.Done():
+		return t.outcome()
+	case <-r.Context().Done():
+		return nil, stillRunningError(context.Cause(r.Context()))
+	}
 }
 
 // unknownAutomation refuses a slug that no automation has. It names the nearest one that
@@ -216,7 +225,7 @@ func triggerHeaders(h http.Header) *value.Object {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	o := &value.Object{}
+	o := value.NewObjectSize(len(names))
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		hidden := hiddenHeaders[lower] || strings.HasPrefix(lower, "x-forwarded-") ||
@@ -248,6 +257,9 @@ func formValues(values url.Values, order []string) *value.Object {
 
 // parsedForm reads a query or a form, its keys in the order in which they came.
 func parsedForm(raw string) (*value.Object, error) {
+	if raw == "" {
+		return &value.Object{}, nil
+	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, err
@@ -266,7 +278,10 @@ func parsedForm(raw string) (*value.Object, error) {
 // triggerBody reads the body of a request as automations get it, and its text as it
 // was received; raw is Undefined for multipart.
 func triggerBody(r *http.Request) (body, raw any, err error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind := r.Header.Get("Content-Type")
+	if kind != "application/json" { // which is how most say it
+		kind, _, _ = mime.ParseMediaType(kind)
+	}
 	if strings.HasPrefix(kind, "multipart/") {
 		body, err = triggerParts(r, partLimits{})
 		return body, value.Undefined, err
@@ -283,7 +298,7 @@ func triggerBody(r *http.Request) (body, raw any, err error) {
 		if err := gateway.CheckAnyJSON(content); err != nil {
 			return nil, nil, err
 		}
-		body, err = value.ParseJSON(string(content))
+		body, err = value.ParseJSON(text) // which is the content: JSON is UTF-8
 		if err != nil {
 			err = domain.Refuse(domain.CodeInvalidRequest, "the body is not valid JSON")
 		}

@@ -192,19 +192,15 @@ func ToOperationResponse(op operation.State) OperationResponse {
 	return response
 }
 
-// The wait for an operation: how long it is unless the caller says otherwise, and
-// what of the request's time is left to answer in.
-const (
-	defaultOperationWait = 15 * time.Second
-	answerTime           = 5 * time.Second
-)
+// defaultOperationWait is how long the caller waits for an operation unless they say otherwise.
+const defaultOperationWait = 15 * time.Second
 
 // readOperationWait reads for how long the caller waits for an operation. A handler asks
 // for it before it starts one.
 func readOperationWait(r *http.Request) (time.Duration, error) {
 	q := gateway.NewQuery(r)
 	wait := q.Seconds("timeout", defaultOperationWait)
-	return min(wait, max(0, gateway.Timeout(r)-answerTime)), q.Err()
+	return handler.BoundWait(r, wait), q.Err()
 }
 
 // operationResponse answers when an operation has ended: with answer when it succeeded,

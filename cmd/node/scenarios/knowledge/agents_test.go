@@ -162,6 +162,11 @@ func TestSharedKnowledge(t *testing.T) {
 			who.RequireRefusal(t, status, code, "GET", one+path, "")
 		}
 		who.RequireRefusal(t, status, code, "POST", one+"/documents", `{"text":"x"}`)
+		who.RequireRefusal(t, status, code, "GET", one+"/search?q=days", "")
+		for _, path := range []string{one, p.Path + "/knowledgeBases"} {
+			who.RequireRefusal(t, status, code, "POST", path+"/search", `{"query":"days"}`)
+			who.RequireRefusal(t, status, code, "POST", path+"/ask", `{"question":"When?"}`)
+		}
 	}
 	refused(nobody, 401, "missing_token")
 	refused(guest, 403, "workspace_access_denied")
@@ -187,12 +192,87 @@ func TestSharedKnowledge(t *testing.T) {
 	p.Do(t, 200, "POST", one+"/permissions", `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
 	require.Equal(t, "Within 30 days.", string(nobody.Do(t, 200, "GET", one+"/documents/"+id+"/content", "").Body))
 	require.NotContains(t, string(p.Do(t, 200, "GET", one, "", "Accept", nodetest.YAMLType).Body), "public", "it is no content")
+	require.EqualValues(t, 1, nobody.Do(t, 200, "GET", one+"/search?q=days", "").JSON(t)["total"])
+	for _, path := range []string{one, p.Path + "/knowledgeBases"} {
+		require.EqualValues(t, 1, nobody.Do(t, 200, "POST", path+"/search", `{"query":"days"}`).JSON(t)["total"])
+		require.Equal(t, "no_model", nobody.RequireRefusal(t, 409, "resource_conflict", "POST", path+"/ask", `{"question":"days"}`)["reason"])
+	}
+	nobody.RequireRefusal(t, 401, "missing_token", "POST", p.Path+"/knowledgeBases/other/search", `{"query":"days"}`)
 	nobody.RequireRefusal(t, 401, "missing_token", "POST", one+"/documents", `{"text":"x"}`)
 	p.Do(t, 200, "DELETE", one+"/permissions/*", "")
 	nobody.RequireRefusal(t, 401, "missing_token", "GET", one+"/documents", "")
+	nobody.RequireRefusal(t, 401, "missing_token", "POST", one+"/search", `{"query":"days"}`)
 
 	told := p.ListEvents(t, "types=workspaces.knowledgeBases.permissions.*&limit=100").Result.Events
 	slices.Reverse(told)
 	require.Equal(t, "shared shared shared deleted", strings.ReplaceAll(strings.Join(nodetest.TypesOf(told), " "), "workspaces.knowledgeBases.permissions.", ""))
 	require.Equal(t, map[string]any{"policies": map[string]any{"read": true}}, told[0].Payload["permissions"])
+}
+
+// A disabled agent is not there but for those who may change it, published or not.
+func TestDisabledAgents(t *testing.T) {
+	t.Parallel()
+	_, env := startModels(t)
+	s := nodetest.NewServiceWithAccounts(t, append(env, "RATE_LIMIT_ASK_MODELS=1000")...).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	visitor, one := p.As(s.NewUser(t, "visitor")), p.Path+"/agents/helper"
+	p.Do(t, 201, "POST", p.Path+"/agents", `{"name":"Helper","instructions":"You help.","labels":["mcp"],"disabled":true}`)
+	p.Do(t, 201, "POST", p.Path+"/agents", `{"name":"Other","instructions":"You help.","labels":["mcp"]}`)
+	p.Do(t, 200, "POST", p.Path+"/agents/other/publish", "")
+	for _, slug := range []string{"helper", "other"} {
+		p.Do(t, 200, "POST", p.Path+"/agents/"+slug+"/permissions", `{"target":{"email":"visitor@example.org"},"permissions":{"policies":{"execute":true}}}`)
+	}
+	const hello = `{"text":"say:hello"}`
+	offered := func() string {
+		t.Helper()
+		return string(visitor.Do(t, 200, "POST", p.Path+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Accept", "application/json, text/event-stream").Body)
+	}
+	visitor.RequireRefusal(t, 404, "resource_not_found", "POST", one+"/messages", hello)
+	p.Do(t, 200, "POST", one+"/messages", hello)
+
+	p.Do(t, 200, "PATCH", one, `{"disabled":false}`)
+	require.Equal(t, "not_published", visitor.RequireRefusal(t, 409, "resource_conflict", "POST", one+"/messages", hello)["reason"])
+	p.Do(t, 200, "POST", one+"/publish", "")
+	visitor.Do(t, 200, "POST", one+"/messages", hello)
+	require.Contains(t, offered(), "agent_helper")
+
+	disabled := p.Do(t, 200, "PATCH", one, `{"disabled":true}`).JSON(t)
+	require.Equal(t, true, disabled["published"].(map[string]any)["current"], "what is published does not change")
+	visitor.RequireRefusal(t, 404, "resource_not_found", "POST", one+"/messages", hello)
+	visitor.RequireRefusal(t, 404, "resource_not_found", "POST", one+"/messages", `{"text":"x","draft":true}`)
+	require.NotContains(t, offered(), "agent_helper")
+	p.Do(t, 200, "POST", one+"/messages", hello)
+
+	p.Do(t, 200, "PATCH", one, `{"disabled":false}`)
+	visitor.Do(t, 200, "POST", one+"/messages", hello)
+	require.Contains(t, offered(), "agent_helper")
+}
+
+// What an agent cannot offer to its model is told when it is saved.
+func TestFunctionsThatAgentsCannotOffer(t *testing.T) {
+	t.Parallel()
+	s := nodetest.SharedService(t)
+	p := newWorkspace(t, s, "Functions")
+	const agent = `{"name":"Helper","instructions":"You help.","tools":[{"automation":"off"}]}`
+	addAutomation(t, p, "off", `"disabled":true,`)
+	require.Contains(t, fmt.Sprint(p.DryRun(t, "POST", p.Path+"/agents", agent)["warnings"]), `"off" is disabled`)
+	require.Contains(t, fmt.Sprint(p.Do(t, 201, "POST", p.Path+"/agents", agent).JSON(t)["warnings"]), `"off" is disabled`)
+	problems := func() string {
+		t.Helper()
+		return string(p.Do(t, 200, "GET", p.Path+"/problems?object=agents/helper", "").Body)
+	}
+	require.Contains(t, problems(), `tools[0].automation`)
+	p.Do(t, 200, "PATCH", p.Path+"/automations/off", `{"disabled":false}`)
+	require.Equal(t, `[]`, strings.TrimSpace(problems()))
+	require.Empty(t, p.Do(t, 200, "PATCH", p.Path+"/agents/helper", `{"description":"On"}`).JSON(t)["warnings"])
+
+	var tools []string
+	for i := range 64 {
+		tools = append(tools, fmt.Sprintf(`{"automation":"a-%d"}`, i))
+	}
+	many := func(when string) string {
+		return `{"name":"Many","instructions":"x","knowledge":[{"base":"faq"` + when + `}],"tools":[` + strings.Join(tools, ",") + `]}`
+	}
+	require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", p.Path+"/agents", many(""))), "search_knowledge")
+	p.Do(t, 201, "POST", p.Path+"/agents", many(`,"when":"always"`))
 }

@@ -160,7 +160,7 @@ func TestAsk(t *testing.T) {
 	t.Log("only documents that the caller may read")
 	reader := p.As(s.NewUser(t, "reader"))
 	p.Do(t, 200, "PUT", p.Path+"/security", `{"authorizations":{"roles":{"geo":{}},"rules":[{"role":"geo","action":"read","subject":"workspaces"},`+
-		`{"role":"geo","action":"read","subject":"documents","conditions":{"tags":"geo","knowledgeBase":"faq"}}]}}`)
+		`{"role":"geo","action":"read","subject":"documents","conditions":{"tags":"geo","knowledgeBase":"faq"}},{"role":"geo","action":"execute","subject":"agents"}]}}`)
 	p.Do(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"reader@example.org"},"permissions":{"role":"geo"}}`)
 	ask(reader, bases+"/ask", `{"question":"salaries of the capital"}`)
 	prompt = string(fake.Calls()[len(fake.Calls())-1].Body)
@@ -169,6 +169,48 @@ func TestAsk(t *testing.T) {
 	require.NotContains(t, prompt, "Tokyo")
 	reader.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/other/ask", `{"question":"x"}`)
 	require.Equal(t, "other", ask(p, bases+"/ask", `{"question":"Tokyo"}`).Citations[0].KnowledgeBase)
+
+	t.Log("a key for one base reaches no other, by no way")
+	key := p.Do(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"faq","rules":[{"action":"read","subject":"documents","conditions":{"knowledgeBase":"faq"}}]}`).JSON(t)
+	limited := p.As(http.Header{"X-Svc-Api-Key": {key["apiKey"].(string)}})
+	list := limited.Do(t, 200, "GET", bases+"/faq/documents?sort=name", "")
+	require.Equal(t, []any{"hr.md", "paris.md"}, nodetest.Fields(list.List(t), "name"))
+	require.Equal(t, "2", list.Header.Get("X-Total-Count"))
+	for _, base := range []string{"faq", ""} {
+		found := search(t, limited, base, `{"query":"capital","facets":{"base":{"field":"knowledgeBase"},"tag":{"field":"tags"}}}`)
+		require.ElementsMatch(t, []string{"hr.md", "paris.md"}, found.names())
+		require.Equal(t, 2, found.Total)
+		require.Len(t, found.Facets["base"].Buckets, 1)
+		require.Equal(t, []any{"faq", 2}, []any{found.Facets["base"].Buckets[0].Key, found.Facets["base"].Buckets[0].Count})
+		require.Len(t, found.Facets["tag"].Buckets, 2)
+	}
+	require.Equal(t, "faq", ask(limited, path, `{"question":"capital of France"}`).Citations[0].KnowledgeBase)
+	require.Equal(t, "faq", ask(limited, bases+"/ask", `{"question":"capital of Japan"}`).Citations[0].KnowledgeBase)
+	require.NotContains(t, string(fake.Calls()[len(fake.Calls())-1].Body), "Tokyo")
+	limited.RequireRefusal(t, 403, "permission_denied", "GET", bases+"/other/documents", "")
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/other/search", `{"query":"capital"}`)
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/search", `{"query":"capital","knowledgeBases":["other"]}`)
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/other/ask", `{"question":"capital"}`)
+	limited.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/ask", `{"question":"capital","knowledgeBases":["other"]}`)
+
+	t.Log("agents, too, answer with documents that the caller may read")
+	p.Do(t, 201, "POST", p.Path+"/agents", `{"name":"Guide","instructions":"You help.","knowledge":[{"base":"faq","when":"always"},{"base":"faq"},{"base":"other","when":"always"}]}`)
+	p.Do(t, 200, "POST", p.Path+"/agents/guide/publish", "")
+	say := func(who nodetest.Workspace, body string) (message, last string) {
+		t.Helper()
+		message = string(who.Do(t, 200, "POST", p.Path+"/agents/guide/messages", body).Body)
+		return message, string(fake.Calls()[len(fake.Calls())-1].Body)
+	}
+	for _, body := range []string{`{"text":"salaries of the capital"}`, `{"text":"call:search_knowledge {\"query\":\"salaries of the capital\"}"}`} {
+		message, last := say(reader, body)
+		require.Contains(t, last, "Paris is the capital")
+		for _, text := range []string{message, last} {
+			require.NotContains(t, text, "Salaries of")
+			require.NotContains(t, text, "Tokyo")
+		}
+		_, last = say(p, body)
+		require.Contains(t, last, "Salaries of", "the owner may read it")
+	}
 
 	t.Log("events, and no secret anywhere")
 	search(t, p, "faq", `{"query":"salaries"}`)
@@ -228,4 +270,72 @@ func TestAsk(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return p.Send(t, "POST", path, `{"question":"zebra"}`).StatusCode == 429
 	}, time.Minute, time.Millisecond)
+}
+
+// Questions fail as their provider does, are asked again when that helps, and end with who asked.
+func TestAskWithFailures(t *testing.T) {
+	t.Parallel()
+	fake, env := startModels(t)
+	s := nodetest.NewServiceWithAccounts(t, append(env, "RATE_LIMIT_ASK_MODELS=1000", "MODEL_TIMEOUT_SECONDS=5")...).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	p.Do(t, 201, "POST", p.Path+"/knowledgeBases", `{"name":"FAQ","slug":"faq","language":"de","answer":{"noAnswer":{"en":"Unknown.","de":"Unbekannt.","fr":"Inconnu."}}}`)
+	p.Do(t, 201, "POST", p.Path+"/knowledgeBases/faq/documents?wait=30", `{"text":"Paris is the capital of France.","name":"paris.md"}`)
+	path := p.Path + "/knowledgeBases/faq/ask"
+	last := func(body string) nodetest.Frame {
+		t.Helper()
+		res, _ := askStream(t, p, path, body)
+		require.Equal(t, 200, res.StatusCode)
+		frames, _ := nodetest.ReadFrames(res.Body, 0)
+		return frames[len(frames)-1]
+	}
+
+	t.Log("a provider that is back at the third attempt")
+	fake.Script(fakemodel.Reply{Status: 503}, fakemodel.Reply{Status: 503}, fakemodel.Reply{Text: "Paris [1]."})
+	before := fake.Count("/v1/chat/completions")
+	done := last(`{"question":"capital of France"}`)
+	require.Equal(t, "done", done.Event)
+	require.Contains(t, done.Data, `"answer":"Paris [1]."`)
+	require.Equal(t, before+3, fake.Count("/v1/chat/completions"))
+
+	t.Log("one that is silent")
+	silent := last(`{"question":"capital of France slow:600000"}`)
+	require.Equal(t, "error", silent.Event)
+	require.Contains(t, silent.Data, "model_timeout")
+	require.Equal(t, "model_timeout", p.RequireRefusal(t, 504, "gateway_timeout", "POST", path, `{"question":"capital of France slow:600000"}`)["reason"])
+
+	t.Log("a client that leaves: the call ends, and its tokens are counted")
+	tokens := func() (prompt, completion float64) {
+		for _, e := range p.ListEvents(t, "limit=1000&types=usage&payload.knowledgeBase=faq").Result.Events {
+			metric := func(name string) float64 {
+				n, _ := nodetest.ObjectAt(nodetest.ObjectAt(e.Payload, "metrics"), name)["value"].(float64)
+				return n
+			}
+			prompt, completion = prompt+metric("tokens.prompt"), completion+metric("tokens.completion")
+		}
+		return prompt, completion
+	}
+	prompts, completions := tokens()
+	fake.Script(fakemodel.Reply{Text: strings.Repeat("word ", 10_000), SlowMS: 50})
+	res, leave := askStream(t, p, path, `{"question":"capital of France"}`)
+	nodetest.ReadFrames(res.Body, 3)
+	leave()
+	require.Eventually(t, func() bool { calls := fake.Calls(); return calls[len(calls)-1].Ended }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		prompt, completion := tokens()
+		return prompt > prompts && completion > completions
+	}, time.Minute, 50*time.Millisecond)
+
+	t.Log("no answer, in the language of who asks, else in that of the base")
+	for accept, want := range map[string]string{"fr-CA,fr;q=0.9,en;q=0.5": "Inconnu.", "it": "Unbekannt.", "": "Unbekannt.", "en": "Unknown."} {
+		require.Equal(t, want, p.Do(t, 200, "POST", path, `{"question":"zebra"}`, "Accept-Language", accept).JSON(t)["answer"], accept)
+	}
+
+	t.Log("a long list of citations")
+	for _, text := range []string{"Rome", "Madrid", "Berlin", "Oslo"} {
+		p.Do(t, 201, "POST", p.Path+"/knowledgeBases/faq/documents?wait=30", `{"text":"`+text+` is a capital, too."}`)
+	}
+	fake.Script(fakemodel.Reply{Text: "All [1, 2, 3, 4, 5, 9]."})
+	all := p.Do(t, 200, "POST", path, `{"question":"capital"}`).JSON(t)
+	require.Equal(t, []any{"All [1, 2, 3, 4, 5].", true}, []any{all["answer"], all["grounded"]})
+	require.Len(t, all["citations"], 5)
 }

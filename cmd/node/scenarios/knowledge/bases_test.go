@@ -69,6 +69,10 @@ func TestKnowledgeBases(t *testing.T) {
 			`sources.site.include[0]`:            `{"urls":["https://example.com/"],"include":["regex:("]}`,
 			`sources.site.maxPages`:              `{"urls":["https://example.com/"],"maxPages":30001}`,
 			`sources.site.types[0]`:              `{"urls":["https://example.com/"],"types":["png"]}`,
+			`sources.site.metadata`:              `{"urls":["https://example.com/"],"metadata":{"a":{"b":{"c":{"d":{}}}}}}`,
+			`sources.site.tags`:                  `{"urls":["https://example.com/"],"tags":["` + strings.Repeat(`a","`, 50) + `b"]}`,
+			`sources.site.tags[1]`:               `{"urls":["https://example.com/"],"tags":["a","` + strings.Repeat("b", 61) + `"]}`,
+			`sources.site.language`:              `{"urls":["https://example.com/"],"language":"tlh"}`,
 		} {
 			faults := nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "PATCH", one, `{"sources":{"site":`+source+`}}`))
 			require.Contains(t, faults, `"`+field+`"`, source)
@@ -154,7 +158,7 @@ func TestKnowledgeBases(t *testing.T) {
 		require.Equal(t, "created created deleted created deleted updated updated updated created created updated deleted deleted", types)
 		require.Equal(t, "faq", told[0].Payload["slug"])
 		require.Equal(t, []any{[]any{"car", "auto"}}, told[0].Payload["knowledgeBase"].(map[string]any)["synonyms"])
-		require.Equal(t, map[string]any{"slug": "hidden"}, told[2].Payload)
+		require.Equal(t, map[string]any{"slug": "hidden", "documents": 0.0}, told[2].Payload)
 		require.Equal(t, "faq", told[6].Payload["oldSlug"])
 	})
 }

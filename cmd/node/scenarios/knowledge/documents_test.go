@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/textproto"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,13 @@ func TestDocuments(t *testing.T) {
 		p.Do(t, 200, "PUT", one+"/content?wait=30", `{"text":"the third text"}`)
 		require.Equal(t, []any{3.0, 2.0}, nodetest.Fields(p.Do(t, 200, "GET", one+"/revisions", "").List(t), "revision"))
 		require.Equal(t, "revision", p.RequireRefusal(t, 404, "resource_not_found", "GET", one+"/content?revision=1", "")["resource"])
+		require.Equal(t, "the second text", string(p.Do(t, 200, "GET", one+"/text?revision=2", "").Body))
+		require.Equal(t, "the third text", string(p.Do(t, 200, "GET", one+"/text?revision=3", "").Body))
+		require.Equal(t, "revision", p.RequireRefusal(t, 404, "resource_not_found", "GET", one+"/text?revision=1", "")["resource"])
+		require.Equal(t, "error", p.Do(t, 200, "PUT", one+"/content?wait=30", `{"text":" "}`).JSON(t)["status"])
+		require.Equal(t, "the third text", string(p.Do(t, 200, "GET", one+"/text", "").Body), "it is searched")
+		require.Equal(t, "the third text", string(p.Do(t, 200, "GET", one+"/text?revision=3", "").Body))
+		require.Equal(t, "text", p.RequireRefusal(t, 404, "resource_not_found", "GET", one+"/text?revision=4", "")["resource"])
 		require.Equal(t, "n", p.Do(t, 200, "GET", one, "").JSON(t)["name"])
 		p.Do(t, 422, "PUT", one+"/content", `{"text":"x","key":"other"}`)
 		require.Equal(t, first["id"], p.Do(t, 200, "DELETE", one, "").JSON(t)["id"])
@@ -127,6 +135,14 @@ func TestDocuments(t *testing.T) {
 			items[i] = fmt.Sprintf(`{"text":"text %d","key":"k%d","tags":["t%d"],"metadata":{"n":%d}}`, i, i, i%2, i)
 		}
 		items[7] = `{"name":"bad"}`
+		for _, form := range []string{`5`, `null`, `{"text":5}`, `{"text":"x","nope":1}`} { // what has another form keeps no other out, either
+			got := p.Do(t, 200, "POST", many+"/bulk", `{"documents":[`+form+`,{"text":"x","key":"first"}]}`).List(t)
+			require.Equal(t, "invalid_request", got[0]["error"], "%s: %v", form, got)
+			require.NotEmpty(t, got[0]["message"])
+			require.Equal(t, "first", nodetest.ObjectAt(got[1], "document")["key"])
+		}
+		p.Do(t, 200, "DELETE", many+"/key:first", "")
+		p.RequireRefusal(t, 400, "invalid_request", "POST", many+"/bulk", `{"documents":{}}`)
 		got := p.Do(t, 200, "POST", many+"/bulk", `{"documents":[`+strings.Join(items, ",")+`]}`).List(t)
 		require.Len(t, got, 100)
 		require.Equal(t, "missing_parameter", got[7]["error"])
@@ -136,14 +152,37 @@ func TestDocuments(t *testing.T) {
 			return p.Do(t, 200, "GET", many+"?status=ready", "").Header.Get("X-Total-Count") == "99"
 		}, time.Minute, 50*time.Millisecond)
 
+		listed := func(query string) (keys []any) {
+			for page := range 3 {
+				answer := p.Do(t, 200, "GET", fmt.Sprintf("%s?%s&limit=40&page=%d", many, query, page), "")
+				require.Equal(t, "99", answer.Header.Get("X-Total-Count"), query)
+				keys = append(keys, nodetest.Fields(answer.List(t), "key")...)
+			}
+			require.Len(t, keys, 99)
+			return keys
+		}
+		byIndex := listed("sort=-updatedAt")
+		require.Equal(t, byIndex, listed("tags=t0,t1"), "a filter that no index knows keeps the order")
+		require.Equal(t, byIndex, listed("status=ready"))
+		require.Equal(t, byIndex, listed("status=ready&language=und"))
+		slices.Reverse(byIndex)
+		require.Equal(t, byIndex, listed("sort=updatedAt"))
+		require.Equal(t, byIndex, listed("sort=updatedAt&tags=t0,t1"))
+		require.Len(t, listed("sort=size"), 99)
+		require.Empty(t, p.Do(t, 200, "GET", many+"?sourceId=nope", "").List(t))
+		require.Empty(t, p.Do(t, 200, "GET", many+"?status=error", "").List(t))
+
 		p.RequireRefusal(t, 422, "validation_failed", "POST", many+"/delete", `{"filters":{}}`)
 		require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", many+"/delete", `{"filters":{"nope":1}}`)), "filters.nope")
 		require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", many+"/delete", `{"filters":{"tags":{"$where":1}}}`)), "filters.tags")
 		require.Equal(t, 2.0, p.Do(t, 200, "POST", many+"/delete", `{"ids":["key:k1","key:k2","nope"]}`).JSON(t)["deleted"])
 		require.Equal(t, 5.0, p.Do(t, 200, "POST", many+"/delete", `{"filters":{"metadata.n":{"$gte":95}}}`).JSON(t)["deleted"])
+		before := len(eventsOf(t, p, "knowledge.documents.deleted"))
 		require.Equal(t, 92.0, p.Do(t, 200, "POST", many+"/delete", `{"filters":{},"all":true}`).JSON(t)["deleted"])
 		require.Equal(t, "0", p.Do(t, 200, "GET", many, "").Header.Get("X-Total-Count"))
 		events := eventsOf(t, p, "knowledge.documents.deleted")
+		require.Len(t, events, before+1, "one event for all of them")
+		require.InDelta(t, 92, events[0].Payload["count"], 0)
 		require.Len(t, events[0].Payload["ids"], 92)
 		require.Equal(t, 0.0, p.Do(t, 200, "GET", base+"/many", "").JSON(t)["counts"].(map[string]any)["documents"])
 	})
@@ -156,6 +195,11 @@ func TestDocuments(t *testing.T) {
 		require.Equal(t, 1.0, changed["revision"])
 		require.Equal(t, "fr", changed["language"])
 		require.Empty(t, changed["title"])
+		passage := p.Do(t, 200, "GET", one+"/chunks", "").List(t)[0]
+		require.Equal(t, []any{"fr", 2.0}, []any{passage["language"], passage["tokens"]})
+		p.Do(t, 200, "PATCH", one, `{"language":"cjk"}`)
+		passage = p.Do(t, 200, "GET", one+"/chunks", "").List(t)[0]
+		require.Equal(t, []any{"cjk", 5.0}, []any{passage["language"], passage["tokens"]})
 		p.RequireRefusal(t, 422, "validation_failed", "PATCH", one, `{"expiresAt":"2001-01-01T00:00:00Z"}`)
 		p.RequireRefusal(t, 400, "invalid_request", "PATCH", one, `{"key":"x"}`)
 		p.Do(t, 200, "PATCH", one, fmt.Sprintf(`{"expiresAt":%q}`, time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)))
@@ -172,6 +216,7 @@ func TestDocuments(t *testing.T) {
 		require.Equal(t, "pending", p.Do(t, 202, "POST", one+"/reindex", `{}`).JSON(t)["status"])
 		require.Eventually(t, func() bool { return p.Do(t, 200, "GET", one, "").JSON(t)["status"] == "ready" }, time.Minute, 20*time.Millisecond)
 		require.Equal(t, doc["textHash"], p.Do(t, 200, "GET", one, "").JSON(t)["textHash"])
+		require.Contains(t, nodetest.Faults(p.RequireRefusal(t, 422, "validation_failed", "POST", one+"/reindex", `{"fetch":true}`)), "no address")
 	})
 
 	t.Run("texts are in no event", func(t *testing.T) {

@@ -10,10 +10,13 @@ import (
 	"svc/cmd/node/nodetest"
 )
 
-// awaitOperation waits until an operation has ended.
-func awaitOperation(t *testing.T, p nodetest.Workspace, id string) (op map[string]any) {
+// awaitOperation waits until an operation has ended. Meanwhile it does some things again and again, at least once.
+func awaitOperation(t *testing.T, p nodetest.Workspace, id string, meanwhile ...func()) (op map[string]any) {
 	t.Helper()
 	require.Eventually(t, func() bool {
+		for _, do := range meanwhile {
+			do()
+		}
 		op = p.Do(t, 200, "GET", p.Path+"/operations/"+id, "").JSON(t)
 		return op["status"] != "running"
 	}, time.Minute, 20*time.Millisecond)
@@ -51,8 +54,9 @@ func TestReindex(t *testing.T) {
 	t.Log("a change of chunking divides again what can be searched")
 	id := p.Do(t, 200, "PATCH", one, `{"chunking":{"size":200,"overlap":0}}`).Header.Get("X-Svc-Operation-Id")
 	require.NotEmpty(t, id)
-	require.NotEmpty(t, search(t, p, "faq", `{"query":"refund"}`).Results)
-	op := awaitOperation(t, p, id)
+	op := awaitOperation(t, p, id, func() {
+		require.Len(t, search(t, p, "faq", `{"query":"refund"}`).Results, 3, "each document is found all the time")
+	})
 	require.Equal(t, "succeeded", op["status"], op)
 	require.Equal(t, "reindex", op["kind"])
 	require.Equal(t, map[string]any{"current": 3.0, "total": 3.0, "percentage": 100.0}, op["progress"])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,13 +57,15 @@ func TestRightsOnDocuments(t *testing.T) {
 		p.Do(t, 200, "POST", p.Path+"/writeLock", `{}`)
 		p.RequireRefusal(t, 423, "resource_locked", "PATCH", base+"/faq", `{"name":"x"}`)
 		p.Do(t, 200, "PATCH", all+"/"+it, `{"title":"Servers"}`)
+		p.Do(t, 201, "POST", base+"/other/documents", `{"text":"more"}`)
+		p.Do(t, 200, "POST", base+"/faq/search", `{"query":"servers"}`)
 		p.Do(t, 200, "DELETE", p.Path+"/writeLock", "")
 	})
 	t.Run("documents return with their base", func(t *testing.T) {
 		p.Do(t, 200, "DELETE", base+"/faq", "")
 		p.RequireRefusal(t, 404, "resource_not_found", "GET", all, "")
-		seq := p.Do(t, 200, "GET", p.Path+"/history?limit=1", "").List(t)[0]["seq"].(string)
-		p.Do(t, 200, "POST", p.Path+"/undo", nodetest.UndoBody(seq))
+		deleted := p.ListEvents(t, "types=workspaces.knowledgeBases.deleted&limit=1").Result.Events[0]
+		p.Do(t, 200, "POST", p.Path+"/undo", nodetest.UndoBody(deleted.Seq))
 		require.Equal(t, "4", p.Do(t, 200, "GET", all, "").Header.Get("X-Total-Count"))
 		p.Do(t, 200, "DELETE", base+"/faq", "")
 		p.Do(t, 201, "POST", base, `{"name":"FAQ","slug":"faq"}`)
@@ -73,6 +76,7 @@ func TestRightsOnDocuments(t *testing.T) {
 func TestDocumentsOfAddresses(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int64
+	slow := make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/robots.txt":
@@ -80,8 +84,13 @@ func TestDocumentsOfAddresses(t *testing.T) {
 		case "/page":
 			w.Header().Set("Content-Type", "text/html; charset=windows-1252")
 			fmt.Fprintf(w, "<html><title>Caf\xe9</title><body><p>Visit %d of the caf\xe9</p></body></html>", min(visits.Add(1), 2))
+		case "//page":
+			fmt.Fprint(w, "Another page")
 		case "/inside":
 			http.Redirect(w, r, "http://127.0.0.2:1/", http.StatusFound)
+		case "/slow":
+			<-slow
+			fmt.Fprint(w, "At last")
 		case "/private/secret":
 			t.Error("robots.txt excludes it")
 		default:
@@ -89,7 +98,9 @@ func TestDocumentsOfAddresses(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	s := nodetest.NewServiceWithAccounts(t, "EGRESS_ALLOW_HOSTS="+site.Listener.Addr().String()).Start(t)
+	answerSlow := sync.OnceFunc(func() { close(slow) })
+	defer answerSlow()
+	s := nodetest.NewServiceWithAccounts(t, "EGRESS_ALLOW_HOSTS="+site.Listener.Addr().String(), "KNOWLEDGE_WORKERS=1").Start(t)
 	p := nodetest.NewOwnedWorkspace(t, s)
 	p.Do(t, 201, "POST", p.Path+"/knowledgeBases", `{"name":"FAQ","slug":"faq"}`)
 	all := p.Path + "/knowledgeBases/faq/documents"
@@ -102,6 +113,7 @@ func TestDocumentsOfAddresses(t *testing.T) {
 	require.Equal(t, "Café", first["title"])
 	require.Equal(t, site.URL+"/page", first["url"])
 	require.Equal(t, "url", first["source"])
+	require.NotContains(t, first, "unchanged")
 	second := post(200, "/page")
 	require.Equal(t, first["id"], second["id"])
 	require.Equal(t, 2.0, second["revision"], "the page had another content")
@@ -109,6 +121,10 @@ func TestDocumentsOfAddresses(t *testing.T) {
 	require.Equal(t, 2.0, third["revision"])
 	require.Equal(t, second["textHash"], third["textHash"])
 	require.NotEqual(t, second["checkedAt"], third["checkedAt"])
+	require.Equal(t, []any{nil, true}, []any{second["unchanged"], third["unchanged"]})
+	other := post(201, "/a/..//page")
+	require.Equal(t, []any{site.URL + "//page", "ready"}, []any{other["url"], other["status"]})
+	require.Equal(t, "Another page", string(p.Do(t, 200, "GET", all+"/"+other["id"].(string)+"/text", "").Body))
 
 	for path, reason := range map[string]string{"/private/secret": "robots_disallowed", "/missing": "fetch_failed", "/inside": "address_forbidden"} {
 		got := post(201, path)
@@ -120,6 +136,25 @@ func TestDocumentsOfAddresses(t *testing.T) {
 	failed := eventsOf(t, p, "knowledge.documents.failed")
 	require.Len(t, failed, 4)
 	require.Equal(t, 1.0, failed[0].Payload["attempts"])
+
+	t.Log("the former text is found until the new one is ready")
+	keyed := p.Do(t, 201, "POST", all+"?wait=30", `{"text":"alpha stands here","key":"k"}`).JSON(t)
+	require.Equal(t, "ready", keyed["status"])
+	last := p.Do(t, 201, "POST", all, fmt.Sprintf(`{"url":%q}`, site.URL+"/slow")).JSON(t)["id"].(string)
+	status := func(id string) any { t.Helper(); return p.Do(t, 200, "GET", all+"/"+id, "").JSON(t)["status"] }
+	require.Eventually(t, func() bool { return status(last) == "processing" }, time.Minute, 10*time.Millisecond)
+	waiting := p.Do(t, 200, "POST", all, `{"text":"omega stands here","key":"k"}`).JSON(t) // behind the slow page
+	require.Equal(t, []any{"pending", true, 2.0}, []any{waiting["status"], waiting["searchable"], waiting["revision"]})
+	for range 3 {
+		require.Equal(t, keyed["id"], search(t, p, "faq", `{"query":"alpha"}`).Results[0].Document.ID)
+		require.Empty(t, search(t, p, "faq", `{"query":"omega","fuzzy":false}`).Results)
+	}
+	require.Equal(t, "pending", status(keyed["id"].(string)))
+	answerSlow()
+	require.Eventually(t, func() bool { return status(keyed["id"].(string)) == "ready" }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, keyed["id"], search(t, p, "faq", `{"query":"omega"}`).Results[0].Document.ID)
+	require.Empty(t, search(t, p, "faq", `{"query":"alpha","fuzzy":false}`).Results)
+	require.Equal(t, "alpha stands here", string(p.Do(t, 200, "GET", all+"/key:k/content?revision=1", "").Body))
 
 	upload := postFiles(t, p, p.Path+"/files", nil, "notes.md", "---\ntitle: Notes\ntags: [a]\n---\nSome notes")
 	require.Equal(t, 201, upload.StatusCode, "%s", upload.Body)

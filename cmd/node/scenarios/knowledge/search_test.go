@@ -110,6 +110,15 @@ func TestSearch(t *testing.T) {
 	require.Empty(t, query(`"sold was"`))
 	require.Equal(t, []string{"shorter", "longer"}, query(`+card -refund`))
 	require.Equal(t, []string{"car"}, query(`inv*`))
+	put("faq", `{"text":"Nothing else.","name":"titled","title":"Zebra policies"}`)
+	require.Equal(t, []string{"titled"}, query(`policies*`), "a word of a title as it is written")
+	require.Equal(t, []string{"titled"}, query(`+polici* -card`))
+	require.Equal(t, []string{"titled"}, query("zebra"))
+	p.Do(t, 200, "PATCH", bases+"/faq", `{"search":{"boosts":{"title":0}}}`)
+	require.Empty(t, query("zebra"), "titles do not count")
+	p.Do(t, 200, "PATCH", bases+"/faq", `{"search":null}`)
+	require.Equal(t, []string{"titled"}, query("zebra"))
+	p.Do(t, 200, "POST", bases+"/faq/documents/delete", `{"filters":{"name":"titled"}}`)
 	require.Equal(t, []string{"car"}, query(`"unclosed sold`))
 	require.Equal(t, []string{"car"}, query(`auto`))
 	misspelt := find(`{"query":"invoise"}`)
@@ -129,7 +138,10 @@ func TestSearch(t *testing.T) {
 		p.RequireRefusal(t, 422, "validation_failed", "POST", path, body)
 	}
 	require.Equal(t, "no_embedding", p.RequireRefusal(t, 422, "validation_failed", "POST", path, `{"query":"x","mode":"vector"}`)["reason"])
-	p.RequireRefusal(t, 400, "invalid_request", "POST", path, `{"query":"x","page":1000,"limit":100}`)
+	for _, body := range []string{`{"query":"x","page":1000,"limit":100}`, `{"query":"x","page":1000}`, `{"query":"x","page":10001}`, `{"query":"x","page":9000000000000000000}`} {
+		p.RequireRefusal(t, 400, "invalid_request", "POST", path, body)
+	}
+	p.RequireRefusal(t, 422, "validation_failed", "POST", path, `{"query":"x","page":-1}`)
 	p.RequireRefusal(t, 400, "missing_parameter", "POST", path, `{}`)
 	p.RequireRefusal(t, 400, "missing_parameter", "GET", path, "")
 	p.RequireRefusal(t, 400, "invalid_request", "POST", path, `{"query":"x","nope":1}`)
@@ -153,7 +165,7 @@ func TestSearch(t *testing.T) {
 
 	t.Log("passages of a long document; markup is text")
 	long := strings.Repeat("Nothing is said here. ", 100) + "A needle is <script>alert(1)</script> and <mark>not</mark> more. " + strings.Repeat("Nothing is said here either. ", 100) + "The other needle."
-	put("faq", `{"text":"`+long+`","name":"long","title":"<b>Needles</b>"}`)
+	put("faq", `{"text":"`+long+`","name":"long","title":"<b>Needles</b>","tags":["deep"],"metadata":{"year":2020}}`)
 	found := find(`{"query":"needle"}`).Results[0]
 	require.Greater(t, len(found.Passages), 1)
 	require.Equal(t, "&lt;b&gt;<mark>Needles</mark>&lt;/b&gt;", found.TitleHTML)
@@ -162,6 +174,11 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, 1, byChunk.Total)
 	require.Greater(t, len(byChunk.Results), 1)
 	require.Len(t, find(`{"query":"needle","passages":1}`).Results[0].Passages, 1)
+	for _, group := range []string{"document", "chunk"} { // a document with several passages counts once
+		counted := find(`{"query":"needle","group":"` + group + `","facets":{"tag":{"field":"tags"},"year":{"field":"metadata.year","ranges":[{"name":"old","to":2021}]}}}`)
+		require.Equal(t, 1, counted.Total, group)
+		require.Equal(t, []any{1, 1}, []any{counted.Facets["tag"].Buckets[0].Count, counted.Facets["year"].Buckets[0].Count}, group)
+	}
 
 	t.Log("the old text is found until the new one is ready")
 	put("faq", `{"text":"alpha stands here","key":"k","name":"keyed"}`)
@@ -200,11 +217,45 @@ t: [{run: {module: knowledge, function: search, parameters: {knowledgeBase: faq,
 	require.Equal(t, 2, mine.Total)
 	require.Len(t, mine.Facets["year"].Buckets, 2)
 	require.Equal(t, []string{"longer", "both"}, search(t, reader, "", `{"query":"*"}`).names())
+	readerFinds := func(want ...string) {
+		t.Helper()
+		for range 2 { // the second time it is known who may read what
+			require.ElementsMatch(t, want, search(t, reader, "faq", `{"query":"payment"}`).names())
+		}
+	}
+	readerFinds("both", "longer")
+	shorter := bases + "/faq/documents/" + find(`{"query":"*","filters":{"name":"shorter"}}`).Results[0].Document.ID
+	p.Do(t, 200, "PATCH", shorter, `{"tags":["a"]}`)
+	readerFinds("both", "longer", "shorter")
+	p.Do(t, 200, "PATCH", shorter, `{"tags":[]}`)
+	readerFinds("both", "longer")
+	p.Do(t, 200, "POST", bases+"/faq/permissions", `{"target":{"email":"reader@example.org"},"permissions":{"policies":{"read":true}}}`)
+	readerFinds("both", "longer", "shorter")
+	share := p.Do(t, 200, "GET", bases+"/faq/permissions", "").JSON(t)["result"].([]any)[0].(map[string]any)
+	p.Do(t, 200, "DELETE", bases+"/faq/permissions/"+nodetest.ObjectAt(share, "target")["id"].(string), "")
+	readerFinds("both", "longer")
+	rules := func(tag string) string {
+		return `{"authorizations":{"roles":{"reader":{},"editor":{}},"rules":[{"role":"reader","action":"read","subject":"workspaces"},` +
+			`{"role":"reader","action":"read","subject":"documents","conditions":{"tags":"` + tag + `","knowledgeBase":"faq"}}]}}`
+	}
+	p.Do(t, 200, "PUT", p.Path+"/security", rules("b"))
+	readerFinds("both")
+	p.Do(t, 200, "PUT", p.Path+"/security", rules("a"))
+	readerFinds("both", "longer")
 	reader.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/other/search", `{"query":"payment"}`)
 	reader.RequireRefusal(t, 403, "permission_denied", "POST", bases+"/search", `{"query":"payment","knowledgeBases":["other"]}`)
 
 	t.Log("an index that was lost is made again, with the same scores")
 	before := find(`{"query":"payment refund card","limit":100}`)
+	loseIndex(t, p, path, func() {
+		require.Equal(t, fmt.Sprint(before.Results), fmt.Sprint(find(`{"query":"payment refund card","limit":100}`).Results))
+	})
+}
+
+// loseIndex deletes the index of a service, and then damages it, and checks each time that it is made again.
+func loseIndex(t *testing.T, p nodetest.Workspace, path string, check func()) {
+	t.Helper()
+	dir := filepath.Join(p.Service.Dir, "search")
 	for _, lose := range []func(){
 		func() { require.NoError(t, os.RemoveAll(dir)) },
 		func() {
@@ -215,12 +266,12 @@ t: [{run: {module: knowledge, function: search, parameters: {knowledgeBase: faq,
 			}
 		},
 	} {
-		s.Stop(t)
+		p.Service.Stop(t)
 		lose()
-		s.Start(t)
+		p.Service.Start(t)
 		require.Eventually(t, func() bool { // 503 while the index is made
-			return p.Send(t, "POST", path, `{"query":"payment"}`).StatusCode == 200
+			return p.Send(t, "POST", path, `{"query":"payment","mode":"text"}`).StatusCode == 200
 		}, time.Minute, 50*time.Millisecond)
-		require.Equal(t, fmt.Sprint(before.Results), fmt.Sprint(find(`{"query":"payment refund card","limit":100}`).Results))
+		check()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
@@ -28,6 +30,17 @@ func TestAnExternalBroker(t *testing.T) {
 		require.NotContains(t, string(s.Get(t, "/sys/config", nodetest.AsInternal).Body), "hunter2")
 		require.NotContains(t, string(s.Get(t, "/sys/config", nodetest.AsInternal).Body), nodetest.MasterKey)
 	}
+	connection, err := nats.Connect(address)
+	require.NoError(t, err)
+	defer connection.Close()
+	broker, err := jetstream.New(connection)
+	require.NoError(t, err)
+	crawling := first.Get(t, "/v2/readiness?services=crawler", nodetest.AsInternal)
+	require.Equal(t, http.StatusOK, crawling.StatusCode, "%s", crawling.Body)
+	require.NoError(t, broker.DeleteKeyValue(t.Context(), "CRAWL_PAGES"))
+	crawling = first.Get(t, "/v2/readiness?services=crawler", nodetest.AsInternal)
+	require.Equal(t, http.StatusBadRequest, crawling.StatusCode, "a bucket of the crawler is gone")
+	require.Contains(t, string(crawling.Body), `"module":"queue"`)
 	first.Stop(t)
 	nodetest.RequireNoSecret(t, first.Dir, "hunter2", nodetest.MasterKey, nodetest.InternalKey)
 }

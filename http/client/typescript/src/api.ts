@@ -1654,7 +1654,7 @@ export class Client extends Base {
    * Ask a knowledge base a question.
    *
    * A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
-   * model is called, and the answer is `noAnswer` of the base.
+   * model is called, and the answer is `noAnswer` of the base, in the language that `Accept-Language` prefers, else in that of the base.
    * With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
    * `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
    *
@@ -1836,7 +1836,7 @@ export class Client extends Base {
    * `POST /v2/workspaces/{workspaceId}/agents/{slug}/messages`
    */
   sendAgentMessage(workspaceId: string, slug: string, body: NewAgentMessage, query: {
-    /** Seconds to wait for the end, 50 without it. */
+    /** Seconds to wait for the end, 50 without it; at most the time that the gateway gives a request, less 5. */
     timeout?: number;
   } = {}, options: RequestOptions = {}): Promise<AgentMessage> {
     return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/agents/{slug}/messages', workspaceId, slug], body, query, takesKey: true }, options);
@@ -1941,6 +1941,20 @@ export class Client extends Base {
   }
 
   /**
+   * Answer an MCP client.
+   *
+   * The MCP server of the workspace: Streamable HTTP without sessions, one JSON-RPC message in each body. Its tools are automations and published agents with the
+   * label `mcp`, `search_knowledge`, `ask_knowledge` and `read_document`, each for who may use it. Tokens with scopes need `webhooks`, `agents` or `knowledge:read`.
+   * Cookies are ignored, and requests of foreign web origins are refused (403). A tool that fails is a result with `isError`. Calls of tools are answered as
+   * `text/event-stream` when the client accepts it.
+   *
+   * `POST /v2/workspaces/{workspaceId}/mcp`
+   */
+  callMCP(workspaceId: string, body: MCPMessage, options: RequestOptions = {}): Promise<MCPResponse> {
+    return this.call({ method: 'POST', path: ['/v2/workspaces/{workspaceId}/mcp', workspaceId], body }, options);
+  }
+
+  /**
    * List with whom an agent is shared.
    *
    * `GET /v2/workspaces/{workspaceId}/agents/{slug}/permissions`
@@ -2029,7 +2043,7 @@ export class Client extends Base {
   /**
    * Add documents.
    *
-   * Each as by itself: one that is refused does not keep the others from being added.
+   * Each as by itself: one that is refused, also for its form, does not keep the others from being added.
    *
    * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/bulk`
    */
@@ -2040,7 +2054,7 @@ export class Client extends Base {
   /**
    * Delete documents.
    *
-   * By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+   * By their ids, at most 1000, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
    * updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
    *
    * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/delete`
@@ -2113,12 +2127,12 @@ export class Client extends Base {
   /**
    * Read the text of a document.
    *
-   * The text that is searched. There is none of a document that was never ready.
+   * The text that is searched, or that of another revision that is kept. There is none of one that could not be read.
    *
    * `GET /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text`
    */
   getKnowledgeDocumentText(workspaceId: string, slug: string, id: string, query: {
-    /** A revision; the newest without it. */
+    /** A revision that is kept; the one that is searched without it. */
     revision?: number;
   } = {}, options: RequestOptions = {}): Promise<Response> {
     return this.response({ method: 'GET', path: ['/v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/text', workspaceId, slug, id], query }, options);
@@ -2155,7 +2169,8 @@ export class Client extends Base {
   /**
    * Process a document again.
    *
-   * `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+   * `extract: false` only divides the text again; `fetch` loads the address again, also that of a page of a crawl, as a single address:
+   * without the headers of the source. A document without an address is refused with 422 then. The former text is searched meanwhile.
    *
    * `POST /v2/workspaces/{workspaceId}/knowledgeBases/{slug}/documents/{id}/reindex`
    */
@@ -3702,8 +3717,31 @@ export interface WholeRun {
   truncated?: boolean;
 }
 
+/** A message of JSON-RPC 2.0. */
+export interface MCPMessage {
+  jsonrpc: '2.0';
+  /** Absent in notifications. */
+  id?: string | number;
+  /** initialize, server/discover, ping, tools/list, tools/call, or a notification. */
+  method?: string;
+  params?: Record<string, unknown>;
+}
+
+/** An answer of JSON-RPC 2.0: result or error. */
+export interface MCPResponse {
+  jsonrpc: '2.0';
+  id: string | number | null;
+  result?: Record<string, unknown>;
+  error?: {
+    /** -32700, -32600, -32601, -32602, or one of the protocol. */
+    code: number;
+    message: string;
+    data?: unknown;
+  };
+}
+
 export interface RunTrigger {
-  /** event, endpoint, schedule, automation, test or page. */
+  /** event, endpoint, schedule, automation, test, page, agent or mcp. */
   type: string;
   value: string;
   id?: string;
@@ -5683,7 +5721,7 @@ export interface KnowledgeDocument {
   createdBy?: string;
   updatedAt?: string;
   updatedBy?: string;
-  /** The document had this content already. */
+  /** The document had this content already. Of an address that is known once it was loaded, which `wait` waits for. */
   unchanged?: boolean;
 }
 
@@ -6068,7 +6106,7 @@ export interface KnowledgeSource {
   disabled?: boolean;
   /** Of every page. */
   tags?: string[];
-  /** Of every page. */
+  /** Of every page: at most 8 KB and 4 levels. */
   metadata?: Record<string, unknown>;
   /** Of every page; that of its text without it. */
   language?: string;
@@ -6129,6 +6167,8 @@ export interface AgentMessage {
   text: string;
   citations: AgentCitation[];
   toolCalls: AgentToolCall[];
+  /** Calls that wait for an approval. */
+  approvals?: AgentWantedApproval[];
   usage: {
     promptTokens: number;
     completionTokens: number;
@@ -6172,6 +6212,15 @@ export interface AgentToolCall {
   error?: string;
   /** Milliseconds. */
   duration: number;
+}
+
+export interface AgentWantedApproval {
+  callId: string;
+  name: string;
+  /** As the model wrote them; a text when they are no JSON. */
+  arguments: unknown;
+  /** Then it counts as refused. */
+  until: string;
 }
 
 export interface AgentApproval {

@@ -57,6 +57,7 @@ export const goKeys: Record<string, string> = {
   apps: 'i',
   files: 'f',
   knowledge: 'k',
+  agents: 'n',
   map: 'm',
   config: 'c',
   activity: 'e',

@@ -47,6 +47,7 @@ export const routes: Route[] = [
   { name: 'apps', pattern: '/w/:id/apps/*slug', area: 'workspace', title: (t) => t.shell.screens.apps, load: () => import('./screens/apps/Apps.svelte'), past: true, menu: { group: 'build', icon: 'app', right: ['read', 'workspaces'] } },
   { name: 'files', pattern: '/w/:id/files', area: 'workspace', title: (t) => t.shell.screens.files, load: () => import('./screens/files/Files.svelte'), menu: { group: 'build', icon: 'file', right: ['read', 'files'] } },
   { name: 'knowledge', pattern: '/w/:id/knowledge/*slug', area: 'workspace', title: (t) => t.shell.screens.knowledge, load: () => Promise.all([import('./screens/knowledge/Knowledge.svelte'), loadMessages('files')]).then(([chunk]) => chunk), past: true, menu: { group: 'build', icon: 'knowledge', right: ['read', 'knowledgeBases'] } },
+  { name: 'agents', pattern: '/w/:id/agents/*slug', area: 'workspace', title: (t) => t.shell.screens.agents, load: () => import('./screens/agents/Agents.svelte'), past: true, menu: { group: 'build', icon: 'agent', right: ['read', 'agents'] } },
   { name: 'map', pattern: '/w/:id/map', area: 'workspace', title: (t) => t.shell.screens.map, load: () => import('./screens/map/Map.svelte'), menu: { group: 'build', icon: 'graph', right: ['read', 'automations'] } },
   { name: 'config', pattern: '/w/:id/config', area: 'workspace', title: (t) => t.shell.screens.config, load: () => import('./screens/config/Config.svelte'), past: true, menu: { group: 'build', icon: 'config', right: ['read', 'workspaces'] } },
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
@@ -65,5 +66,5 @@ export const routes: Route[] = [
 /** Every screen of the contract (2.1); each has a route. */
 export type RouteName =
   | 'sign-in' | 'sign-up' | 'second-step' | 'reset' | 'confirm' | 'workspaces' | 'profile'
-  | 'home' | 'map' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'knowledge' | 'config' | 'security' | 'activity' | 'webhooks'
+  | 'home' | 'map' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'knowledge' | 'agents' | 'config' | 'security' | 'activity' | 'webhooks'
   | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform' | 'tests';

@@ -10,6 +10,7 @@ export function objectHref(id: string, object: string): string | undefined {
   if (folder === 'pages') return href('pages', { id, slug });
   if (folder === 'tests') return href('tests', { id, slug });
   if (folder === 'knowledge') return href('knowledge', { id, slug }, { tab: 'settings' });
+  if (folder === 'agents') return href('agents', { id, slug }, { tab: 'settings' });
   if (folder === 'imports') return href('apps', { id, slug });
   return undefined;
 }

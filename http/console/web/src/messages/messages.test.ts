@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 type Tree = { [key: string]: string | ((...values: never[]) => string) | Tree };
 
 /** Words that are the same in both languages. */
-const same = new Set(['Menu', 'Palette', 'Actions', 'Action', 'Page', 'Pages', 'Code', 'svc', 'Push', 'Pull', 'Type', 'Date', 'Version', 'JSON', 'Description', 'Sessions', 'Session', 'Secrets', 'SHA-256', 'Source', 'Index', 'Contexts', 'Message', 'CSV', 'YAML', 'Automation', 'Total', 'Note', 'Webhooks', 'Tests', 'Versions', 'Trace', 'Collections', 'Collection', 'Global', 'absent', 'Format', 'page', 'Catalogue', 'Documentation', 'Documents', 'Passages', 'Mode', 'Site', 'Sources', 'Secret', 'PDF', 'Word', 'Excel', 'Markdown', '']);
+const same = new Set(['Menu', 'Palette', 'Actions', 'Action', 'Page', 'Pages', 'Code', 'svc', 'Push', 'Pull', 'Type', 'Date', 'Version', 'JSON', 'Description', 'Sessions', 'Session', 'Secrets', 'SHA-256', 'Source', 'Index', 'Contexts', 'Message', 'CSV', 'YAML', 'Automation', 'Total', 'Note', 'Webhooks', 'Tests', 'Versions', 'Trace', 'Collections', 'Collection', 'Global', 'absent', 'Format', 'page', 'Catalogue', 'Documentation', 'Documents', 'Passages', 'Mode', 'Site', 'Sources', 'Secret', 'PDF', 'Word', 'Excel', 'Markdown', 'Agent', 'Agents', 'Public', 'Instructions', 'Conversation', 'Conversations', '']);
 
 function compare(left: Tree, right: Tree, path: string, faults: string[]): void {
   for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {

@@ -1707,7 +1707,7 @@ export interface paths {
         /**
          * Ask a knowledge base a question
          * @description A language model answers from passages of documents that the caller may read, and cites them as `[n]`. When no passage fits, no
-         *     model is called, and the answer is `noAnswer` of the base.
+         *     model is called, and the answer is `noAnswer` of the base, in the language that `Accept-Language` prefers, else in that of the base.
          *     With `stream: true` or `Accept: text/event-stream` events come as the model answers: `sources` {results}, `delta` {text}, and last
          *     `done` (the answer) or `error`. The texts of all deltas are the answer. Without a model: 409 `no_model`.
          */
@@ -2007,6 +2007,29 @@ export interface paths {
         patch: operations["renameAgentConversation"];
         trace?: never;
     };
+    "/v2/workspaces/{workspaceId}/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer an MCP client
+         * @description The MCP server of the workspace: Streamable HTTP without sessions, one JSON-RPC message in each body. Its tools are automations and published agents with the
+         *     label `mcp`, `search_knowledge`, `ask_knowledge` and `read_document`, each for who may use it. Tokens with scopes need `webhooks`, `agents` or `knowledge:read`.
+         *     Cookies are ignored, and requests of foreign web origins are refused (403). A tool that fails is a result with `isError`. Calls of tools are answered as
+         *     `text/event-stream` when the client accepts it.
+         */
+        post: operations["callMCP"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/workspaces/{workspaceId}/agents/{slug}/permissions": {
         parameters: {
             query?: never;
@@ -2085,7 +2108,7 @@ export interface paths {
         put?: never;
         /**
          * Add documents
-         * @description Each as by itself: one that is refused does not keep the others from being added.
+         * @description Each as by itself: one that is refused, also for its form, does not keep the others from being added.
          */
         post: operations["addKnowledgeDocuments"];
         delete?: never;
@@ -2105,7 +2128,7 @@ export interface paths {
         put?: never;
         /**
          * Delete documents
-         * @description By their ids, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
+         * @description By their ids, at most 1000, or by a condition of paths and operators on `id key name title url source tags language mimetype size createdAt
          *     updatedAt metadata.*`. An empty condition needs `all`. One event tells of all of them.
          */
         post: operations["deleteKnowledgeDocuments"];
@@ -2170,7 +2193,7 @@ export interface paths {
         };
         /**
          * Read the text of a document
-         * @description The text that is searched. There is none of a document that was never ready.
+         * @description The text that is searched, or that of another revision that is kept. There is none of one that could not be read.
          */
         get: operations["getKnowledgeDocumentText"];
         put?: never;
@@ -2226,7 +2249,8 @@ export interface paths {
         put?: never;
         /**
          * Process a document again
-         * @description `extract: false` only divides the text again; `fetch` loads the address again. The former text is searched meanwhile.
+         * @description `extract: false` only divides the text again; `fetch` loads the address again, also that of a page of a crawl, as a single address:
+         *     without the headers of the source. A document without an address is refused with 422 then. The former text is searched meanwhile.
          */
         post: operations["reindexKnowledgeDocument"];
         delete?: never;
@@ -3898,8 +3922,35 @@ export interface components {
             /** @description It has more than is shown: 20000 events, 2000 steps, 1000 executions with logs, the chunks, or an input or output above 1 MB. */
             truncated?: boolean;
         };
+        /** @description A message of JSON-RPC 2.0. */
+        MCPMessage: {
+            /** @enum {string} */
+            jsonrpc: "2.0";
+            /** @description Absent in notifications. */
+            id?: string | number;
+            /** @description initialize, server/discover, ping, tools/list, tools/call, or a notification. */
+            method?: string;
+            params?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description An answer of JSON-RPC 2.0: result or error. */
+        MCPResponse: {
+            /** @enum {string} */
+            jsonrpc: "2.0";
+            id: string | number | null;
+            result?: {
+                [key: string]: unknown;
+            };
+            error?: {
+                /** @description -32700, -32600, -32601, -32602, or one of the protocol. */
+                code: number;
+                message: string;
+                data?: unknown;
+            };
+        };
         RunTrigger: {
-            /** @description event, endpoint, schedule, automation, test or page. */
+            /** @description event, endpoint, schedule, automation, test, page, agent or mcp. */
             type: string;
             value: string;
             id?: string;
@@ -6172,7 +6223,7 @@ export interface components {
             /** Format: date-time */
             updatedAt?: string;
             updatedBy?: string;
-            /** @description The document had this content already. */
+            /** @description The document had this content already. Of an address that is known once it was loaded, which `wait` waits for. */
             unchanged?: boolean;
         };
         KnowledgeSearch: {
@@ -6606,7 +6657,7 @@ export interface components {
             disabled?: boolean;
             /** @description Of every page. */
             tags?: string[];
-            /** @description Of every page. */
+            /** @description Of every page: at most 8 KB and 4 levels. */
             metadata?: Record<string, never>;
             /** @description Of every page; that of its text without it. */
             language?: string;
@@ -6672,6 +6723,8 @@ export interface components {
             text: string;
             citations: components["schemas"]["AgentCitation"][];
             toolCalls: components["schemas"]["AgentToolCall"][];
+            /** @description Calls that wait for an approval. */
+            approvals?: components["schemas"]["AgentWantedApproval"][];
             usage: {
                 promptTokens: number;
                 completionTokens: number;
@@ -6718,6 +6771,17 @@ export interface components {
             error?: string;
             /** @description Milliseconds. */
             duration: number;
+        };
+        AgentWantedApproval: {
+            callId: string;
+            name: string;
+            /** @description As the model wrote them; a text when they are no JSON. */
+            arguments: unknown;
+            /**
+             * Format: date-time
+             * @description Then it counts as refused.
+             */
+            until: string;
         };
         AgentApproval: {
             callId: string;
@@ -14365,7 +14429,7 @@ export interface operations {
     sendAgentMessage: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end, 50 without it. */
+                /** @description Seconds to wait for the end, 50 without it; at most the time that the gateway gives a request, less 5. */
                 timeout?: number;
             };
             header?: {
@@ -14792,6 +14856,52 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AgentConversation"];
                 };
+            };
+        };
+    };
+    callMCP: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version of the protocol; without it, that of the message. */
+                "Mcp-Protocol-Version"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MCPMessage"];
+            };
+        };
+        responses: {
+            /** @description The answer to the message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MCPResponse"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A notification was received. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -15396,7 +15506,7 @@ export interface operations {
     getKnowledgeDocumentText: {
         parameters: {
             query?: {
-                /** @description A revision; the newest without it. */
+                /** @description A revision that is kept; the one that is searched without it. */
                 revision?: number;
             };
             header?: {

@@ -43,6 +43,17 @@ export class FrameReader {
   }
 }
 
+/** Reads the frames of an answer until it ends. */
+export async function readFrames(body: ReadableStream<Uint8Array>, frames: FrameReader, onFrames: (complete: Frame[]) => void): Promise<void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    onFrames(frames.push(decoder.decode(value, { stream: true })));
+  }
+}
+
 /** Milliseconds before try `n` (from 0): 0.5 s doubled up to 15 s, spread so that many tabs do not come at once. */
 export function backoff(n: number, random = Math.random()): number {
   return Math.min(500 * 2 ** n, 15_000) * (0.5 + random / 2);

@@ -1,4 +1,4 @@
-import { FrameReader, backoff, type Frame } from './sse.ts';
+import { FrameReader, backoff, readFrames, type Frame } from './sse.ts';
 
 /** `live`: connected. `down`: tries again by itself. `ended`: will not come back without being asked (session over, no right). */
 export type StreamState = 'connecting' | 'live' | 'down' | 'ended';
@@ -112,16 +112,11 @@ export class EventStream {
   }
 
   private async read(body: ReadableStream<Uint8Array>): Promise<void> {
-    const reader = body.getReader();
-    const decoder = new TextDecoder();
     const frames = new FrameReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const complete = frames.push(decoder.decode(value, { stream: true }));
+    await readFrames(body, frames, (complete) => {
       this.lastId = frames.position || this.lastId;
       if (complete.length > 0) this.handlers.onFrames(complete);
-    }
+    });
   }
 
   private pause(ms: number): Promise<void> {

@@ -1,10 +1,10 @@
 /**
- * Lets the keyboard scroll an element that is higher than its room and has nothing that takes the
+ * Lets the keyboard scroll an element that is larger than its room and has nothing that takes the
  * focus, for `{@attach scrollable}`.
  */
 export function scrollable(element: HTMLElement): () => void {
   const update = (): void => {
-    const needed = element.scrollHeight > element.clientHeight && !element.querySelector('a[href], button, input, select, textarea, summary, [tabindex]');
+    const needed = (element.scrollHeight > element.clientHeight || element.scrollWidth > element.clientWidth) && !element.querySelector('a[href], button, input, select, textarea, summary, [tabindex]');
     if (needed) element.tabIndex = 0;
     else element.removeAttribute('tabindex');
   };

@@ -5,9 +5,9 @@ let layer: HTMLElement | undefined;
 let owner: Element | undefined;
 
 function show(anchor: Element, text: string): void {
-  // Below a dialog that has opened meanwhile nothing can be used.
+  // Below a dialog that has opened meanwhile nothing can be used, and the menu of a button is not covered.
   const modal = document.querySelector('dialog:modal');
-  if (!anchor.isConnected || (modal && !modal.contains(anchor))) return;
+  if (!anchor.isConnected || (modal && !modal.contains(anchor)) || anchor.getAttribute('aria-expanded') === 'true') return;
   if (!layer) {
     layer = document.createElement('div');
     layer.className = 'tooltip';

@@ -43,4 +43,8 @@ export default {
   you: 'You',
   chooseFile: 'Choose a file',
   noFile: 'No file chosen',
+  sources: 'Sources',
+  sourceN: (n: number, title: string) => `Source ${n}: ${title}`,
+  onPage: (n: number) => `page ${n}`,
+  openPage: (title: string) => `Open the page of ${title}`,
 };

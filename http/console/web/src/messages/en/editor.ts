@@ -26,4 +26,10 @@ export default {
   showProblem: 'Show it',
   savedAt: (time: string) => `Saved at ${time}`,
   nothingToSave: 'Nothing has changed.',
+  view: 'View',
+  form: 'Form',
+  textOf: (slug: string) => `Text of ${slug}`,
+  noYaml: 'The text is not a document yet, so that there is no form of it.',
+  showText: 'Show the text',
+  otherProblems: (n: number) => plural('en', n, { one: '1 problem is outside of these fields.', other: `${n} problems are outside of these fields.` }),
 };

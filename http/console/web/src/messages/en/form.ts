@@ -32,4 +32,12 @@ export default {
   mine: 'Mine',
   theirs: 'Theirs',
   bothChanged: 'changed by both',
+  modelDefault: (name: string) => `Default: ${name}.`,
+  modelNone: 'There is no model to use yet.',
+  modelOwn: 'Of this workspace',
+  modelPlatform: 'Of the platform',
+  modelTest: 'Test the model',
+  modelWorks: (ms: string) => `It answers, after ${ms} ms`,
+  modelVectors: (ms: string, n: string) => `It answers, after ${ms} ms, with ${n} dimensions`,
+  modelFails: 'It cannot be used',
 };

@@ -33,7 +33,9 @@ export default en;
 /** Messages of single screens, by the name of their route: loaded with the screen. */
 interface ScreenMessages {
   activity: typeof import('./activity.ts').default;
+  agents: typeof import('./agents.ts').default;
   apps: typeof import('./apps.ts').default;
+  ask: typeof import('./ask.ts').default;
   automations: typeof import('./automations.ts').default;
   config: typeof import('./config.ts').default;
   conflicts: typeof import('./conflicts.ts').default;
@@ -48,6 +50,7 @@ interface ScreenMessages {
   platform: typeof import('./platform.ts').default;
   profile: typeof import('./profile.ts').default;
   security: typeof import('./security.ts').default;
+  sharing: typeof import('./sharing.ts').default;
   settings: typeof import('./settings.ts').default;
   sources: typeof import('./sources.ts').default;
   tests: typeof import('./tests.ts').default;

@@ -12,6 +12,7 @@ export default {
   groups: { top: '', build: 'Build', run: 'Run', ship: 'Ship', govern: 'Govern' },
   screens: {
     activity: 'Activity',
+    agents: 'Agents',
     apps: 'Apps',
     automations: 'Automations',
     blocks: 'Own blocks',

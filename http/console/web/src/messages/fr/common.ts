@@ -44,5 +44,9 @@ const common: Messages['common'] = {
   you: 'Vous',
   chooseFile: 'Choisir un fichier',
   noFile: 'Aucun fichier choisi',
+  sources: 'Sources',
+  sourceN: (n, title) => `Source ${n} : ${title}`,
+  onPage: (n) => `page ${n}`,
+  openPage: (title) => `Ouvrir la page de ${title}`,
 };
 export default common;

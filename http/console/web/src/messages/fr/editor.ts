@@ -27,5 +27,11 @@ const editor: Messages['editor'] = {
   showProblem: 'La montrer',
   savedAt: (time) => `Enregistré à ${time}`,
   nothingToSave: 'Rien n’a changé.',
+  view: 'Vue',
+  form: 'Formulaire',
+  textOf: (slug) => `Texte de ${slug}`,
+  noYaml: 'Le texte n’est pas encore un document : il n’y a pas de formulaire.',
+  showText: 'Afficher le texte',
+  otherProblems: (n) => plural('fr', n, { one: `${n} problème est hors de ces champs.`, other: `${n} problèmes sont hors de ces champs.` }),
 };
 export default editor;

@@ -34,5 +34,13 @@ const form: Messages['form'] = {
   mine: 'La mienne',
   theirs: 'La sienne',
   bothChanged: 'modifié des deux côtés',
+  modelDefault: (name) => `Par défaut : ${name}.`,
+  modelNone: 'Il n’y a pas encore de modèle utilisable.',
+  modelOwn: 'De cet espace',
+  modelPlatform: 'De la plateforme',
+  modelTest: 'Tester le modèle',
+  modelWorks: (ms) => `Il répond, après ${ms} ms`,
+  modelVectors: (ms, n) => `Il répond, après ${ms} ms, avec ${n} dimensions`,
+  modelFails: 'Il ne peut pas être utilisé',
 };
 export default form;

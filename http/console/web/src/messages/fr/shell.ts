@@ -14,6 +14,7 @@ const shell: Messages['shell'] = {
   groups: { top: '', build: 'Construire', run: 'Exécuter', ship: 'Livrer', govern: 'Gouverner' },
   screens: {
     activity: 'Activité',
+    agents: 'Agents',
     apps: 'Applications',
     automations: 'Automatisations',
     blocks: 'Blocs de l’espace',

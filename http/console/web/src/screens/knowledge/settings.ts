@@ -21,7 +21,7 @@ export function settingFault(field: string, message: string): string {
 }
 
 /** The forms of the settings, by the part of the document that they show; `general` is what stands at the top of it. */
-export function settingsForms(): Record<'general' | 'chunking' | 'search', TypedField> {
+export function settingsForms(): Record<'general' | 'chunking' | 'search' | 'answer', TypedField> {
   const { fields, help, strategies, modes } = t.knowledge;
   const factor: TypedField = { type: 'number', minimum: 0 };
   const codes = ['auto', ...sortedLanguages()];
@@ -42,6 +42,16 @@ export function settingsForms(): Record<'general' | 'chunking' | 'search', Typed
         strategy: { type: 'string', title: fields.strategy, description: help.strategy, enum: ['structure', 'fixed'], enumNames: [strategies.structure, strategies.fixed], default: 'structure' },
         size: { type: 'integer', title: fields.size, description: help.size, minimum: 200, maximum: 8000 },
         overlap: { type: 'integer', title: fields.overlap, description: help.overlap, minimum: 0, maximum: 4000 },
+      },
+    },
+    answer: {
+      type: 'object',
+      properties: {
+        instructions: { type: 'string', title: fields.instructions, description: help.instructions, 'ui:widget': 'textarea', maxLength: 20_000 },
+        noAnswer: { type: 'localized:string', title: fields.noAnswer, description: help.noAnswer },
+        topK: { type: 'integer', title: fields.topK, description: help.topK, minimum: 1, maximum: 50 },
+        temperature: { type: 'number', title: fields.temperature, description: help.temperature, minimum: 0, maximum: 2 },
+        maxTokens: { type: 'integer', title: fields.maxTokens, description: help.maxTokens, minimum: 1, maximum: 100_000 },
       },
     },
     search: {

@@ -1,0 +1,138 @@
+package domain
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// SelfEncoder is implemented by an event that is stored for every run: it is encoded without reflection, to the bytes
+// that encoding/json makes of it.
+type SelfEncoder interface {
+	AppendJSON(to []byte) ([]byte, error)
+}
+
+// ObjectEncoder appends a JSON object, member by member, as encoding/json writes it. Names of members have nothing to escape.
+type ObjectEncoder struct {
+	json []byte
+	err  error
+}
+
+// NewObjectEncoder returns an encoder that appends an object to bytes.
+func NewObjectEncoder(to []byte) ObjectEncoder { return ObjectEncoder{json: append(to, '{')} }
+
+// End returns the bytes with the object.
+func (o *ObjectEncoder) End() ([]byte, error) { return append(o.json, '}'), o.err }
+
+func (o *ObjectEncoder) begin(name string) {
+	if o.json[len(o.json)-1] != '{' {
+		o.json = append(o.json, ',')
+	}
+	o.json = append(append(append(o.json, '"'), name...), '"', ':')
+}
+
+// Open begins a member that is an object: what follows is in it, until Close.
+func (o *ObjectEncoder) Open(name string) {
+	o.begin(name)
+	o.json = append(o.json, '{')
+}
+
+// Close ends a member that is an object.
+func (o *ObjectEncoder) Close() { o.json = append(o.json, '}') }
+
+// Text adds a text.
+func (o *ObjectEncoder) Text(name, text string) {
+	o.begin(name)
+	o.json = AppendText(o.json, text)
+}
+
+// TextIfAny adds a text that is not empty.
+func (o *ObjectEncoder) TextIfAny(name, text string) {
+	if text != "" {
+		o.Text(name, text)
+	}
+}
+
+// Int adds a number.
+func (o *ObjectEncoder) Int(name string, n int64) {
+	o.begin(name)
+	o.json = strconv.AppendInt(o.json, n, 10)
+}
+
+// IntIfAny adds a number that is not 0.
+func (o *ObjectEncoder) IntIfAny(name string, n int64) {
+	if n != 0 {
+		o.Int(name, n)
+	}
+}
+
+// Bool adds true or false.
+func (o *ObjectEncoder) Bool(name string, is bool) {
+	o.begin(name)
+	o.json = strconv.AppendBool(o.json, is)
+}
+
+// IfTrue adds true.
+func (o *ObjectEncoder) IfTrue(name string, is bool) {
+	if is {
+		o.Bool(name, true)
+	}
+}
+
+// Any adds a value as encoding/json encodes it.
+func (o *ObjectEncoder) Any(name string, v any) {
+	encoded, err := json.Marshal(v)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	o.Encoded(name, encoded)
+}
+
+// Encoded adds a value that encoding/json has encoded.
+func (o *ObjectEncoder) Encoded(name string, encoded []byte) {
+	o.begin(name)
+	o.json = append(o.json, encoded...)
+}
+
+// AppendText appends a text as encoding/json encodes it.
+func AppendText(to []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(text) // never fails
+			return append(to, quoted...)
+		}
+	}
+	return append(append(append(to, '"'), text...), '"')
+}
+
+// Encode adds the members of the source.
+func (m *Meta) Encode(o *ObjectEncoder) {
+	o.TextIfAny("userId", m.UserID)
+	o.TextIfAny("sessionId", m.SessionID)
+	o.TextIfAny("correlationId", m.CorrelationID)
+	o.TextIfAny("traceId", m.TraceID)
+	o.TextIfAny("ip", m.IP)
+	o.TextIfAny("socketId", m.SocketID)
+	o.TextIfAny("automationSlug", m.AutomationSlug)
+	o.IntIfAny("automationDepth", int64(m.AutomationDepth))
+	o.TextIfAny("executionId", m.ExecutionID)
+	o.TextIfAny("appSlug", m.AppSlug)
+	o.TextIfAny("appInstanceFullSlug", m.AppInstance)
+	o.IntIfAny("appInstanceDepth", int64(m.AppDepth))
+	o.TextIfAny("serviceTopic", m.ServiceTopic)
+	o.Open("host")
+	o.TextIfAny("service", m.Host.Service)
+	o.TextIfAny("replica", m.Host.Replica)
+	o.Close()
+	if m.HTTP != nil {
+		o.Open("http")
+		o.TextIfAny("method", m.HTTP.Method)
+		o.TextIfAny("path", m.HTTP.Path)
+		o.TextIfAny("hostname", m.HTTP.Hostname)
+		o.Close()
+	}
+	if m.Actor != nil {
+		o.Any("actor", m.Actor)
+	}
+	o.IfTrue("hides", m.Hides)
+}

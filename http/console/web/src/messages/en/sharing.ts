@@ -1,0 +1,17 @@
+export default {
+  private: 'Private',
+  public: 'Public',
+  copyAddress: 'Copy the address',
+  why: 'Why somebody has access',
+  level: 'They may',
+  privateText: 'Owners and editors.',
+  membersText: 'Owners, editors and those below.',
+  members: 'Also members',
+  roleNamed: (name: string) => `Role ${name}`,
+  stopSharing: (name: string) => `Stop sharing with ${name}`,
+  person: 'E-mail address',
+  add: 'Add',
+  role: 'Role',
+  addRole: 'Add the role',
+  unknownPerson: 'Nobody has this address.',
+};

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The variables of most paths are found without their regular expressions, and are the same.
+func TestVariablesAreThoseOfTheRegularExpressions(t *testing.T) {
+	t.Parallel()
+	var routes []Route
+	for _, path := range []string{
+		"/", "/a", "/a/{x}", "/{x}/b", "/{x}/b/{y}", "/a/{rest:.+}", "/{x}/b/{rest:.+}", "/{rest:.*}", "/a/{id:[0-9]+}", "/a/{x}.{y}", "/{x}/{rest:.+}/b",
+	} {
+		routes = append(routes, Route{Method: http.MethodGet, Path: path})
+	}
+	rt, err := newRouter(routes)
+	require.NoError(t, err)
+	var rows []*row
+	for _, part := range rt.plain.parts {
+		rows = append(rows, part...)
+	}
+	word := rapid.SampledFrom([]string{"", "a", "b", "1", "c.d", "%2F", "é", "%20"})
+	rapid.Check(t, func(t *rapid.T) {
+		path := trimSlash("/" + strings.Join(rapid.SliceOfN(word, 0, 4).Draw(t, "words"), "/"))
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL = escapedURL(path)
+		at := probeRequest(r, r.Method, r.URL.EscapedPath())
+		words := strings.Split(strings.TrimPrefix(at.URL.RawPath, "/"), "/")
+		for _, rw := range rows {
+			withRegexp := *rw
+			withRegexp.names = nil
+			got, want := map[string]string(nil), map[string]string(nil)
+			matches, shouldMatch := rw.fits(words), withRegexp.fits(words)
+			if matches {
+				got, matches = rw.variables(at, words)
+			}
+			if shouldMatch {
+				want, shouldMatch = withRegexp.variables(at, words)
+			}
+			require.Equal(t, shouldMatch, matches, "%s %s", path, rw.label)
+			if matches {
+				require.Len(t, got, len(want), "%s %s", path, rw.label)
+				for name, text := range want {
+					require.Equal(t, text, got[name], "%s %s", path, rw.label)
+				}
+			}
+		}
+	})
+}
