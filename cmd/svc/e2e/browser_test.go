@@ -418,12 +418,13 @@ func (b *tab) seeText(text string) {
 }
 
 // readyToClick waits until an element stays where it is, and notes when it is clicked. A click that meets something else, because
-// the page moved after all, does nothing.
+// the page moved after all, does nothing. An element without a place, because the page drew another one instead, is not waited for.
 const readyToClick = `async function () {
 	const e = this.nodeType === Node.ELEMENT_NODE ? this : this.parentElement;
 	e.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	const place = () => { const { x, y, width, height } = e.getBoundingClientRect(); return [x, y, width, height].join() };
 	for (let last; last !== place(); await new Promise((done) => setTimeout(done, 20))) last = place();
+	if (!e.getClientRects().length) return false;
 	window.clicked = false;
 	e.addEventListener('click', () => (window.clicked = true), { once: true, capture: true });
 	const own = [e, ...(e.labels ?? [])], once = { once: true, capture: true };
@@ -433,19 +434,26 @@ const readyToClick = `async function () {
 		stop(event);
 		for (const kind of ['mousedown', 'click']) addEventListener(kind, stop, once);
 	}, once);
+	return true;
 }`
 
 // click clicks an element with a role and a name in its middle. A page that moves beneath the pointer
-// is clicked again.
+// is clicked again, and an element that the page draws anew before the click is looked for again.
 func (b *tab) click(role, name string) {
 	b.t.Helper()
-	at := b.see(role, name)
-	for range 3 {
+	for misses := 0; misses < 3; misses++ {
 		var arrived bool
-		b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
-			arrived, err = clickNode(ctx, t, at.node)
-			return err
-		}))
+		b.until(fmt.Sprintf("a place of %s %q", role, name), func(ctx context.Context) bool {
+			found, err := b.find(ctx, role, name)
+			if err != nil || len(found) == 0 {
+				return false
+			}
+			err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
+				arrived, err = clickNode(ctx, t, found[0].node)
+				return err
+			}))
+			return err == nil
+		})
 		if arrived {
 			return
 		}
@@ -453,14 +461,20 @@ func (b *tab) click(role, name string) {
 }
 
 // clickNode clicks in the middle of a node, and reports whether the click reached it; so it did when
-// the node, or its page, is gone.
+// the node, or its page, is gone after it. There is no click when there is an error.
 func clickNode(ctx context.Context, t *chromedp.Target, node cdp.BackendNodeID) (arrived bool, err error) {
 	object, err := cdp.Call(ctx, t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node})
 	if err != nil {
 		return false, err
 	}
-	if _, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: readyToClick, ObjectID: object.Object.ObjectID, AwaitPromise: new(true)}); err != nil {
+	ready, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		FunctionDeclaration: readyToClick, ObjectID: object.Object.ObjectID, AwaitPromise: new(true), ReturnByValue: new(true),
+	})
+	if err != nil {
 		return false, err
+	}
+	if string(ready.Result.Value) != "true" {
+		return false, errors.New("it has no place on the page")
 	}
 	quads, err := cdp.Call(ctx, t, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node})
 	if err != nil {
