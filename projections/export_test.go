@@ -2,9 +2,11 @@ package projections
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -87,4 +89,28 @@ func (x *SearchIndex) Interrupt(ctx context.Context, workspaceID, baseID string,
 			return nil
 		})
 	})
+}
+
+// Areas returns the indexes of bases that have a key, the live ones and others.
+func (x *SearchIndex) Areas() (areas []string, err error) {
+	err = x.read(func(k indexKeys) error {
+		return iterate(k.txn, []byte{indexDataSpace}, Span{KeysOnly: true}, func(key, _ []byte) (bool, error) {
+			area, _, _ := strings.Cut(string(key), "\x00")
+			areas = append(areas, area)
+			return true, nil
+		})
+	})
+	return slices.Compact(areas), err
+}
+
+// Sweep deletes the indexes that no state names.
+func (x *SearchIndex) Sweep(ctx context.Context) error { return x.sweep(ctx) }
+
+// Jobs returns how many entries the queue is known to have.
+func (p KBDocuments) Jobs(r Reader) (n int, err error) {
+	value, ok, err := r.Get(p, []byte{'j'})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return n, json.Unmarshal(value, &n)
 }

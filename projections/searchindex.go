@@ -32,6 +32,7 @@ import (
 //	i{workspace}/{base}/{generation}\0…   the index (package fulltext)
 //	s{workspace}/{base}                   indexState, JSON
 //	w{workspace}/{base}                   indexBatch, JSON: it is being written in several transactions
+//	d{workspace}/{base}/{generation}      nothing: an index that no state names, which is being built or to be deleted
 //
 // Readers see the store as it was after the last whole batch. All methods are safe for concurrent use.
 type SearchIndex struct {
@@ -41,10 +42,15 @@ type SearchIndex struct {
 	vectors  vectorCache
 	replaced bool // Run has built the indexes again that had the shape before
 
-	mu     sync.Mutex
-	db     *DB
-	view   *indexView // what readers see
-	behind time.Time  // since when Run is behind the documents; zero: it is not
+	garbage chan struct{} // there is something to sweep
+
+	mu       sync.Mutex
+	db       *DB
+	view     *indexView      // what readers see
+	behind   time.Time       // since when Run is behind the documents; zero: it is not
+	building map[string]bool // areas that are being built beside the live ones
+	readers  int             // that are reading
+	quiet    chan struct{}   // closed when there are none any more; nil: nobody waits for that
 }
 
 // SearchIndexOptions configure a SearchIndex. All fields but Log are required.
@@ -69,14 +75,16 @@ const (
 )
 
 const (
-	indexStateSpace = 's'
-	indexBatchSpace = 'w'
-	indexDataSpace  = 'i'
+	indexStateSpace   = 's'
+	indexBatchSpace   = 'w'
+	indexDataSpace    = 'i'
+	indexGarbageSpace = 'd'
 )
 
 // indexState is how far the index of a base is.
 type indexState struct {
 	Generation int    `json:"generation"`
+	Newest     int    `json:"newest,omitempty"` // generation that was begun; 0: this one
 	Shape      int    `json:"shape"`
 	Source     string `json:"source"`           // the read models that Changes are of
 	Changes    uint64 `json:"changes"`          // that were applied
@@ -133,7 +141,7 @@ func NewSearchIndex(o SearchIndexOptions) (*SearchIndex, error) {
 		return nil, errors.New("projections: SearchIndexOptions lack a required field")
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &SearchIndex{o: o, writing: newSemaphore(), vectors: vectorCache{limit: o.VectorsMemory}}, nil
+	return &SearchIndex{o: o, writing: newSemaphore(), vectors: vectorCache{limit: o.VectorsMemory}, garbage: make(chan struct{}, 1), building: map[string]bool{}}, nil
 }
 
 // Close closes the store. Nothing may use the index any more.
@@ -182,10 +190,15 @@ func (x *SearchIndex) read(fn func(indexKeys) error) error {
 	x.mu.Lock()
 	v := x.view
 	v.users++
+	x.readers++
 	x.mu.Unlock()
 	defer func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		if x.readers--; x.readers == 0 && x.quiet != nil {
+			close(x.quiet)
+			x.quiet = nil
+		}
 		if v.users--; v.users == 0 && v.replaced {
 			v.txn.Discard()
 		}
@@ -223,6 +236,12 @@ func indexName(workspaceID, baseID string) string { return workspaceID + "/" + b
 
 // isReadable reports whether the index has a shape that can be searched and changed.
 func (s indexState) isReadable() bool { return s.Shape == indexShape || s.Shape == formerShape }
+
+// next returns the state of an index that is begun anew.
+func (s indexState) next() indexState {
+	number := max(s.Generation, s.Newest) + 1
+	return indexState{Generation: number, Newest: number, Shape: indexShape, Building: true}
+}
 
 // area names the index of a base in its generation.
 func (s indexState) area(name string) string { return fmt.Sprintf("%s/%d", name, s.Generation) }
@@ -422,22 +441,8 @@ func (w *indexWriter) load(ctx context.Context) (s indexState, err error) {
 	if known && s.isReadable() {
 		return s, nil
 	}
-	fresh := indexState{Generation: s.Generation + 1, Shape: indexShape, Building: true}
-	err = w.db.Update(func(txn *badger.Txn) error {
-		if err := txn.Delete(append([]byte{indexBatchSpace}, w.name...)); err != nil {
-			return err
-		}
-		return w.setState(txn, fresh)
-	})
-	if err == nil && known {
-		err = w.drop(s)
-	}
-	return fresh, err
-}
-
-// drop deletes a generation of the index.
-func (w *indexWriter) drop(s indexState) error {
-	return dropPrefix(w.db, join([]byte{indexDataSpace}, fulltext.Prefix(s.area(w.name))), func() bool { return false })
+	fresh := s.next()
+	return fresh, w.replace(fresh)
 }
 
 func (w *indexWriter) setState(txn *badger.Txn, s indexState) error {
@@ -450,7 +455,7 @@ func (w *indexWriter) setState(txn *badger.Txn, s indexState) error {
 
 // Bounds of a batch.
 const (
-	batchChunks    = 250
+	batchChunks    = 250  // about
 	batchDocuments = 5000 // that are compared
 )
 
@@ -558,14 +563,18 @@ func (w *indexWriter) addIfOther(k indexKeys, d KBDocument, b *indexBatch, chunk
 func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 	after := b.State.Cursor
 	from, chunks, compared := after, 0, 0
+	room, err := fulltext.Room(k, b.Before.area(w.name), batchChunks)
+	if err != nil {
+		return err
+	}
 	var fault error
 	searchable := map[string]bool{}
 	last, ended := after, true
-	err := KBDocuments{}.ListFrom(r, w.workspaceID, w.baseID, from, func(d KBDocument) bool {
+	err = KBDocuments{}.ListFrom(r, w.workspaceID, w.baseID, from, func(d KBDocument) bool {
 		if d.ID <= after {
 			return true
 		}
-		if chunks >= batchChunks || compared >= batchDocuments {
+		if chunks >= room || compared >= batchDocuments {
 			ended = false
 			return false
 		}
@@ -625,6 +634,9 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		}
 	}
 	for _, blob := range b.Put {
+		if b.Before.Building {
+			w.x.giveWay(ctx)
+		}
 		d, err := w.x.load(ctx, blob)
 		if errors.Is(err, ErrNoPassages) && !repeated {
 			w.reportLost(blob)
@@ -639,6 +651,9 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		if err := texts.Put(d); err != nil {
 			return err
 		}
+	}
+	if b.Before.Building {
+		w.x.giveWay(ctx)
 	}
 	return texts.Flush()
 }
@@ -800,7 +815,7 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var seen uint64
-	source := ""
+	source, swept := "", false
 	for {
 		select {
 		case <-ctx.Done():
@@ -819,6 +834,10 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 				err = x.replaceFormer(ctx)
 			}
 		}
+		if err == nil && seen > 0 && !swept { // the store need not be opened for it
+			err = x.sweep(ctx)
+			swept = err == nil
+		}
 		pause := indexPause
 		if err != nil && ctx.Err() == nil {
 			x.o.Log.Warn("the search index is behind", "err", err)
@@ -828,6 +847,8 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-moved:
+			case <-x.garbage:
+				swept = false
 			}
 		}
 		timer.Reset(pause)
@@ -923,115 +944,6 @@ func (x *SearchIndex) updateAll(ctx context.Context, since uint64) error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-// replaceFormer builds the indexes again that have the shape before.
-func (x *SearchIndex) replaceFormer(ctx context.Context) error {
-	if x.replaced {
-		return nil
-	}
-	all, err := x.bases(0)
-	if err != nil {
-		return err
-	}
-	for _, b := range all {
-		if err := x.replaceIfFormer(ctx, b); err != nil {
-			return err
-		}
-	}
-	x.replaced = true
-	return nil
-}
-
-func (x *SearchIndex) replaceIfFormer(ctx context.Context, b knownBase) error {
-	_, s, _, err := x.lag(b.workspaceID, b.baseID)
-	if err != nil || s.Shape != formerShape {
-		return err
-	}
-	_, _, err = x.rebuildBase(ctx, b)
-	return err
-}
-
-// SearchReport is the outcome of a rebuild of the index.
-type SearchReport struct {
-	Bases     int      `json:"bases"`
-	Documents int      `json:"documents"`
-	Chunks    int      `json:"chunks"`
-	Duration  Duration `json:"duration"`
-}
-
-// Rebuild builds the index of all bases again, or of those with an id or a slug, beside the live one, and replaces it.
-// It reads stored passages only: nothing is loaded, extracted or embedded.
-func (x *SearchIndex) Rebuild(ctx context.Context, idOrSlug string) (report SearchReport, err error) {
-	started := x.o.Models.opts.Now()
-	all, err := x.bases(0)
-	if err != nil {
-		return report, err
-	}
-	for _, b := range all {
-		if wanted, err := x.isCalled(b, idOrSlug); err != nil || !wanted {
-			if err != nil {
-				return report, err
-			}
-			continue
-		}
-		digest, documents, err := x.rebuildBase(ctx, b)
-		if err != nil {
-			return report, fmt.Errorf("rebuild the index of base %s: %w", b.baseID, err)
-		}
-		report.Bases++
-		report.Documents += documents
-		report.Chunks += digest.Chunks
-	}
-	report.Duration = Duration(x.o.Models.opts.Now().Sub(started))
-	return report, nil
-}
-
-// isCalled reports whether a base has an id or a slug; "" is all of them.
-func (x *SearchIndex) isCalled(b knownBase, idOrSlug string) (bool, error) {
-	if idOrSlug == "" || idOrSlug == b.baseID {
-		return true, nil
-	}
-	r := x.o.Models.Reader()
-	defer r.Close()
-	item, ok, err := Content{}.Get(r, b.workspaceID, "knowledge/"+idOrSlug)
-	return ok && item.ID == b.baseID, err
-}
-
-// rebuildBase builds the index of a base again. Others may write between two batches.
-func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (digest fulltext.Digest, documents int, err error) {
-	var old, s indexState
-	err = x.write(ctx, b, func(w *indexWriter) error {
-		w.persist = true
-		if old, err = w.load(ctx); err != nil {
-			return err
-		}
-		s = indexState{Generation: old.Generation + 1, Shape: indexShape, Building: true}
-		return w.drop(s) // what a rebuild that was interrupted has left
-	})
-	for err == nil && (s.Building || s.Cursor != "") {
-		err = x.write(ctx, b, func(w *indexWriter) error {
-			s, err = w.advance(ctx, s)
-			return err
-		})
-	}
-	if err != nil {
-		return digest, 0, err
-	}
-	err = x.write(ctx, b, func(w *indexWriter) error {
-		return w.db.Update(func(txn *badger.Txn) error { return w.setState(txn, s) })
-	})
-	if err != nil {
-		return digest, 0, err
-	}
-	area := s.area(indexName(b.workspaceID, b.baseID))
-	err = x.read(func(k indexKeys) error {
-		if digest, err = fulltext.DigestIndex(k, area); err != nil {
-			return err
-		}
-		return fulltext.Documents(k, area, "", func(string) bool { documents++; return true })
-	})
-	return digest, documents, errors.Join(err, x.write(ctx, b, func(w *indexWriter) error { return w.drop(old) }))
 }
 
 // Verify compares the index of all bases with their documents.

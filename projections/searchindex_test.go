@@ -35,6 +35,7 @@ type searchFixture struct {
 	seqs  map[string]uint64
 
 	vectorsMemory int64
+	reads         func() error // is called before passages are read; nil: nothing
 }
 
 func newSearchFixture(t *testing.T) *searchFixture {
@@ -60,6 +61,11 @@ func (f *searchFixture) openIndex() {
 }
 
 func (f *searchFixture) passages(_ context.Context, hash string) ([]byte, error) {
+	if f.reads != nil {
+		if err := f.reads(); err != nil {
+			return nil, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	body, ok := f.blobs[hash]
@@ -224,6 +230,83 @@ func TestAFormerIndexIsSearchedUntilItIsReplaced(t *testing.T) {
 	require.Equal(t, []string{"doc_a"}, other.ids("week"))
 	other.requireEqual()
 	require.Equal(t, []string{"doc_a"}, other.ids("inventories*"))
+}
+
+// What a rebuild replaced, or left when it was interrupted, is deleted beside the work of others; what is being built is not.
+func TestFormerIndexesAreSwept(t *testing.T) {
+	t.Parallel()
+	f := newSearchFixture(t)
+	for i := range 60 { // several batches
+		f.put(fmt.Sprintf("doc_%02d", i), "", strings.Repeat(fmt.Sprintf("The payment number %d. ", i), 100))
+	}
+	before := f.find("payment 3")
+	requireAreas := func(want ...string) {
+		t.Helper()
+		areas, err := f.Areas()
+		require.NoError(t, err)
+		require.Equal(t, want, areas)
+	}
+
+	t.Log("one that is interrupted leaves what it has written, and no answer changes")
+	left := 50
+	f.reads = func() error {
+		if left--; left < 0 {
+			return context.Canceled
+		}
+		return nil
+	}
+	_, err := f.SearchIndex.Rebuild(bounded(t), "")
+	require.ErrorIs(t, err, context.Canceled)
+	f.reads = nil
+	requireAreas("w1/kb_1/1", "w1/kb_1/2")
+	require.Equal(t, before, f.findNow("payment 3"))
+
+	t.Log("the next one does not take over what that left")
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	f.reads = sync.OnceValue(func() error {
+		close(begun)
+		<-goOn
+		return nil
+	})
+	rebuilt := make(chan error, 1)
+	go func() {
+		_, err := f.SearchIndex.Rebuild(bounded(t), "")
+		rebuilt <- err
+	}()
+	<-begun
+	swept := make(chan error, 1)
+	go func() { swept <- f.Sweep(bounded(t)) }()
+	close(goOn)
+	require.NoError(t, <-rebuilt)
+	require.NoError(t, <-swept)
+	require.NoError(t, f.Sweep(bounded(t)))
+	requireAreas("w1/kb_1/3")
+	require.Equal(t, before, f.findNow("payment 3"))
+	f.requireEqual()
+
+	t.Log("and so it is after a restart, without being asked")
+	_, err = f.SearchIndex.Rebuild(bounded(t), "kb_1")
+	require.NoError(t, err)
+	requireAreas("w1/kb_1/3", "w1/kb_1/4")
+	require.NoError(t, f.SearchIndex.Close())
+	f.openIndex()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.SearchIndex.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	awaitOnly := func(area string) {
+		require.Eventually(t, func() bool {
+			areas, err := f.Areas()
+			require.NoError(t, err)
+			return len(areas) == 1 && areas[0] == area
+		}, time.Minute, 5*time.Millisecond)
+	}
+	awaitOnly("w1/kb_1/4")
+	_, err = f.SearchIndex.Rebuild(bounded(t), "")
+	require.NoError(t, err)
+	awaitOnly("w1/kb_1/5")
+	require.Equal(t, before, f.findNow("payment 3"))
+	f.requireEqual()
 }
 
 func TestAnInterruptedBatchIsRepeated(t *testing.T) {

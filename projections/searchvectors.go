@@ -2,6 +2,8 @@ package projections
 
 import (
 	"context"
+	"maps"
+	"strings"
 	"sync"
 
 	"svc/projections/vectors"
@@ -121,6 +123,19 @@ func (c *vectorCache) load(ctx context.Context, k indexKeys, area, set string, b
 	c.size += size
 	c.evict(entry)
 	return documents, !entry.tooLarge, nil
+}
+
+// forget frees the vectors of an area.
+func (c *vectorCache) forget(area string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.sets, func(key string, entry *cachedSet) bool {
+		isOf := strings.HasPrefix(key, area+"\x00")
+		if isOf {
+			c.size -= entry.size
+		}
+		return isOf
+	})
 }
 
 // read reads the vectors of a set. Those of documents that have not changed are taken from what was known.

@@ -15,7 +15,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -611,6 +610,24 @@ func Documents(r Reader, base, from string, visit func(id string) (more bool)) e
 	})
 }
 
+// Room returns how many new chunks fill the blocks of postings that chunks go to next, about as many as wanted. Who adds so many at
+// once writes each block once.
+func Room(r Getter, base string, wanted int) (int, error) {
+	s, err := readSums(r, base)
+	if err != nil {
+		return 0, err
+	}
+	after := int(s.Next % blockSize)
+	blocks := max(1, (after+wanted+blockSize/2)/blockSize)
+	return blocks*blockSize - after, nil
+}
+
+// CountChunks returns how many chunks a base has.
+func CountChunks(r Getter, base string) (int, error) {
+	s, err := readSums(r, base)
+	return s.Chunks, err
+}
+
 // languages returns the languages that fields of a base are in, in order.
 func (s sums) languages() (all []string) {
 	for field := range s.Fields {
@@ -633,15 +650,33 @@ type Digest struct {
 	Sum      uint64
 }
 
-func (d *Digest) add(field, term, id string, n, count, length int) {
-	h := fnv.New64a()
-	for _, part := range []string{field, term, id} {
-		_, _ = h.Write(append([]byte(part), 0)) // never fails
-	}
-	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
-	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(count)<<32|uint64(length)))
+// add adds the posting of a chunk, whose document and term are in h.
+func (d *Digest) add(h fnv64, n, count, length int) {
+	h = h.number(uint64(n)).number(uint64(count)<<32 | uint64(length))
 	d.Postings++
-	d.Sum += h.Sum64()
+	d.Sum += uint64(h)
+}
+
+// fnv64 is an FNV-1a hash that is not done yet.
+type fnv64 uint64
+
+const fnvStart fnv64 = 14695981039346656037
+
+func (h fnv64) byte(b byte) fnv64 { return (h ^ fnv64(b)) * 1099511628211 }
+
+// text adds a text and its end.
+func (h fnv64) text(s string) fnv64 {
+	for i := range len(s) {
+		h = h.byte(s[i])
+	}
+	return h.byte(0)
+}
+
+func (h fnv64) number(n uint64) fnv64 {
+	for shift := 56; shift >= 0; shift -= 8 {
+		h = h.byte(byte(n >> shift))
+	}
+	return h
 }
 
 // Plus returns the digest of the documents of both.
@@ -661,8 +696,9 @@ func DigestOf(doc Document) Digest {
 	}
 	for key, b := range e.blocks {
 		field, term, _ := strings.Cut(key[prefix:len(key)-5], "\x00")
+		h := fnvStart.text(field).text(term).text(doc.ID)
 		for _, p := range b.added {
-			digest.add(field, term, doc.ID, int(p.number), p.count, p.length)
+			digest.add(h, int(p.number), p.count, p.length)
 		}
 	}
 	return digest
@@ -706,12 +742,13 @@ func DigestIndex(r Reader, base string) (digest Digest, err error) {
 		if chunks[field] == nil {
 			chunks[field] = map[uint32]int{}
 		}
+		h := fnvStart.text(field).text(term)
 		for _, p := range postings {
 			at, ok := places[p.number]
 			if !ok {
 				return false, errDamaged
 			}
-			digest.add(field, term, at.id, at.n, p.count, p.length)
+			digest.add(h.text(at.id), at.n, p.count, p.length)
 			chunks[field][p.number] = p.length
 		}
 		return true, err

@@ -154,6 +154,10 @@ func benchRebuild(t *testing.T, _ *history) {
 	cpu, start := ownCPU(t), time.Now()
 	require.NoError(t, b.build(t.Context()))
 	built, builtCPU := time.Since(start), ownCPU(t)-cpu
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = b.Run(ctx) }) // sweeps what a rebuild replaces
+	defer func() { stop(); running.Wait() }()
 
 	r := rand.New(rand.NewPCG(1, 1))
 	var text, hybrid series
