@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 //	c{workspace}\0{base}              kbNumbers, JSON
 //	o{workspace}\0{base}\0{selection}\0{updatedAt}{seq}{id}  nothing; the selection is one of KBSelection
 //	q{kind}{workspace}\0{due}{id}     nothing: the pipeline has work with it; due in milliseconds
+//	j                                 how many entries q has, JSON: most are gone again at once, and what is gone still takes time to pass
 //	x{expiry}{workspace}\0{id}        nothing; expiry in milliseconds
 //	e{workspace}\0{base}\0{expiry}{id} nothing
 //	r{workspace}\0{base}              how many changes of what is searched the base had
@@ -86,7 +88,7 @@ func add(numbers map[string]int, name string, by int) map[string]int {
 type KBDocumentRef struct{ WorkspaceID, ID string }
 
 // Name implements Projection.
-func (KBDocuments) Name() string { return "kbdocuments.8" }
+func (KBDocuments) Name() string { return "kbdocuments.9" }
 
 // Log implements Projection.
 func (KBDocuments) Log() domain.Log { return domain.State }
@@ -299,7 +301,26 @@ func (p KBDocuments) put(tx Tx, ref KBDocumentRef, d KBDocument) error {
 			return err
 		}
 	}
-	return p.count(tx, ref.WorkspaceID, d, 1)
+	return errors.Join(p.countJobs(tx, d, 1), p.count(tx, ref.WorkspaceID, d, 1))
+}
+
+// countJobs counts the entries of a document in the queue.
+func (KBDocuments) countJobs(tx Tx, d KBDocument, sign int) error {
+	jobs := 0
+	if d.Job != nil {
+		jobs += sign
+	}
+	if d.Embedding != nil {
+		jobs += sign
+	}
+	if jobs == 0 {
+		return nil
+	}
+	all := 0
+	if err := getJSON(tx, []byte{'j'}, &all); err != nil {
+		return err
+	}
+	return setJSON(tx, []byte{'j'}, all+jobs)
 }
 
 // remove returns a document and deletes it, with the entries that follow from it.
@@ -321,7 +342,7 @@ func (p KBDocuments) remove(tx Tx, ref KBDocumentRef) (d KBDocument, known bool,
 			return d, known, err
 		}
 	}
-	return d, known, p.count(tx, ref.WorkspaceID, d, -1)
+	return d, known, errors.Join(p.countJobs(tx, d, -1), p.count(tx, ref.WorkspaceID, d, -1))
 }
 
 // entries returns the keys of a document in the queue and in the order of expiry.
@@ -639,6 +660,9 @@ type KBJob struct {
 // Queue returns the work of the pipeline that is due at now, in the order in which it is done: of each workspace at
 // most limit documents. next is when more will be due; zero: nothing is waiting for its time.
 func (p KBDocuments) Queue(r Reader, now time.Time, limit int, owns func(workspaceID string) bool) (due []KBJob, next time.Time, err error) {
+	if jobs, _, err := r.Get(p, []byte{'j'}); err != nil || len(jobs) == 0 || string(jobs) == "0" {
+		return nil, next, err
+	}
 	for kind := range byte(queueKinds) {
 		for from := []byte{'q', kind}; ; {
 			workspaceID, found, err := p.firstQueued(r, kind, from)

@@ -68,6 +68,47 @@ func TestPagesOfDocuments(t *testing.T) {
 	require.Empty(t, ids)
 }
 
+// The number of jobs is that of the documents that the pipeline has work with: without any it does not look for them.
+func TestTheQueueOfDocuments(t *testing.T) {
+	t.Parallel()
+	f := newSearchFixture(t)
+	now := time.Now()
+	requireQueue := func(want ...string) {
+		t.Helper()
+		require.NoError(t, f.Models.Latest(bounded(t)))
+		rd := f.Models.Reader()
+		defer rd.Close()
+		jobs, _, err := projections.KBDocuments{}.Queue(rd, now.Add(time.Hour), 10, func(string) bool { return true })
+		require.NoError(t, err)
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		require.Equal(t, want, ids)
+		n, err := projections.KBDocuments{}.Jobs(rd)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+	}
+	requireQueue()
+	job := kbdocument.State{BaseID: "kb_1", Revision: 1, Job: &kbdocument.Job{Generation: 1}, Generation: 1}
+	for _, id := range []string{"a", "b", "c"} {
+		job.ID = id
+		f.record(id, kbdocument.Updated{Document: job})
+	}
+	requireQueue("a", "b", "c")
+	f.record("a", kbdocument.Begun{Generation: 1, Attempt: 1, At: now})
+	f.record("a", kbdocument.Postponed{Generation: 1, Until: now.Add(time.Minute)})
+	requireQueue("b", "c", "a")
+	f.record("a", kbdocument.ReadyEvent{Generation: 1, Extract: &kbdocument.Extract{Revision: 1, Chunks: "none"}})
+	f.record("b", kbdocument.Removed{})
+	requireQueue("c")
+	f.record("a", kbdocument.EmbeddingQueued{Set: "m@8"})
+	requireQueue("c", "a")
+	f.record("c", kbdocument.Updated{Document: kbdocument.State{ID: "c", BaseID: "kb_1", Revision: 2, Generation: 1}})
+	f.record("a", kbdocument.Embedded{Vectors: kbdocument.Vectors{Set: "m@8"}})
+	requireQueue()
+}
+
 // What a page reads does not grow with the base.
 func TestWhatAPageOfDocumentsReadsDoesNotGrowWithTheBase(t *testing.T) { //nolint:paralleltest // it counts allocations
 	cost := func(documents int) float64 {
