@@ -69,7 +69,8 @@ type Frontier struct {
 
 	scope    *Scope
 	source   Source
-	waiting  []string          // in the order in which they were found
+	waiting  map[string][]turn // by host, in the order in which they were found
+	turns    int               // how many there were
 	queued   map[string]bool   // the addresses of waiting
 	depths   map[string]int    // of addresses that are or were to be visited: the least that is known
 	open     map[int]int       // how many addresses of a depth have to be visited before those further away
@@ -85,10 +86,16 @@ type Frontier struct {
 	accepted int
 }
 
+// turn is an address that waits.
+type turn struct {
+	url    string
+	number int
+}
+
 // NewFrontier returns the state of a run that has visited nothing yet.
 func NewFrontier(source Source, scope *Scope) *Frontier {
 	f := &Frontier{
-		scope: scope, source: source, queued: map[string]bool{}, depths: map[string]int{}, open: map[int]int{}, deferred: map[string]bool{}, known: map[string]bool{},
+		scope: scope, source: source, waiting: map[string][]turn{}, queued: map[string]bool{}, depths: map[string]int{}, open: map[int]int{}, deferred: map[string]bool{}, known: map[string]bool{},
 		variants: map[string]int{}, texts: map[string]string{}, visited: map[string]bool{}, vanished: map[string]bool{}, stored: map[string]bool{}, held: map[string]bool{},
 		moved: map[string]string{},
 	}
@@ -170,34 +177,61 @@ func (f *Frontier) Sort(addresses []string, depth int, now time.Time) (r Record)
 // maxShown is how much of an address is shown that is refused.
 const maxShown = 300
 
-// Next returns the first address that waits and that may be visited now, and takes it out. An address waits until none is
-// left that is more than one link nearer: only those could lead to it by fewer links. So a depth is final when the
-// address is visited, although pages fail and are visited again later.
-func (f *Frontier) Next(may func(Link) bool) (Link, bool) {
+// Next returns the first address that waits whose host is free and that may be visited now, and takes it out. An address waits
+// until none is left that is more than one link nearer: only those could lead to it by fewer links. So a depth is final when
+// the address is visited, although pages fail and are visited again later.
+func (f *Frontier) Next(isFree func(host string) bool, may func(Link) bool) (next Link, found bool) {
 	nearest, limited := 0, false
 	for depth, count := range f.open {
 		if count > 0 && (!limited || depth < nearest) {
 			nearest, limited = depth, true
 		}
 	}
-	for i, address := range f.waiting {
-		l := Link{address, f.depths[address]}
-		if limited && l.Depth > nearest+1 || !may(l) {
+	from, at, number := "", 0, 0
+	for host, turns := range f.waiting {
+		if !isFree(host) {
 			continue
 		}
-		f.waiting = slices.Delete(f.waiting, i, i+1)
-		delete(f.queued, address)
-		return l, true
+		for i, t := range turns {
+			if found && t.number > number {
+				break
+			}
+			l := Link{t.url, f.depths[t.url]}
+			if limited && l.Depth > nearest+1 || !may(l) {
+				continue
+			}
+			next, found, from, at, number = l, true, host, i, t.number
+			break
+		}
 	}
-	return Link{}, false
+	if found {
+		f.take(from, at)
+	}
+	return next, found
+}
+
+// take removes an address from those that wait.
+func (f *Frontier) take(host string, at int) {
+	turns := f.waiting[host]
+	delete(f.queued, turns[at].url)
+	if at == 0 {
+		turns = turns[1:]
+	} else {
+		turns = slices.Delete(turns, at, at+1)
+	}
+	if f.waiting[host] = turns; len(turns) == 0 {
+		delete(f.waiting, host)
+	}
 }
 
 // Waiting returns how many addresses wait.
-func (f *Frontier) Waiting() int { return len(f.waiting) }
+func (f *Frontier) Waiting() int { return len(f.queued) }
 
 // Return puts an address back that was taken out: it is visited later.
 func (f *Frontier) Return(address string) {
-	f.waiting = append(f.waiting, address)
+	host := HostOf(address)
+	f.turns++
+	f.waiting[host] = append(f.waiting[host], turn{address, f.turns})
 	f.queued[address] = true
 }
 
@@ -266,8 +300,8 @@ func (f *Frontier) Add(r Record) {
 	f.visited[r.Page.URL] = true
 	f.vanished[r.Page.URL] = r.Page.Reason == Vanished
 	if f.queued[r.Page.URL] { // it was visited by another node
-		f.waiting = slices.DeleteFunc(f.waiting, func(address string) bool { return address == r.Page.URL })
-		delete(f.queued, r.Page.URL)
+		host := HostOf(r.Page.URL)
+		f.take(host, slices.IndexFunc(f.waiting[host], func(t turn) bool { return t.url == r.Page.URL }))
 	}
 	f.Failed = f.Failed || r.Page.Outcome == Failed && f.scope.IsStart(r.Page.URL)
 	if r.Page.Status > 0 {

@@ -12,6 +12,8 @@ import (
 
 const start = "https://example.com/"
 
+func anyHost(string) bool { return true }
+
 func newFrontier(t *testing.T) *crawl.Frontier {
 	t.Helper()
 	source := crawl.Source{URLs: []string{start}, Depth: 5, MaxPages: 100}
@@ -23,7 +25,7 @@ func newFrontier(t *testing.T) *crawl.Frontier {
 // visit takes the next address, and records a page with links to others.
 func visit(t *testing.T, f *crawl.Frontier, want crawl.Link, links ...string) {
 	t.Helper()
-	l, ok := f.Next(func(crawl.Link) bool { return true })
+	l, ok := f.Next(anyHost, func(crawl.Link) bool { return true })
 	require.True(t, ok)
 	require.Equal(t, want, l)
 	record(f, crawl.Page{URL: l.URL, Depth: l.Depth, Outcome: crawl.Created}, links...)
@@ -40,11 +42,11 @@ func TestADepthIsThatOfTheShortestWay(t *testing.T) {
 	t.Parallel()
 	f := newFrontier(t)
 	visit(t, f, crawl.Link{URL: start}, start+"a", start+"b")
-	failing, ok := f.Next(func(l crawl.Link) bool { return l.URL == start+"a" })
+	failing, ok := f.Next(anyHost, func(l crawl.Link) bool { return l.URL == start+"a" })
 	require.True(t, ok)
 	visit(t, f, crawl.Link{URL: start + "b", Depth: 1}, start+"c")
 	visit(t, f, crawl.Link{URL: start + "c", Depth: 2}, start+"d")
-	_, ok = f.Next(func(crawl.Link) bool { return true })
+	_, ok = f.Next(anyHost, func(crawl.Link) bool { return true })
 	require.False(t, ok, "the page that failed may lead to d by fewer links")
 	f.Return(failing.URL)
 	visit(t, f, failing, start+"d")
@@ -59,15 +61,15 @@ func TestAPageThatIsVisitedLastKeepsNoneWaiting(t *testing.T) {
 	t.Parallel()
 	f := newFrontier(t)
 	visit(t, f, crawl.Link{URL: start}, start+"last", start+"0")
-	last, ok := f.Next(func(l crawl.Link) bool { return l.URL == start+"last" })
+	last, ok := f.Next(anyHost, func(l crawl.Link) bool { return l.URL == start+"last" })
 	require.True(t, ok)
 	f.Defer(last.URL)
 	for depth := range 4 {
-		l, ok := f.Next(func(l crawl.Link) bool { return l.URL != last.URL })
+		l, ok := f.Next(anyHost, func(l crawl.Link) bool { return l.URL != last.URL })
 		require.True(t, ok)
 		record(f, crawl.Page{URL: l.URL, Depth: l.Depth, Outcome: crawl.Created}, fmt.Sprint(start, depth+1))
 	}
-	l, ok := f.Next(func(l crawl.Link) bool { return l.URL == last.URL })
+	l, ok := f.Next(anyHost, func(l crawl.Link) bool { return l.URL == last.URL })
 	require.True(t, ok)
 	require.Equal(t, last, l)
 	record(f, crawl.Page{URL: l.URL, Depth: l.Depth, Outcome: crawl.Created})
@@ -112,4 +114,33 @@ func TestVariantsOfTwoPagesAreBounded(t *testing.T) {
 	}
 	require.Equal(t, 101, f.Waiting())
 	require.False(t, f.Cut)
+}
+
+// A host that is asked already keeps only its own addresses waiting; those of all hosts keep the order in which they were found.
+func TestAddressesWaitForTheirHost(t *testing.T) {
+	t.Parallel()
+	source := crawl.Source{URLs: []string{"https://a.example.com/", "https://b.example.com:8443/"}, Depth: 5, MaxPages: 100}
+	scope, err := crawl.NewScope(source)
+	require.NoError(t, err)
+	f := crawl.NewFrontier(source, scope)
+	for _, path := range []string{"1", "2"} {
+		for _, address := range source.URLs {
+			f.Add(crawl.Record{Found: []crawl.Link{{URL: address + path}}})
+		}
+	}
+	next := func(isFree func(string) bool) string {
+		l, _ := f.Next(isFree, func(crawl.Link) bool { return true })
+		return l.URL
+	}
+	only := func(free string) func(string) bool { return func(host string) bool { return host == free } }
+	require.Equal(t, "https://b.example.com:8443/", next(only("b.example.com:8443")))
+	require.Equal(t, "https://b.example.com:8443/1", next(only("b.example.com:8443")))
+	require.Equal(t, "https://a.example.com/", next(anyHost))
+	require.Empty(t, next(only("c.example.com")))
+	f.Return("https://a.example.com/")
+	require.Equal(t, 4, f.Waiting())
+	for _, want := range []string{"https://a.example.com/1", "https://a.example.com/2", "https://b.example.com:8443/2", "https://a.example.com/", ""} {
+		require.Equal(t, want, next(anyHost))
+	}
+	require.Zero(t, f.Waiting())
 }

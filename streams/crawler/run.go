@@ -346,7 +346,7 @@ func (r *run) next() (link crawl.Link, found bool, wait time.Duration) {
 	}
 	now := r.Now()
 	wait = time.Hour
-	free := func(l crawl.Link) bool { return r.busy[hostOf(l.URL)] < r.Fetcher.PerHost }
+	isFree := func(host string) bool { return r.busy[host] < r.Fetcher.PerHost }
 	isDue := func(l crawl.Link) bool {
 		later := r.later[l.URL]
 		if later == nil || !later.at.After(now) {
@@ -355,16 +355,16 @@ func (r *run) next() (link crawl.Link, found bool, wait time.Duration) {
 		wait = min(wait, later.at.Sub(now))
 		return false
 	}
-	link, found = r.frontier.Next(func(l crawl.Link) bool {
+	link, found = r.frontier.Next(isFree, func(l crawl.Link) bool {
 		later := r.later[l.URL]
-		return isDue(l) && (later == nil || !later.last) && free(l)
+		return isDue(l) && (later == nil || !later.last)
 	})
 	if !found && len(r.busy) == 0 {
-		link, found = r.frontier.Next(func(l crawl.Link) bool { return isDue(l) && r.later[l.URL] != nil && r.later[l.URL].last })
+		link, found = r.frontier.Next(isFree, func(l crawl.Link) bool { return isDue(l) && r.later[l.URL] != nil && r.later[l.URL].last })
 	}
 	switch {
 	case found:
-		r.busy[hostOf(link.URL)]++
+		r.busy[crawl.HostOf(link.URL)]++
 	case len(r.busy) == 0 && r.frontier.Waiting() == 0:
 		wait = -1
 	}
@@ -374,7 +374,7 @@ func (r *run) next() (link crawl.Link, found bool, wait time.Duration) {
 // release ends a visit.
 func (r *run) release(link crawl.Link) {
 	r.mu.Lock()
-	host := hostOf(link.URL)
+	host := crawl.HostOf(link.URL)
 	if r.busy[host]--; r.busy[host] == 0 {
 		delete(r.busy, host)
 	}
@@ -383,14 +383,6 @@ func (r *run) release(link crawl.Link) {
 	case r.ended <- struct{}{}:
 	default:
 	}
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return u.Host
 }
 
 // report records how far the run is.
