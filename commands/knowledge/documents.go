@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/kbdocument"
@@ -187,13 +189,16 @@ func (d *Documents) put(ctx context.Context, workspaceID string, p Put, may May)
 			return out, err
 		}
 	}
+	var storing errgroup.Group // beside the processing, which stores, too
 	if p.Content != nil {
-		if err := d.o.Blobs.PutFrom(ctx, p.Content.Reader, p.Content.Hash, p.Content.Size); err != nil {
-			return out, commands.Refused(fmt.Errorf("store a document: %w", err))
-		}
+		storing.Go(func() error { return d.o.Blobs.PutFrom(ctx, p.Content.Reader, p.Content.Hash, p.Content.Size) })
 	}
-	if err := plan.process(ctx, current.State, p); err != nil {
-		return out, err
+	processed := plan.process(ctx, current.State, p)
+	if err := storing.Wait(); err != nil {
+		return out, commands.Refused(fmt.Errorf("store a document: %w", err))
+	}
+	if processed != nil {
+		return out, processed
 	}
 	done, err := commands.ExecuteNaming(ctx, d.o.Engine, kbdocument.Decider, plan.stream, kbdocument.Command(plan.cmd), namesIn(workspaceID), plan.check)
 	out = Outcome{State: done.State, Created: plan.before.ID == "", Former: plan.before.Content().Hash}

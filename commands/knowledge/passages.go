@@ -1,10 +1,13 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"svc/commands/extract"
 	"svc/domain/kbdocument"
@@ -39,9 +42,14 @@ func (p Passages) Divide(ctx context.Context, s knowledge.Settings, d kbdocument
 		Language: language, Stated: text.Language, Mimetype: text.Mimetype, Tags: text.Tags, Cut: text.Truncated, Truncated: text.Truncated || cut, Warnings: text.Warnings,
 		Division: s.Division(), At: p.Now().UTC().Truncate(time.Millisecond),
 	}
-	if e.Text, err = p.Blobs.Put(ctx, []byte(text.Text)); err != nil {
+	var storing errgroup.Group // both at once: each waits for the disk
+	storing.Go(func() (err error) {
+		e.Text, err = p.Blobs.Put(ctx, []byte(text.Text))
+		return err
+	})
+	e.Chunks, err = p.Blobs.Put(ctx, body)
+	if err := cmp.Or(storing.Wait(), err); err != nil {
 		return nil, err
 	}
-	e.Chunks, err = p.Blobs.Put(ctx, body)
-	return e, err
+	return e, nil
 }

@@ -15,6 +15,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -138,9 +139,17 @@ func (b *Blobs) writeBlob(ctx context.Context, name string, content io.Reader) (
 	return b.conn.sendOne(ctx, describeMessage(name, body, 0))
 }
 
+// chunkBuffers are of the length of a chunk: most contents are much shorter.
+var chunkBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, blobChunk)
+	return &buffer
+}}
+
 // writeChunks stores a content in chunks and describes it in info.
 func (b *Blobs) writeChunks(ctx context.Context, subject string, info *jetstream.ObjectInfo, content io.Reader) error {
-	chunk, sum := make([]byte, blobChunk), sha256.New()
+	buffer := chunkBuffers.Get().(*[]byte)
+	defer chunkBuffers.Put(buffer)
+	chunk, sum := *buffer, sha256.New()
 	for {
 		n, err := io.ReadFull(content, chunk)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
