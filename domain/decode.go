@@ -15,7 +15,10 @@ type selfDecoder interface {
 // Most of the time of a replay is spent on decoding envelopes. Their outer object is simple, so it is
 // split into members in one pass; the values of members are decoded by encoding/json.
 
-var errNotObject = errors.New("not a JSON object")
+var (
+	errNotObject = errors.New("not a JSON object")
+	errNotList   = errors.New("not a JSON list")
+)
 
 // VisitMembers calls visit with each member of a JSON object: its key without the quotes, and its
 // value as written. It does not decode escapes in keys; envelopes have none.
@@ -45,6 +48,32 @@ func VisitMembers(data []byte, visit func(key, value []byte) error) error {
 	}
 	if i >= len(data) || data[i] != '}' || skipSpace(data, i+1) != len(data) {
 		return errNotObject
+	}
+	return nil
+}
+
+// VisitElements calls visit with each element of a JSON list, as written.
+func VisitElements(data []byte, visit func(value []byte) error) error {
+	i := skipSpace(data, 0)
+	if i >= len(data) || data[i] != '[' {
+		return errNotList
+	}
+	i = skipSpace(data, i+1)
+	for first := true; i < len(data) && (data[i] != ']' || !first); first = false {
+		to := skipValue(data, i)
+		if to < 0 {
+			return errNotList
+		}
+		if err := visit(data[i:to]); err != nil {
+			return err
+		}
+		if i = skipSpace(data, to); i >= len(data) || data[i] != ',' {
+			break
+		}
+		i = skipSpace(data, i+1)
+	}
+	if i >= len(data) || data[i] != ']' || skipSpace(data, i+1) != len(data) {
+		return errNotList
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
@@ -77,6 +78,41 @@ func (o *ObjectEncoder) IfTrue(name string, is bool) {
 	if is {
 		o.Bool(name, true)
 	}
+}
+
+// Time adds a time.
+func (o *ObjectEncoder) Time(name string, t time.Time) {
+	o.begin(name)
+	encoded, err := t.AppendText(append(o.json, '"'))
+	if err != nil {
+		if o.err == nil {
+			o.err = err
+		}
+		return
+	}
+	o.json = append(encoded, '"')
+}
+
+// TimeIfAny adds a time that is not zero.
+func (o *ObjectEncoder) TimeIfAny(name string, t time.Time) {
+	if !t.IsZero() {
+		o.Time(name, t)
+	}
+}
+
+// Each adds a member that is a list of n objects, of which element adds the members.
+func (o *ObjectEncoder) Each(name string, n int, element func(i int)) {
+	o.begin(name)
+	o.json = append(o.json, '[')
+	for i := range n {
+		if i > 0 {
+			o.json = append(o.json, ',')
+		}
+		o.json = append(o.json, '{')
+		element(i)
+		o.json = append(o.json, '}')
+	}
+	o.json = append(o.json, ']')
 }
 
 // Any adds a value as encoding/json encodes it.

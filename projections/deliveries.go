@@ -35,6 +35,16 @@ type DeliveryRecord struct {
 	Asked       bool   `json:"asked,omitempty"`
 }
 
+// encoded returns the record as JSON, as encoding/json encodes it.
+func (d *DeliveryRecord) encoded() ([]byte, error) {
+	o := domain.NewObjectEncoder(nil)
+	d.Delivery.Encode(&o)
+	o.Text("workspaceId", d.WorkspaceID)
+	o.Int("last", int64(d.Last))
+	o.IfTrue("asked", d.Asked)
+	return o.End()
+}
+
 // HealthRecord is the health of a receiver after the last attempt.
 type HealthRecord struct {
 	subscription.Health
@@ -120,7 +130,11 @@ func (Deliveries) putRecord(tx Tx, ev domain.Recorded, e *subscription.Record) e
 			return err
 		}
 	}
-	if err := setJSON(tx, deliveryKey(now.ID), now); err != nil {
+	body, err := now.encoded()
+	if err != nil {
+		return err
+	}
+	if err := tx.Set(deliveryKey(now.ID), body); err != nil {
 		return err
 	}
 	for i, key := range now.indexes() {
