@@ -104,7 +104,7 @@ func (x *SearchIndex) Areas() (areas []string, err error) {
 }
 
 // Sweep deletes the indexes that no state names.
-func (x *SearchIndex) Sweep(ctx context.Context) error { return x.sweep(ctx) }
+func (x *SearchIndex) Sweep(ctx context.Context) error { return x.sweepOnce(ctx) }
 
 // Jobs returns how many entries the queue is known to have.
 func (p KBDocuments) Jobs(r Reader) (n int, err error) {

@@ -32,7 +32,6 @@ import (
 //	i{workspace}/{base}/{generation}\0…   the index (package fulltext)
 //	s{workspace}/{base}                   indexState, JSON
 //	w{workspace}/{base}                   indexBatch, JSON: it is being written in several transactions
-//	d{workspace}/{base}/{generation}      nothing: an index that no state names, which is being built or to be deleted
 //
 // Readers see the store as it was after the last whole batch. All methods are safe for concurrent use.
 type SearchIndex struct {
@@ -42,7 +41,7 @@ type SearchIndex struct {
 	vectors  vectorCache
 	replaced bool // Run has built the indexes again that had the shape before
 
-	garbage chan struct{} // there is something to sweep
+	sweep chan struct{} // asks Run to delete indexes that no state names
 
 	mu       sync.Mutex
 	db       *DB
@@ -75,10 +74,9 @@ const (
 )
 
 const (
-	indexStateSpace   = 's'
-	indexBatchSpace   = 'w'
-	indexDataSpace    = 'i'
-	indexGarbageSpace = 'd'
+	indexStateSpace = 's'
+	indexBatchSpace = 'w'
+	indexDataSpace  = 'i'
 )
 
 // indexState is how far the index of a base is.
@@ -141,7 +139,7 @@ func NewSearchIndex(o SearchIndexOptions) (*SearchIndex, error) {
 		return nil, errors.New("projections: SearchIndexOptions lack a required field")
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &SearchIndex{o: o, writing: newSemaphore(), vectors: vectorCache{limit: o.VectorsMemory}, garbage: make(chan struct{}, 1), building: map[string]bool{}}, nil
+	return &SearchIndex{o: o, writing: newSemaphore(), vectors: vectorCache{limit: o.VectorsMemory}, sweep: make(chan struct{}, 1), building: map[string]bool{}}, nil
 }
 
 // Close closes the store. Nothing may use the index any more.
@@ -410,7 +408,8 @@ type indexWriter struct {
 	x                         *SearchIndex
 	db                        store
 	workspaceID, baseID, name string
-	persist                   bool // the state is stored with each batch: this is the live index
+	persist                   bool          // the state is stored with each batch: this is the live index
+	patience                  time.Duration // for those who read, until the batch is written
 }
 
 // load returns the state of the live index, after it repeated what a crash interrupted. An index of another shape is
@@ -442,7 +441,7 @@ func (w *indexWriter) load(ctx context.Context) (s indexState, err error) {
 		return s, nil
 	}
 	fresh := s.next()
-	return fresh, w.replace(fresh)
+	return fresh, errors.Join(w.clear(fresh), w.replace(fresh))
 }
 
 func (w *indexWriter) setState(txn *badger.Txn, s indexState) error {
@@ -563,7 +562,7 @@ func (w *indexWriter) addIfOther(k indexKeys, d KBDocument, b *indexBatch, chunk
 func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 	after := b.State.Cursor
 	from, chunks, compared := after, 0, 0
-	room, err := fulltext.Room(k, b.Before.area(w.name), batchChunks)
+	size, err := fulltext.BatchSize(k, b.Before.area(w.name), batchChunks)
 	if err != nil {
 		return err
 	}
@@ -574,7 +573,7 @@ func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 		if d.ID <= after {
 			return true
 		}
-		if chunks >= room || compared >= batchDocuments {
+		if chunks >= size || compared >= batchDocuments {
 			ended = false
 			return false
 		}
@@ -634,9 +633,7 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 		}
 	}
 	for _, blob := range b.Put {
-		if b.Before.Building {
-			w.x.giveWay(ctx)
-		}
+		w.giveWay(ctx)
 		d, err := w.x.load(ctx, blob)
 		if errors.Is(err, ErrNoPassages) && !repeated {
 			w.reportLost(blob)
@@ -652,9 +649,7 @@ func (w *indexWriter) fill(ctx context.Context, buffer *indexBuffer, b indexBatc
 			return err
 		}
 	}
-	if b.Before.Building {
-		w.x.giveWay(ctx)
-	}
+	w.giveWay(ctx)
 	return texts.Flush()
 }
 
@@ -815,7 +810,10 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var seen uint64
-	source, swept := "", false
+	source := ""
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { x.sweepLoop(ctx) })
+	defer sweeping.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -826,6 +824,7 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 		if err == nil && (now != seen || of != source) {
 			if of != source {
 				seen = 0 // all of them are compared
+				x.requestSweep()
 			}
 			x.setBehind(true)
 			if err = x.updateAll(ctx, seen); err == nil {
@@ -833,10 +832,6 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 				x.setBehind(false)
 				err = x.replaceFormer(ctx)
 			}
-		}
-		if err == nil && seen > 0 && !swept { // the store need not be opened for it
-			err = x.sweep(ctx)
-			swept = err == nil
 		}
 		pause := indexPause
 		if err != nil && ctx.Err() == nil {
@@ -847,8 +842,6 @@ func (x *SearchIndex) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-moved:
-			case <-x.garbage:
-				swept = false
 			}
 		}
 		timer.Reset(pause)

@@ -2,7 +2,9 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -70,6 +72,7 @@ func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (documents, 
 	defer x.endBuilding(area)
 	for s.Building || s.Cursor != "" {
 		err = x.write(ctx, b, func(w *indexWriter) error {
+			w.patience = batchPatience
 			s, err = w.advance(ctx, s)
 			return err
 		})
@@ -89,150 +92,200 @@ func (x *SearchIndex) rebuildBase(ctx context.Context, b knownBase) (documents, 
 	return documents, chunks, err
 }
 
-// begin announces an index that is built beside the live one. When it never replaces that, it is swept.
+// begin begins an index beside the live one.
 func (w *indexWriter) begin(ctx context.Context) (s indexState, err error) {
 	w.persist = true
 	live, err := w.load(ctx)
 	if err != nil {
 		return s, err
 	}
-	w.persist = false
 	s = live.next()
 	live.Newest = s.Generation
 	area := s.area(w.name)
 	w.x.mu.Lock()
 	w.x.building[area] = true
 	w.x.mu.Unlock()
-	err = w.db.Update(func(txn *badger.Txn) error {
-		if err := txn.Set(garbageKey(area), nil); err != nil {
-			return err
-		}
-		return w.setState(txn, live)
-	})
-	if err == nil { // versions before did not sweep what a rebuild left that was interrupted
-		err = dropPrefix(w.db, areaPrefix(area), func() bool { return false })
-	}
+	err = errors.Join(w.clear(s), w.db.Update(func(txn *badger.Txn) error { return w.setState(txn, live) }))
 	if err != nil {
 		w.x.endBuilding(area)
 	}
 	return s, err
 }
 
-// endBuilding says that an area is live or to be swept.
+// clear deletes what an older version has left of an index that it began with the same number.
+func (w *indexWriter) clear(s indexState) error {
+	return dropPrefix(w.db, areaPrefix(s.area(w.name)), func() bool { return false })
+}
+
+// endBuilding says that an index is the live one now, or to be swept.
 func (x *SearchIndex) endBuilding(area string) {
 	x.mu.Lock()
 	delete(x.building, area)
 	x.mu.Unlock()
-	select {
-	case x.garbage <- struct{}{}:
-	default: // it is known already
-	}
+	x.requestSweep()
 }
 
-// replace makes an index the live one; what was live is to be swept.
+// replace makes an index the live one. What was live is to be swept.
 func (w *indexWriter) replace(s indexState) error {
 	err := w.db.Update(func(txn *badger.Txn) error {
-		old, known, err := indexKeys{txn}.state(w.name)
+		old, _, err := indexKeys{txn}.state(w.name)
 		if err != nil {
 			return err
 		}
 		s.Newest = max(s.Newest, s.Generation, old.Newest)
-		if known {
-			if err := txn.Set(garbageKey(old.area(w.name)), nil); err != nil {
-				return err
-			}
-		}
-		for _, key := range [][]byte{garbageKey(s.area(w.name)), append([]byte{indexBatchSpace}, w.name...)} {
-			if err := txn.Delete(key); err != nil {
-				return err
-			}
+		if err := txn.Delete(append([]byte{indexBatchSpace}, w.name...)); err != nil {
+			return err
 		}
 		return w.setState(txn, s)
 	})
-	if err == nil {
-		w.x.endBuilding(s.area(w.name))
-	}
+	w.x.requestSweep()
 	return err
 }
-
-func garbageKey(area string) []byte { return append([]byte{indexGarbageSpace}, area...) }
 
 // areaPrefix is what all keys of the index in an area begin with.
 func areaPrefix(area string) []byte { return join([]byte{indexDataSpace}, fulltext.Prefix(area)) }
 
-// sweep deletes the indexes that no state names, some keys at a time. It stops while another one is built: the end of that
-// calls for it again.
-func (x *SearchIndex) sweep(ctx context.Context) error {
-	var areas []string
-	err := x.read(func(k indexKeys) error {
-		return iterate(k.txn, []byte{indexGarbageSpace}, Span{KeysOnly: true}, func(key, _ []byte) (bool, error) {
-			areas = append(areas, string(key))
-			return true, nil
-		})
-	})
+// isUnnamed reports whether no state names the index in an area, and nobody is building it.
+func (x *SearchIndex) isUnnamed(txn *badger.Txn, area string) (bool, error) {
+	x.mu.Lock()
+	isBuilding := x.building[area]
+	x.mu.Unlock()
+	name := area[:max(0, strings.LastIndexByte(area, '/'))]
+	s, known, err := indexKeys{txn}.state(name)
+	return !isBuilding && !(known && s.area(name) == area), err
+}
+
+// requestSweep asks Run to delete indexes that no state names. Without Run they stay until the next start.
+func (x *SearchIndex) requestSweep() {
+	select {
+	case x.sweep <- struct{}{}:
+	default: // asked already
+	}
+}
+
+// sweepLoop deletes the indexes that no state names, until ctx ends: what a rebuild has replaced, and what one has left that was
+// interrupted.
+func (x *SearchIndex) sweepLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-x.sweep:
+		}
+		if err := x.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+			x.o.Log.Warn("a former search index is not deleted yet", "err", err)
+			pause(ctx, indexFaultPause)
+			x.requestSweep()
+		}
+	}
+}
+
+// pause waits, but not after ctx has ended.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// sweepOnce deletes the indexes that no state names, some keys at a time. Half of the time is for others.
+func (x *SearchIndex) sweepOnce(ctx context.Context) error {
+	areas, err := x.unnamedAreas()
 	if err != nil {
 		return err
 	}
 	for _, area := range areas {
 		x.vectors.forget(area)
 		for from := areaPrefix(area); from != nil; {
-			x.giveWay(ctx)
+			x.awaitQuiet(ctx, readersPatience)
+			began := time.Now()
 			err := x.write(ctx, knownBase{}, func(w *indexWriter) (err error) {
 				from, err = w.sweepSome(area, from)
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("delete a former search index: %w", err)
+				return err
 			}
+			pause(ctx, time.Since(began))
 		}
 	}
 	return nil
 }
 
-// sweepSome deletes some keys of an area from from on, and returns where to go on; nil: there is nothing to do now. An area that was made the
-// live one since it was found stays.
-func (w *indexWriter) sweepSome(area string, from []byte) (next []byte, err error) {
-	w.x.mu.Lock()
-	isBuilding := len(w.x.building) > 0
-	w.x.mu.Unlock()
-	if isBuilding {
-		return nil, nil
+// unnamedAreas returns the areas of the indexes that no state names.
+func (x *SearchIndex) unnamedAreas() (areas []string, err error) {
+	db, err := x.open()
+	if err != nil {
+		return nil, err
 	}
-	err = w.db.Update(func(txn *badger.Txn) error {
-		_, isGarbage, err := get(txn, garbageKey(area))
-		if err != nil || !isGarbage {
-			return err
+	txn := db.NewTransaction(false)
+	defer txn.Discard()
+	opts := badger.DefaultIteratorOptions
+	opts.PrefetchValues = false
+	opts.Prefix = []byte{indexDataSpace}
+	it := txn.NewIterator(opts)
+	defer it.Close()
+	for it.Rewind(); it.Valid(); {
+		area, _, _ := strings.Cut(string(it.Item().Key()[1:]), "\x00")
+		unnamed, err := x.isUnnamed(txn, area)
+		if err != nil {
+			return nil, err
 		}
-		if next, err = dropSome(txn, areaPrefix(area), from); err == nil && next == nil {
-			err = txn.Delete(garbageKey(area))
+		if unnamed {
+			areas = append(areas, area)
+		}
+		it.Seek(append(join([]byte{indexDataSpace}, []byte(area)), 1)) // behind all keys of the area
+	}
+	return areas, nil
+}
+
+// sweepSome deletes some keys of an area, from one on, and returns where to go on; nil: there is nothing left to delete.
+func (w *indexWriter) sweepSome(area string, from []byte) (next []byte, err error) {
+	err = w.db.Update(func(txn *badger.Txn) error {
+		unnamed, err := w.x.isUnnamed(txn, area)
+		if err == nil && unnamed {
+			next, err = dropSome(txn, areaPrefix(area), from)
 		}
 		return err
 	})
 	return next, err
 }
 
-// readersPatience is how long a build waits at a time for those who read.
-const readersPatience = 50 * time.Millisecond
+// How long who writes waits for those who read, while something is written that nobody waits for: before a step, and in all steps of a batch.
+const (
+	readersPatience = 50 * time.Millisecond
+	batchPatience   = 500 * time.Millisecond
+)
 
-// giveWay lets those who search go first, while something large is written that nobody waits for.
-func (x *SearchIndex) giveWay(ctx context.Context) {
+// giveWay lets those who read go first, as far as the batch may wait.
+func (w *indexWriter) giveWay(ctx context.Context) {
+	if w.patience > 0 {
+		w.patience -= w.x.awaitQuiet(ctx, min(readersPatience, w.patience))
+	}
+}
+
+// awaitQuiet waits until nobody reads, but not for long, and returns for how long.
+func (x *SearchIndex) awaitQuiet(ctx context.Context, patience time.Duration) time.Duration {
 	x.mu.Lock()
 	if x.readers == 0 {
 		x.mu.Unlock()
-		return
+		return 0
 	}
 	if x.quiet == nil {
 		x.quiet = make(chan struct{})
 	}
 	quiet := x.quiet
 	x.mu.Unlock()
-	patience := time.NewTimer(readersPatience)
-	defer patience.Stop()
+	began, timer := time.Now(), time.NewTimer(patience)
+	defer timer.Stop()
 	select {
 	case <-quiet:
-	case <-patience.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return time.Since(began)
 }
 
 // replaceFormer builds the indexes again that have the shape before.

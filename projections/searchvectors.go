@@ -114,6 +114,9 @@ func (c *vectorCache) load(ctx context.Context, k indexKeys, area, set string, b
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sets[key] != entry { // it was evicted or forgotten meanwhile: what was read is used once
+		return documents, size <= c.limit, nil
+	}
 	c.size -= entry.size
 	entry.batch, entry.tooLarge = batch, size > c.limit
 	if entry.tooLarge {

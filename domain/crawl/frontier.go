@@ -69,25 +69,25 @@ type Frontier struct {
 
 	scope    *Scope
 	source   Source
-	waiting  map[string][]turn // by host, in the order in which they were found
-	turns    int               // how many there were
-	queued   map[string]bool   // the addresses of waiting
-	depths   map[string]int    // of addresses that are or were to be visited: the least that is known
-	open     map[int]int       // how many addresses of a depth have to be visited before those further away
-	deferred map[string]bool   // addresses that are visited last: they do not count in open
-	known    map[string]bool   // addresses that the run has to do with
-	variants map[string]int    // queries by path
-	texts    map[string]string // address by the hash of the text
-	visited  map[string]bool   // addresses of which it is known what became of them
-	vanished map[string]bool   // addresses whose documents are removed
-	stored   map[string]bool   // addresses of pages that are documents, and those that they are stored under
-	held     map[string]bool   // addresses that pages are stored under
-	moved    map[string]string // address whose page is stored under another one, or that has the text of another one
+	waiting  map[string][]waitingAddress // by host, in the order in which they were found
+	returned int                         // how many have waited
+	queued   map[string]bool             // the addresses of waiting
+	depths   map[string]int              // of addresses that are or were to be visited: the least that is known
+	open     map[int]int                 // how many addresses of a depth have to be visited before those further away
+	deferred map[string]bool             // addresses that are visited last: they do not count in open
+	known    map[string]bool             // addresses that the run has to do with
+	variants map[string]int              // queries by path
+	texts    map[string]string           // address by the hash of the text
+	visited  map[string]bool             // addresses of which it is known what became of them
+	vanished map[string]bool             // addresses whose documents are removed
+	stored   map[string]bool             // addresses of pages that are documents, and those that they are stored under
+	held     map[string]bool             // addresses that pages are stored under
+	moved    map[string]string           // address whose page is stored under another one, or that has the text of another one
 	accepted int
 }
 
-// turn is an address that waits.
-type turn struct {
+// waitingAddress is an address that waits, and its number in the order in which they were found.
+type waitingAddress struct {
 	url    string
 	number int
 }
@@ -95,7 +95,7 @@ type turn struct {
 // NewFrontier returns the state of a run that has visited nothing yet.
 func NewFrontier(source Source, scope *Scope) *Frontier {
 	f := &Frontier{
-		scope: scope, source: source, waiting: map[string][]turn{}, queued: map[string]bool{}, depths: map[string]int{}, open: map[int]int{}, deferred: map[string]bool{}, known: map[string]bool{},
+		scope: scope, source: source, waiting: map[string][]waitingAddress{}, queued: map[string]bool{}, depths: map[string]int{}, open: map[int]int{}, deferred: map[string]bool{}, known: map[string]bool{},
 		variants: map[string]int{}, texts: map[string]string{}, visited: map[string]bool{}, vanished: map[string]bool{}, stored: map[string]bool{}, held: map[string]bool{},
 		moved: map[string]string{},
 	}
@@ -188,38 +188,38 @@ func (f *Frontier) Next(isFree func(host string) bool, may func(Link) bool) (nex
 		}
 	}
 	from, at, number := "", 0, 0
-	for host, turns := range f.waiting {
+	for host, list := range f.waiting {
 		if !isFree(host) {
 			continue
 		}
-		for i, t := range turns {
-			if found && t.number > number {
+		for i, w := range list {
+			if found && w.number > number {
 				break
 			}
-			l := Link{t.url, f.depths[t.url]}
+			l := Link{w.url, f.depths[w.url]}
 			if limited && l.Depth > nearest+1 || !may(l) {
 				continue
 			}
-			next, found, from, at, number = l, true, host, i, t.number
+			next, found, from, at, number = l, true, host, i, w.number
 			break
 		}
 	}
 	if found {
-		f.take(from, at)
+		f.remove(from, at)
 	}
 	return next, found
 }
 
-// take removes an address from those that wait.
-func (f *Frontier) take(host string, at int) {
-	turns := f.waiting[host]
-	delete(f.queued, turns[at].url)
+// remove removes an address from those that wait.
+func (f *Frontier) remove(host string, at int) {
+	list := f.waiting[host]
+	delete(f.queued, list[at].url)
 	if at == 0 {
-		turns = turns[1:]
+		list = list[1:]
 	} else {
-		turns = slices.Delete(turns, at, at+1)
+		list = slices.Delete(list, at, at+1)
 	}
-	if f.waiting[host] = turns; len(turns) == 0 {
+	if f.waiting[host] = list; len(list) == 0 {
 		delete(f.waiting, host)
 	}
 }
@@ -230,8 +230,8 @@ func (f *Frontier) Waiting() int { return len(f.queued) }
 // Return puts an address back that was taken out: it is visited later.
 func (f *Frontier) Return(address string) {
 	host := HostOf(address)
-	f.turns++
-	f.waiting[host] = append(f.waiting[host], turn{address, f.turns})
+	f.returned++
+	f.waiting[host] = append(f.waiting[host], waitingAddress{address, f.returned})
 	f.queued[address] = true
 }
 
@@ -301,7 +301,7 @@ func (f *Frontier) Add(r Record) {
 	f.vanished[r.Page.URL] = r.Page.Reason == Vanished
 	if f.queued[r.Page.URL] { // it was visited by another node
 		host := HostOf(r.Page.URL)
-		f.take(host, slices.IndexFunc(f.waiting[host], func(t turn) bool { return t.url == r.Page.URL }))
+		f.remove(host, slices.IndexFunc(f.waiting[host], func(w waitingAddress) bool { return w.url == r.Page.URL }))
 	}
 	f.Failed = f.Failed || r.Page.Outcome == Failed && f.scope.IsStart(r.Page.URL)
 	if r.Page.Status > 0 {

@@ -45,6 +45,9 @@ func (r *Record) decode(body []byte) error {
 		case "delivery":
 			return domain.VisitMembers(value, r.Delivery.decodeMember)
 		case "health":
+			if r.Health != nil {
+				return domain.ErrUnknownMember
+			}
 			r.Health = &Health{}
 			return domain.VisitMembers(value, r.Health.decodeMember)
 		case "asked":

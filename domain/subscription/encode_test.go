@@ -2,6 +2,7 @@ package subscription_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -67,6 +68,34 @@ func TestRecordsOfDeliveriesAreEncodedAsEncodingJSONDoes(t *testing.T) {
 	require.Error(t, err, "JSON has no such year")
 }
 
+// A new field has to be encoded, too: this record has all of them.
+func TestEveryFieldOfARecordIsEncoded(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 18, 10, 0, 0, 0, time.UTC)
+	r := subscription.Record{
+		Asked: true, Health: &subscription.Health{Failures: 1, FailingSince: at, LastDeliveryAt: at},
+		Delivery: subscription.Delivery{
+			ID: "a", SubscriptionID: "b", EventID: "c", EventType: "d", Seq: domain.Position{State: 1, Activity: 2}, Status: subscription.Failed,
+			Attempts:  []subscription.Attempt{{At: at, Status: 500, Duration: 3, Error: "e", ResponseBody: "f"}},
+			Forgotten: 4, NextAttemptAt: at, CreatedAt: at, SortKey: "g", Replay: "h", Lane: "i", Round: 5,
+		},
+	}
+	for _, v := range []any{r, *r.Health, r.Delivery, r.Delivery.Attempts[0]} {
+		for i := range reflect.TypeOf(v).NumField() {
+			require.False(t, reflect.ValueOf(v).Field(i).IsZero(), "%T.%s", v, reflect.TypeOf(v).Field(i).Name)
+		}
+	}
+	ev := subscription.Attempted{Records: []subscription.Record{r}}
+	want, err := json.Marshal(ev)
+	require.NoError(t, err)
+	got, err := ev.AppendJSON(nil)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+	var decoded subscription.Attempted
+	require.True(t, decoded.DecodeJSON(got))
+	require.Equal(t, ev, decoded)
+}
+
 func TestForeignRecordsOfDeliveriesAreDecodedByEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -76,6 +105,7 @@ func TestForeignRecordsOfDeliveriesAreDecodedByEncodingJSON(t *testing.T) {
 		`{"records":[{"delivery":{"createdAt":"yesterday"}}]}`, `{"records":[{"delivery":{"attempts":[]}}]}`, `{"records":[{"delivery":{"attempts":[{"status":"ok"}]}}]}`,
 		`{"records":[{"delivery":{"attempts":[{},{"at":"2026-11-18T10:00:00Z"}],"Round":2}}]}`, `{"records":[{"health":{"failures":1.5}}]}`,
 		` { "records" : [ { "health" : { "failures" : 3 } } , { } ] } `, `{"records":[{"asked":true}],"records":[{}]}`,
+		`{"records":[{"health":{"failures":3},"health":{}}]}`,
 	} {
 		requireDecodedAlike(t, []byte(body))
 	}

@@ -610,16 +610,16 @@ func Documents(r Reader, base, from string, visit func(id string) (more bool)) e
 	})
 }
 
-// Room returns how many new chunks fill the blocks of postings that chunks go to next, about as many as wanted. Who adds so many at
+// BatchSize returns how many new chunks, about as many as wanted, fill the blocks of postings that the next chunks go to. Who adds so many at
 // once writes each block once.
-func Room(r Getter, base string, wanted int) (int, error) {
+func BatchSize(r Getter, base string, wanted int) (int, error) {
 	s, err := readSums(r, base)
 	if err != nil {
 		return 0, err
 	}
-	after := int(s.Next % blockSize)
-	blocks := max(1, (after+wanted+blockSize/2)/blockSize)
-	return blocks*blockSize - after, nil
+	used := int(s.Next % blockSize)
+	blocks := max(1, (used+wanted+blockSize/2)/blockSize)
+	return blocks*blockSize - used, nil
 }
 
 // CountChunks returns how many chunks a base has.
@@ -657,7 +657,7 @@ func (d *Digest) add(h fnv64, n, count, length int) {
 	d.Sum += uint64(h)
 }
 
-// fnv64 is an FNV-1a hash that is not done yet.
+// fnv64 is an FNV-1a hash that is not done yet: a hash.Hash of each posting would be most of the cost of a digest.
 type fnv64 uint64
 
 const fnvStart fnv64 = 14695981039346656037
