@@ -441,7 +441,10 @@ func (w *indexWriter) load(ctx context.Context) (s indexState, err error) {
 		return s, nil
 	}
 	fresh := s.next()
-	return fresh, errors.Join(w.clear(fresh), w.replace(fresh))
+	if err := w.clear(fresh); err != nil {
+		return s, err
+	}
+	return fresh, w.replace(fresh)
 }
 
 func (w *indexWriter) setState(txn *badger.Txn, s indexState) error {
