@@ -561,6 +561,12 @@ func (w *indexWriter) addIfOther(k indexKeys, d KBDocument, b *indexBatch, chunk
 	return nil
 }
 
+// isOver reports whether a document goes better into the next batch than beyond the size of this one: all of the next batch would meet the
+// blocks of postings that it begins.
+func isOver(d KBDocument, chunks, size int) bool {
+	return d.Extract != nil && chunks >= size/2 && chunks+d.Extract.Count > size
+}
+
 // compare compares documents of the base with the index, from the cursor on, and adds the differences to a batch.
 func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 	after := b.State.Cursor
@@ -576,7 +582,7 @@ func (w *indexWriter) compare(r Reader, k indexKeys, b *indexBatch) error {
 		if d.ID <= after {
 			return true
 		}
-		if chunks >= size || compared >= batchDocuments {
+		if chunks >= size || compared >= batchDocuments || isOver(d, chunks, size) {
 			ended = false
 			return false
 		}
