@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	aimIngest     = 0.5
+	aimIngest     = 0.4
 	ingestClients = 8
 	ingestBatch   = 100
 	ingestTime    = 4 * time.Second

@@ -290,7 +290,7 @@ func compareNodeRED(t *testing.T) {
 		add(mode, s, pages)
 	}
 	others := watchOthers(t)
-	report(t, "peers-trigger", "nodered", map[string]float64{"off": aimTrigger, "errors": aimRecording}, measure(t, sides), line{
+	report(t, "peers-trigger", "nodered", map[string]float64{"off": aimOff, "errors": aimErrors}, measure(t, sides), line{
 		"others_cores": others(), "durability": "off, errors (RUN_RECORDING; errors is the default): every event of the run is fdatasynced before the answer; nodered: nothing is kept",
 	})
 }

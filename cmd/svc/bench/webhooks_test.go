@@ -18,7 +18,7 @@ import (
 
 // aimWebhooks is the share of the rate of a bare loop of POSTs that signed, ordered
 // and recorded deliveries come to.
-const aimWebhooks = 0.5
+const aimWebhooks = 0.4
 
 // posters is how many POSTs are under way at once, on both sides.
 const posters = 16
