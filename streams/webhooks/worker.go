@@ -500,6 +500,9 @@ func orderValue(path string, e *feed.Event) (value string, ok bool) {
 	if path == subscription.DefaultOrderKey { // the common case, which need not decode the event
 		return e.Source.CorrelationID, e.Source.CorrelationID != ""
 	}
+	if text, ok := e.PlainText(path); ok {
+		return string(append(domain.AppendText([]byte{'['}, text), ']')), true
+	}
 	values := e.Values(path)
 	if len(values) == 0 {
 		return "", false
