@@ -151,7 +151,7 @@ func (e *Event) encode(source []byte) {
 
 // encodePayload returns a payload as encoding/json encodes it: that is how most of them are kept already.
 func encodePayload(payload json.RawMessage) []byte {
-	if isCompact(payload) && json.Valid(payload) {
+	if skipEncoded(payload, 0, 0) == len(payload) {
 		return payload
 	}
 	encoded, err := json.Marshal(payload)
@@ -159,23 +159,6 @@ func encodePayload(payload json.RawMessage) []byte {
 		return []byte("{}")
 	}
 	return encoded
-}
-
-// isCompact reports whether JSON surely has nothing that encoding/json leaves out or escapes. It may be wrong about texts in
-// other scripts.
-func isCompact(body []byte) bool {
-	inside := false // a text
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case c == '"':
-			inside = !inside
-		case c == '\\':
-			i++
-		case c <= ' ' && !inside, c == '<', c == '>', c == '&', c == 0xE2: // which U+2028 and U+2029 begin with
-			return false
-		}
-	}
-	return true
 }
 
 func (s *Source) encode() []byte {
