@@ -202,6 +202,9 @@ func traceparent(traceID string) string {
 
 // readExcerpt returns the beginning of a response as text, and reads more of it so that the connection can be reused.
 func readExcerpt(body io.Reader) string {
+	if body == http.NoBody {
+		return ""
+	}
 	excerpt, _ := io.ReadAll(io.LimitReader(body, maxExcerpt)) // a broken response is shown as far as it was read
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponseRead))
 	return strings.ToValidUTF8(strings.ReplaceAll(string(excerpt), "\x00", ""), "\uFFFD")
