@@ -91,7 +91,16 @@ func skipSpace(data []byte, i int) int {
 // skipString returns the index after the string that begins at i; -1 when it
 // does not end.
 func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
+	begin := i + 1
+	end := bytes.IndexByte(data[begin:], '"')
+	if end < 0 {
+		return -1
+	}
+	escape := bytes.IndexByte(data[begin:begin+end], '\\')
+	if escape < 0 {
+		return begin + end + 1
+	}
+	for i = begin + escape; i < len(data); i++ {
 		switch data[i] {
 		case '\\':
 			i++
@@ -153,11 +162,20 @@ func Unquoted(value []byte) []byte {
 
 // DecodeText sets *to from a JSON string.
 func DecodeText(to *string, value []byte) error {
-	if inside := Unquoted(value); inside != nil && isPlainString(inside) {
-		*to = string(inside)
+	if text, ok := PlainText(value); ok {
+		*to = text
 		return nil
 	}
 	return json.Unmarshal(value, to)
+}
+
+// PlainText returns the text of a JSON string that needs no decoding; ok is false for other values.
+func PlainText(value []byte) (text string, ok bool) {
+	inside := Unquoted(value)
+	if inside == nil || !isPlainString(inside) {
+		return "", false
+	}
+	return string(inside), true
 }
 
 // isPlainString reports whether b needs no decoding inside quotes.

@@ -22,7 +22,9 @@ import (
 //	q{workspace}\0{seq}           ids of the deliveries that the event at this sequence is about, separated by \0
 //	h{subscription}               HealthRecord
 //	g{workspace}\0{seq}           ids of the subscriptions that the event at this sequence has a health of, separated by \0
+//	m{subscription}               the last place that a delivery of the subscription has
 //
+// m tells without a lookup that most deliveries are new: they are made in the order of their events.
 // q and g find what to delete when events are erased: what a later event is about stays. An event is
 // about many deliveries, and writes q and g once.
 type Deliveries struct{}
@@ -35,9 +37,12 @@ type DeliveryRecord struct {
 	Asked       bool   `json:"asked,omitempty"`
 }
 
+// encodedRoom is what the record of a delivery that succeeded at once takes, about.
+const encodedRoom = 640
+
 // encoded returns the record as JSON, as encoding/json encodes it.
 func (d *DeliveryRecord) encoded() ([]byte, error) {
-	o := domain.NewObjectEncoder(nil)
+	o := domain.NewObjectEncoder(make([]byte, 0, encodedRoom))
 	d.Delivery.Encode(&o)
 	o.Text("workspaceId", d.WorkspaceID)
 	o.Int("last", int64(d.Last))
@@ -62,7 +67,7 @@ func (h HealthRecord) Since(closed time.Time) subscription.Health {
 }
 
 // Name implements Projection.
-func (Deliveries) Name() string { return "deliveries.2" }
+func (Deliveries) Name() string { return "deliveries.3" }
 
 // Log implements Projection.
 func (Deliveries) Log() domain.Log { return domain.Activity }
@@ -90,13 +95,20 @@ func (d Deliveries) putRecords(tx Tx, ev domain.Recorded, records []subscription
 		}
 	}
 	var deliveries, subscriptions []string
+	places := map[string]place{}
 	for i := range records {
 		rec := &records[i]
 		if last[rec.Delivery.ID] == i {
 			deliveries = append(deliveries, rec.Delivery.ID)
-			if err := d.putRecord(tx, ev, rec); err != nil {
+			at, err := places[rec.Delivery.SubscriptionID].of(tx, rec.Delivery.SubscriptionID)
+			if err != nil {
 				return err
 			}
+			if err := d.putRecord(tx, ev, rec, rec.Delivery.SortKey > at.before); err != nil {
+				return err
+			}
+			at.after = max(at.after, rec.Delivery.SortKey)
+			places[rec.Delivery.SubscriptionID] = at
 		}
 		if id := rec.Delivery.SubscriptionID; rec.Health != nil && health[id] == i {
 			subscriptions = append(subscriptions, id)
@@ -105,7 +117,30 @@ func (d Deliveries) putRecords(tx Tx, ev domain.Recorded, records []subscription
 			}
 		}
 	}
+	for id, at := range places {
+		if at.after == at.before {
+			continue
+		}
+		if err := tx.Set(placeKey(id), []byte(at.after)); err != nil {
+			return err
+		}
+	}
 	return errors.Join(putIDs(tx, 'q', ev, deliveries), putIDs(tx, 'g', ev, subscriptions))
+}
+
+// place is the last place that a delivery of a subscription has, before and after an event. The zero place is not read yet.
+type place struct {
+	isRead        bool
+	before, after string
+}
+
+// of returns the place of a subscription: p when it is read.
+func (p place) of(tx Tx, subscriptionID string) (place, error) {
+	if p.isRead {
+		return p, nil
+	}
+	value, _, err := tx.Get(placeKey(subscriptionID))
+	return place{isRead: true, before: string(value), after: string(value)}, err
 }
 
 // putIDs keeps what has a record at the sequence of an event.
@@ -119,10 +154,13 @@ func putIDs(tx Tx, space byte, ev domain.Recorded, ids []string) error {
 // recordIDs returns the ids in a value of q or g.
 func recordIDs(value []byte) []string { return strings.Split(string(value), "\x00") }
 
-func (Deliveries) putRecord(tx Tx, ev domain.Recorded, e *subscription.Record) error {
+// putRecord stores a record instead of the one before, which is not looked for when the delivery is known to be new.
+func (Deliveries) putRecord(tx Tx, ev domain.Recorded, e *subscription.Record, isNew bool) error {
 	var old DeliveryRecord
-	if err := getJSON(tx, deliveryKey(e.Delivery.ID), &old); err != nil {
-		return err
+	if !isNew {
+		if err := getJSON(tx, deliveryKey(e.Delivery.ID), &old); err != nil {
+			return err
+		}
 	}
 	now := DeliveryRecord{Delivery: e.Delivery, WorkspaceID: ev.Stream.Scope, Last: ev.Seq, Asked: e.Asked}
 	if old.ID != "" {
@@ -162,7 +200,8 @@ func (d DeliveryRecord) indexes() [][]byte {
 }
 
 // drop deletes what is stored from erased events.
-func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
+func (d Deliveries) drop(tx Tx, gone activity.Dropped) error {
+	places := map[string]string{} // the last one of the deleted deliveries, by subscription
 	err := eachErased(tx, 'q', gone, func(key, value []byte) error {
 		for _, id := range recordIDs(value) {
 			var rec DeliveryRecord
@@ -175,11 +214,17 @@ func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
 			if err := deleteKeys(tx, append(rec.indexes(), deliveryKey(id))...); err != nil {
 				return err
 			}
+			places[rec.SubscriptionID] = max(places[rec.SubscriptionID], rec.SortKey)
 		}
 		return tx.Delete(key)
 	})
 	if err != nil {
 		return err
+	}
+	for id, at := range places {
+		if err := d.restorePlace(tx, id, at); err != nil {
+			return err
+		}
 	}
 	return eachErased(tx, 'g', gone, func(key, value []byte) error {
 		for _, id := range recordIDs(value) {
@@ -196,6 +241,37 @@ func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
 		}
 		return tx.Delete(key)
 	})
+}
+
+// restorePlace stores the last place of the deliveries of a subscription again, after the last one of those that were
+// deleted was at a place. The oldest events are erased first, so it is seldom that others are left.
+func (Deliveries) restorePlace(tx Tx, subscriptionID, deleted string) error {
+	value, ok, err := tx.Get(placeKey(subscriptionID))
+	if err != nil || !ok || string(value) > deleted {
+		return err
+	}
+	prefix := scopedKey('l', subscriptionID, nil)
+	var ids []string
+	err = tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix)+8:]))
+		return true, nil
+	})
+	last := ""
+	for _, id := range ids { // it is not allowed to read others during an iteration
+		if err != nil {
+			return err
+		}
+		var rec DeliveryRecord
+		err = getJSON(tx, deliveryKey(id), &rec)
+		last = max(last, rec.SortKey)
+	}
+	switch {
+	case err != nil:
+		return err
+	case last == "":
+		return tx.Delete(placeKey(subscriptionID))
+	}
+	return tx.Set(placeKey(subscriptionID), []byte(last))
 }
 
 // lastSeq returns the sequence at the end of a key.
@@ -235,6 +311,8 @@ func deliveryKey(id string) []byte { return append([]byte{'d'}, id...) }
 
 func healthKey(subscriptionID string) []byte { return append([]byte{'h'}, subscriptionID...) }
 
+func placeKey(subscriptionID string) []byte { return append([]byte{'m'}, subscriptionID...) }
+
 func deliveryListKey(subscriptionID string, created time.Time, id string) []byte {
 	return scopedKey('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
 }
@@ -243,6 +321,12 @@ func deliveryListKey(subscriptionID string, created time.Time, id string) []byte
 func (d Deliveries) Has(r Reader, id string) (bool, error) {
 	_, found, err := r.Get(d, deliveryKey(id))
 	return found, err
+}
+
+// LastPlace returns the last place that a delivery of a subscription has: one with a later place was not recorded.
+func (d Deliveries) LastPlace(r Reader, subscriptionID string) (string, error) {
+	value, _, err := r.Get(d, placeKey(subscriptionID))
+	return string(value), err
 }
 
 // Get returns a delivery.

@@ -138,6 +138,47 @@ func attempted(id, sub string, at time.Time, order uint64, status subscription.S
 	return subscription.Record{Delivery: d}
 }
 
+// The last place says which deliveries are surely new: of others the record before is looked for.
+func TestTheLastPlaceIsThatOfTheDeliveriesThatAreLeft(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, projections.Deliveries{})
+	r := newRecorder(t, h)
+	deliveries, noon := projections.Deliveries{}, time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	requirePlace := func(want string, listed ...string) {
+		t.Helper()
+		require.NoError(t, h.View(func(rd projections.Reader) error {
+			place, err := deliveries.LastPlace(rd, "sub_1")
+			require.NoError(t, err)
+			require.Equal(t, want, place)
+			var ids []string
+			err = deliveries.List(rd, "sub_1", time.Time{}, func(d projections.DeliveryListed) bool { ids = append(ids, d.ID); return true })
+			require.Equal(t, listed, ids)
+			return err
+		}))
+	}
+	record := func(id string, started time.Time, order uint64) uint64 {
+		return r.activity("w1", subscription.Attempted{Records: []subscription.Record{attempted(id, "sub_1", started, order, subscription.Failed)}})[0]
+	}
+	requirePlace("")
+	first := record("1", noon, 10)
+	requirePlace("10", "dlv_1")
+	second := record("2", noon.Add(time.Second), 30)
+	requirePlace("30", "dlv_2", "dlv_1")
+	record("3", noon.Add(2*time.Second), 20)
+	requirePlace("30", "dlv_3", "dlv_2", "dlv_1")
+	record("1", noon.Add(3*time.Second), 10) // as another node that delivered it too began it later
+	requirePlace("30", "dlv_1", "dlv_3", "dlv_2")
+	r.activity("w1", activity.Dropped{WorkspaceID: "w1", From: first, To: second})
+	requirePlace("20", "dlv_1", "dlv_3")
+	last := record("4", noon.Add(4*time.Second), 25)
+	requirePlace("25", "dlv_4", "dlv_1", "dlv_3")
+	report, err := h.Verify(bounded(t), nil)
+	require.NoError(t, err)
+	require.True(t, report.OK)
+	r.activity("w1", activity.Dropped{WorkspaceID: "w1", From: first, To: last})
+	requirePlace("")
+}
+
 func TestTheLastRecordOfADeliverySaysAllOfIt(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, projections.Deliveries{})

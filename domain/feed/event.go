@@ -4,6 +4,7 @@
 package feed
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -124,10 +125,7 @@ func (e *Event) MarshalJSON() ([]byte, error) { return e.JSON(), nil }
 // length of the rest, in which it is 0.
 func (e *Event) encode(source []byte) {
 	e.positionText = e.Seq.Token()
-	payload, err := json.Marshal(e.Payload)
-	if err != nil || len(e.Payload) == 0 { // what is no JSON was damaged where it was kept
-		payload = []byte("{}")
-	}
+	payload := encodePayload(e.Payload)
 	b := make([]byte, 0, len(source)+len(payload)+len(e.ID)+len(e.Type)+160)
 	b = domain.AppendText(append(b, `{"id":`...), e.ID)
 	b = domain.AppendText(append(b, `,"type":`...), e.Type)
@@ -149,6 +147,18 @@ func (e *Event) encode(source []byte) {
 	}
 	b = append(b, `,"size":`...)
 	e.encoded = append(strconv.AppendInt(b, int64(len(b)+len("0}")), 10), '}')
+}
+
+// encodePayload returns a payload as encoding/json encodes it: that is how most of them are kept already.
+func encodePayload(payload json.RawMessage) []byte {
+	if skipEncoded(payload, 0, 0) == len(payload) {
+		return payload
+	}
+	encoded, err := json.Marshal(payload)
+	if err != nil || len(payload) == 0 { // what is no JSON was damaged where it was kept
+		return []byte("{}")
+	}
+	return encoded
 }
 
 func (s *Source) encode() []byte {
@@ -236,6 +246,27 @@ func (e *Event) Values(path string) []any {
 		return valuesAt(e.values, inPayload, nil)
 	}
 	return valuesAt(e.decoded(), path, nil)
+}
+
+// PlainText returns the text at a dotted path when it is a member of the payload that can be found without decoding the
+// payload; ok is false for everything else that may be there, also for nothing.
+func (e *Event) PlainText(path string) (text string, ok bool) {
+	name, inPayload := strings.CutPrefix(path, "payload.")
+	if !inPayload || strings.Contains(name, ".") {
+		return "", false
+	}
+	err := domain.VisitMembers(e.Payload, func(key, value []byte) (err error) {
+		if bytes.IndexByte(key, '\\') >= 0 {
+			return domain.ErrUnknownMember // it may be the name
+		}
+		if string(key) == name {
+			if text, ok = domain.PlainText(value); !ok { // of several members with one name the last one counts
+				return domain.ErrUnknownMember
+			}
+		}
+		return nil
+	})
+	return text, ok && err == nil
 }
 
 func valuesAt(v any, path string, found []any) []any {

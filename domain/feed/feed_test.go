@@ -280,3 +280,36 @@ func FuzzSignature(f *testing.F) {
 		_ = e.Values("payload.a.b")
 	})
 }
+
+// A text that is found without decoding is the one that decoding finds.
+func TestPlainTextsAreWhatDecodingFinds(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"order":"o-1","n":1}`:                           "o-1",
+		`{"in":{"order":"x"},"order":""}`:                 "",
+		` { "order" : "a <b> & c" } `:                     "a <b> & c",
+		`{"order":"first","order":"last"}`:                "last",
+		`{"order":"first","order":["no","text"]}`:         "-",
+		`{"order":"first","or\u0064er":"hidden"}`:         "-",
+		`{"order":"escaped \" quote"}`:                    "-",
+		`{"order":"é"}`:                                   "-",
+		`{"order":17}`:                                    "-",
+		`{"order":{"order":"x"}}`:                         "-",
+		`{"other":"x"}`:                                   "-",
+		`[{"order":"x"}]`:                                 "-",
+		`{"order":"cut`:                                   "-",
+		`{"order":"o-1","note":"a \"text\" \\","z":"\\"}`: "o-1",
+	} {
+		e := event("order.paid", payload)
+		text, ok := e.PlainText("payload.order")
+		require.Equal(t, want != "-", ok, payload)
+		if ok {
+			require.Equal(t, want, text, payload)
+			require.Equal(t, []any{want}, e.Values("payload.order"), payload)
+		}
+	}
+	e := event("order.paid", `{"a":"x","a.b":"y"}`)
+	for _, path := range []string{"payload.a.b", "payload", "type", "source.correlationId", "a"} {
+		_, ok := e.PlainText(path)
+		require.False(t, ok, path)
+	}
+}

@@ -186,7 +186,7 @@ type (
 	// Record is where one delivery stands.
 	Record struct {
 		Delivery Delivery `json:"delivery"`
-		Health   *Health  `json:"health,omitempty"` // of the receiver; nil: it was not tried
+		Health   *Health  `json:"health,omitempty"` // of the receiver; nil: it was not tried, or a later record of the event has it
 		Asked    bool     `json:"asked,omitempty"`  // somebody asked for it: by a redelivery or a replay
 	}
 	// Tested is the event that a test delivers.

@@ -292,6 +292,11 @@ const secretPrefix = "whsec_"
 // Secret returns a key as receivers are given it.
 func Secret(key []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(key) }
 
+// SecretKey returns the key in a secret.
+func SecretKey(secret string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+}
+
 // CheckSecret refuses a secret that is not whsec_ and the base64 of 24 to 64 bytes.
 // It does not repeat it.
 func CheckSecret(secret string) error {

@@ -192,11 +192,28 @@ func (r *recorder) commits(batch []record) []eventstore.Commit {
 		p.records, p.weight = append(p.records, rec.Record), p.weight+rec.Weight()
 	}
 	for _, p := range order {
+		keepLastHealth(p.records)
 		commits = append(commits, eventstore.Commit{
 			Stream: domain.StreamID{Scope: p.workspaceID}, Meta: domain.Meta{Host: r.host}, Facts: []eventstore.Fact{attemptedFact(p.records...)},
 		})
 	}
 	return commits
+}
+
+// keepLastHealth removes the health of a receiver from all records of an event but the last one that has it: who reads the
+// event takes no other.
+func keepLastHealth(records []subscription.Record) {
+	last := ""
+	for i := len(records) - 1; i >= 0; i-- {
+		rec := &records[i]
+		if rec.Health == nil {
+			continue
+		}
+		if rec.Delivery.SubscriptionID == last {
+			rec.Health = nil
+		}
+		last = rec.Delivery.SubscriptionID
+	}
 }
 
 // eventBatch holds the records of one event.

@@ -93,3 +93,29 @@ func TestSecretsAreOpenedWhenTheyChange(t *testing.T) {
 	now = now.Add(openedFor)
 	requireSigned(sub, 1, 4)
 }
+
+func TestAnEventSaysTheHealthOfAReceiverOnce(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(&countedAppends{}, domain.Host{}, slog.New(slog.DiscardHandler))
+	var batch []record
+	for n, sub := range []string{"a", "a", "b", "a", "b", "b"} {
+		one := subscription.Record{Delivery: subscription.Delivery{SubscriptionID: sub}}
+		if n < 5 { // the last one waits for its first attempt
+			one.Health = &subscription.Health{Failures: n + 1}
+		}
+		batch = append(batch, record{workspaceID: "w1", Record: one})
+	}
+	commits := r.commits(batch)
+	require.Len(t, commits, 1)
+	last := map[string]int{}
+	healths := 0
+	for _, rec := range commits[0].Facts[0].Event.(subscription.Attempted).Records {
+		if rec.Health != nil {
+			last[rec.Delivery.SubscriptionID] = rec.Health.Failures
+			healths++
+		}
+	}
+	require.Equal(t, map[string]int{"a": 4, "b": 5}, last)
+	require.Less(t, healths, 5)
+	require.Equal(t, 1, batch[0].Health.Failures, "the records of the caller stay as they are")
+}

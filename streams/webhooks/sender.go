@@ -3,20 +3,22 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"svc/commands/egress"
 	"svc/domain/feed"
@@ -38,21 +40,30 @@ const (
 
 // sender makes attempts.
 type sender struct {
-	client  *http.Client
-	secrets Secrets
-	now     func() time.Time
+	transport http.RoundTripper
+	timeout   time.Duration // of an attempt; 0: none
+	secrets   Secrets
+	now       func() time.Time
 }
 
-// newSender returns a sender that uses client, but follows no redirect.
+// newSender returns a sender that uses the transport and the timeout of client. No redirect is followed and there are no
+// cookies, so that the client itself, which starts goroutines for its timeout and copies the headers, is not needed.
 func newSender(client *http.Client, secrets Secrets, now func() time.Time) *sender {
-	own := *client
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &sender{client: &own, secrets: secrets, now: now}
+	s := &sender{transport: client.Transport, timeout: client.Timeout, secrets: secrets, now: now}
+	if s.transport == nil {
+		s.transport = http.DefaultTransport
+	}
+	return s
 }
 
 // send posts an event once and returns the result.
 func (s *sender) send(ctx context.Context, sub subscription.State, keys *signingKeys, e *feed.Event) subscription.Attempt {
 	began := s.now()
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+	}
 	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
 	answer, err := s.post(ctx, sub, keys, e, began)
 	if err != nil {
@@ -78,26 +89,33 @@ func (s *sender) post(ctx context.Context, sub subscription.State, keys *signing
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range [...]struct{ name, value string }{
+	setHeaders(r.Header, [...]header{
 		{"Content-Type", "application/json; charset=utf-8"}, {"User-Agent", "svc-webhooks"},
-		{standardwebhooks.HeaderWebhookID, e.ID},
-		{standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10)},
-		{standardwebhooks.HeaderWebhookSignature, signatures},
+		{"Webhook-Id", e.ID}, {"Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10)}, {"Webhook-Signature", signatures},
 		{"X-Correlation-Id", e.Source.CorrelationID}, {"Traceparent", traceparent(e.Source.TraceID)},
-	} {
-		if h.value != "" {
-			r.Header.Set(h.name, h.value)
+	})
+	return s.transport.RoundTrip(r)
+}
+
+// header is a header of a request; its name is in the canonical form.
+type header struct{ name, value string }
+
+// setHeaders sets the headers that have a value.
+func setHeaders(to http.Header, list [7]header) {
+	values := new([len(list)]string) // one allocation for all
+	for i, h := range list {
+		if values[i] = h.value; h.value != "" {
+			to[h.name] = values[i : i+1 : i+1]
 		}
 	}
-	return s.client.Do(r)
 }
 
 // signingKeys are the opened secrets of one subscription. The zero value has none.
 type signingKeys struct {
-	mu    sync.Mutex
-	of    subscription.Keys
-	until time.Time // they are opened again then
-	hooks []*standardwebhooks.Webhook
+	mu      sync.Mutex
+	of      subscription.Keys
+	until   time.Time // they are opened again then
+	signers []*signer
 }
 
 // openedFor is for how long opened secrets are used: as long as the vault uses the key of a workspace that may have
@@ -106,45 +124,67 @@ const openedFor = time.Minute
 
 // sign returns one signature for each valid secret.
 func (k *signingKeys) sign(ctx context.Context, secrets Secrets, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
-	hooks, err := k.open(ctx, secrets, sub, now)
+	signers, err := k.open(ctx, secrets, sub, now)
 	if err != nil {
 		return "", errUnsigned
 	}
-	var signatures []string
-	for _, hook := range hooks {
-		signature, err := hook.Sign(id, now, body)
-		if err != nil {
-			return "", errUnsigned
+	var signatures []byte
+	for i, s := range signers {
+		if i > 0 {
+			signatures = append(signatures, ' ')
 		}
-		signatures = append(signatures, signature)
+		signatures = s.appendSignature(signatures, id, now, body)
 	}
-	return strings.Join(signatures, " "), nil
+	return string(signatures), nil
 }
 
 // open returns the secrets that are valid now.
-func (k *signingKeys) open(ctx context.Context, secrets Secrets, sub subscription.State, now time.Time) ([]*standardwebhooks.Webhook, error) {
+func (k *signingKeys) open(ctx context.Context, secrets Secrets, sub subscription.State, now time.Time) ([]*signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now.Before(k.until) && bytes.Equal(k.of.Sealed, sub.Keys.Sealed) && bytes.Equal(k.of.Previous, sub.Keys.Previous) {
-		return k.hooks, nil
+		return k.signers, nil
 	}
 	texts, err := secrets.Secrets(ctx, sub, now)
 	if err != nil {
 		return nil, err
 	}
-	var hooks []*standardwebhooks.Webhook
+	var signers []*signer
 	for _, text := range texts {
-		hook, err := standardwebhooks.NewWebhook(text)
+		s, err := newSigner(text)
 		if err != nil {
 			return nil, err
 		}
-		hooks = append(hooks, hook)
+		signers = append(signers, s)
 	}
-	k.of, k.hooks, k.until = sub.Keys, hooks, now.Add(openedFor)
+	k.of, k.signers, k.until = sub.Keys, signers, now.Add(openedFor)
 	if previous := sub.Keys.PreviousUntil; now.Before(previous) && previous.Before(k.until) {
 		k.until = previous
 	}
-	return hooks, nil
+	return signers, nil
+}
+
+// signer signs deliveries with one secret, as Standard Webhooks prescribe. It is safe for concurrent use.
+type signer struct{ hashes sync.Pool } // each has hashed the key already, which would take most of the time
+
+func newSigner(secret string) (*signer, error) {
+	key, err := subscription.SecretKey(secret)
+	if err != nil {
+		return nil, err
+	}
+	return &signer{hashes: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
+}
+
+// appendSignature appends the signature of a delivery.
+func (s *signer) appendSignature(to []byte, id string, at time.Time, body []byte) []byte {
+	mac := s.hashes.Get().(hash.Hash)
+	defer s.hashes.Put(mac)
+	mac.Reset()
+	begin := append(append(make([]byte, 0, 64), id...), '.')
+	mac.Write(append(strconv.AppendInt(begin, at.Unix(), 10), '.'))
+	mac.Write(body)
+	var sum [sha256.Size]byte
+	return base64.StdEncoding.AppendEncode(append(to, "v1,"...), mac.Sum(sum[:0]))
 }
 
 // errUnsigned is the only error about a secret that cannot be decrypted.
@@ -162,6 +202,9 @@ func traceparent(traceID string) string {
 
 // readExcerpt returns the beginning of a response as text, and reads more of it so that the connection can be reused.
 func readExcerpt(body io.Reader) string {
+	if body == http.NoBody {
+		return ""
+	}
 	excerpt, _ := io.ReadAll(io.LimitReader(body, maxExcerpt)) // a broken response is shown as far as it was read
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponseRead))
 	return strings.ToValidUTF8(strings.ReplaceAll(string(excerpt), "\x00", ""), "\uFFFD")
@@ -181,11 +224,14 @@ func (s *sender) errorText(err error) string {
 	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return refused.Error()
 	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		if wrapped.Timeout() {
-			return fmt.Sprintf("no answer within %s", s.client.Timeout)
-		}
-		err = wrapped.Err
+	if late, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && late.Timeout() {
+		return fmt.Sprintf("no answer within %s", s.timeout)
+	}
+	if broken, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(broken.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host is not found: " + unknown.Err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -408,6 +409,12 @@ func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list [
 	var undelivered []*feed.Event
 	now := w.p.now().UTC().Truncate(time.Millisecond)
 	err = w.p.models.View(func(r projections.Reader) (err error) {
+		recorded := "" // the last place of a recorded delivery
+		if slices.ContainsFunc(events, w.mayBeRecorded) {
+			if recorded, err = (projections.Deliveries{}).LastPlace(r, w.key.id); err != nil {
+				return err
+			}
+		}
 		for i, e := range events {
 			if !e.Options.Persisted() {
 				continue // only live readers receive it
@@ -417,7 +424,7 @@ func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list [
 				continue
 			}
 			known := false
-			if e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity {
+			if d.SortKey <= recorded && w.mayBeRecorded(e) {
 				if known, err = (projections.Deliveries{}).Has(r, d.ID); err != nil {
 					return err
 				}
@@ -431,6 +438,11 @@ func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list [
 	})
 	feed.EncodeAll(undelivered)
 	return list, w.version, err
+}
+
+// mayBeRecorded reports whether an event may have been delivered before the start. The caller holds the lock.
+func (w *worker) mayBeRecorded(e *feed.Event) bool {
+	return e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity
 }
 
 // enqueue queues the delivery of an event, unless it was delivered before. It reports false when the subscription has
@@ -499,6 +511,9 @@ func newDelivery(sub subscription.State, e *feed.Event, replay string, now time.
 func orderValue(path string, e *feed.Event) (value string, ok bool) {
 	if path == subscription.DefaultOrderKey { // the common case, which need not decode the event
 		return e.Source.CorrelationID, e.Source.CorrelationID != ""
+	}
+	if text, ok := e.PlainText(path); ok {
+		return string(append(domain.AppendText([]byte{'['}, text), ']')), true
 	}
 	values := e.Values(path)
 	if len(values) == 0 {
