@@ -154,7 +154,7 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 		}
 	}
 	if len(view.warnings) > 0 {
-		view.doc.Set("warnings", document.ValueOf(view.warnings))
+		view.doc.Set("warnings", handler.FaultList(view.warnings))
 	}
 	whole, err := handler.ToTaggedJSON(view.doc, tag)
 	return handler.JSONOrYAML(r, whole, text), err

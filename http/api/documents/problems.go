@@ -147,7 +147,7 @@ type problemHints struct {
 	rd        projections.Reader
 	id        string
 	defaults  func() (map[string]bool, error) // names of secrets that have a value by the settings
-	names     []string        // that can be called; nil: not read yet
+	names     []string                        // that can be called; nil: not read yet
 	read      func(instance string) (calls, error)
 	instances map[string]calls // that were read
 }
