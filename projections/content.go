@@ -257,7 +257,7 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 		}
 		meta.About = e.Describe()
 	}
-	about, err := json.Marshal(meta)
+	about, err := meta.encode()
 	if err != nil {
 		return err
 	}
@@ -479,6 +479,26 @@ func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
 func (c Content) MetaOfWhole(r Reader, id, hash string) (n DocumentMeta, err error) {
 	err = c.readMeta(r, id, hash, func(value []byte) error { return n.decode(value, false) })
 	return n, err
+}
+
+// encode returns what encoding/json makes of n.
+func (n *DocumentMeta) encode() ([]byte, error) {
+	o := domain.NewObjectEncoder(nil)
+	o.Text("checksum", n.Checksum)
+	for _, member := range []struct {
+		name string
+		doc  *document.Map
+	}{{"events", n.Events}, {"about", n.About}} {
+		if member.doc == nil {
+			continue
+		}
+		body, err := document.SafeJSON(member.doc)
+		if err != nil {
+			return nil, err
+		}
+		o.Encoded(member.name, body)
+	}
+	return o.End()
 }
 
 // decode sets n from what is stored.

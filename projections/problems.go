@@ -1027,13 +1027,32 @@ func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err
 	if err != nil || !ok {
 		return nil, err
 	}
-	if err := json.Unmarshal(body, &found); err != nil {
-		return nil, err
-	}
-	for i := range found {
-		found[i].Object = object
-	}
-	return found, nil
+	err = domain.VisitElements(body, func(value []byte) error {
+		problem := Problem{Object: object}
+		err := problem.decode(value)
+		found = append(found, problem)
+		return err
+	})
+	return found, err
+}
+
+// decode sets p from what is stored.
+func (p *Problem) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "field":
+			return domain.DecodeText(&p.Field, value)
+		case "message":
+			return domain.DecodeText(&p.Message, value)
+		case "warning":
+			return domain.DecodeBool(&p.Warning, value)
+		case "kind":
+			return domain.DecodeText(&p.Kind, value)
+		case "name":
+			return domain.DecodeText(&p.Name, value)
+		}
+		return nil
+	})
 }
 
 // Try returns the problems that an automation would have at a path.
