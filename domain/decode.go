@@ -192,7 +192,7 @@ func isPlainString(b []byte) bool {
 const maxPlainDigits = 9
 
 // DecodeInt sets *to from a JSON number.
-func DecodeInt[T int | int64](to *T, value []byte) error {
+func DecodeInt[T int | int64 | uint64](to *T, value []byte) error {
 	if len(value) == 0 || len(value) > maxPlainDigits || value[0] == '0' && len(value) > 1 {
 		return json.Unmarshal(value, to)
 	}

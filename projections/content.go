@@ -257,7 +257,7 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 		}
 		meta.About = e.Describe()
 	}
-	about, err := json.Marshal(meta)
+	about, err := meta.encode()
 	if err != nil {
 		return err
 	}
@@ -471,7 +471,53 @@ func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err erro
 
 // Meta returns the DocumentMeta of the document with a hash.
 func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
-	return n, c.readMeta(r, id, hash, &n)
+	err = c.readMeta(r, id, hash, func(value []byte) error { return n.decode(value, true) })
+	return n, err
+}
+
+// MetaOfWhole is Meta without About, for those who have the document itself.
+func (c Content) MetaOfWhole(r Reader, id, hash string) (n DocumentMeta, err error) {
+	err = c.readMeta(r, id, hash, func(value []byte) error { return n.decode(value, false) })
+	return n, err
+}
+
+// encode returns what encoding/json makes of n.
+func (n *DocumentMeta) encode() ([]byte, error) {
+	o := domain.NewObjectEncoder(nil)
+	o.Text("checksum", n.Checksum)
+	for _, member := range []struct {
+		name string
+		doc  *document.Map
+	}{{"events", n.Events}, {"about", n.About}} {
+		if member.doc == nil {
+			continue
+		}
+		body, err := document.SafeJSON(member.doc)
+		if err != nil {
+			return nil, err
+		}
+		o.Encoded(member.name, body)
+	}
+	return o.End()
+}
+
+// decode sets n from what is stored.
+func (n *DocumentMeta) decode(value []byte, withAbout bool) error {
+	return domain.VisitMembers(value, func(key, value []byte) error {
+		switch string(key) {
+		case "checksum":
+			return domain.DecodeText(&n.Checksum, value)
+		case "events":
+			n.Events = document.MapOf()
+			return n.Events.UnmarshalJSON(value)
+		case "about":
+			if withAbout {
+				n.About = document.MapOf()
+				return n.About.UnmarshalJSON(value)
+			}
+		}
+		return nil
+	})
 }
 
 // RawDocumentMeta is a DocumentMeta as it is stored, not decoded.
@@ -483,10 +529,11 @@ type RawDocumentMeta struct {
 
 // RawMeta is Meta without decoding it.
 func (c Content) RawMeta(r Reader, id, hash string) (n RawDocumentMeta, err error) {
-	return n, c.readMeta(r, id, hash, &n)
+	err = c.readMeta(r, id, hash, func(value []byte) error { return json.Unmarshal(value, &n) })
+	return n, err
 }
 
-func (c Content) readMeta(r Reader, id, hash string, into any) error {
+func (c Content) readMeta(r Reader, id, hash string, decode func(value []byte) error) error {
 	value, ok, err := r.Get(c, scopedKey('n', id, []byte(hash)))
 	if err != nil {
 		return err
@@ -494,7 +541,7 @@ func (c Content) readMeta(r Reader, id, hash string, into any) error {
 	if !ok {
 		return fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
 	}
-	return json.Unmarshal(value, into)
+	return decode(value)
 }
 
 // Audit returns when a change was made and by whom.
@@ -503,7 +550,16 @@ func (c Content) Audit(r Reader, id string, seq uint64) (a Audit, err error) {
 	if err != nil || !ok {
 		return a, err
 	}
-	return a, json.Unmarshal(value, &a)
+	err = domain.VisitMembers(value, func(key, value []byte) error {
+		switch string(key) {
+		case "at":
+			return domain.DecodeText(&a.At, value)
+		case "by":
+			return domain.DecodeText(&a.By, value)
+		}
+		return nil
+	})
+	return a, err
 }
 
 // Page returns where the page with an id is; workspaceID is "" when there is

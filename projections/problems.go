@@ -378,7 +378,25 @@ func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) 
 	if err != nil || !ok {
 		return nil, err
 	}
-	return paths, json.Unmarshal(body, &paths)
+	err = domain.VisitElements(body, func(value []byte) error {
+		path := ""
+		err := domain.DecodeText(&path, value)
+		paths = append(paths, path)
+		return err
+	})
+	return paths, err
+}
+
+// appendPaths appends paths as encoding/json encodes them.
+func appendPaths(to []byte, paths []string) []byte {
+	to = append(to, '[')
+	for i, path := range paths {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = domain.AppendText(to, path)
+	}
+	return append(to, ']')
 }
 
 // listChanges are paths to add to lists (true) or to remove (false), by the key of the list.
@@ -415,7 +433,7 @@ func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 		}
 		after := before
 		for bucket, changed := range byBucket {
-			has, err := w.changeBucket(list, bucket, changed, c[key])
+			has, err := w.changeBucket(list, bucket, before&(1<<bucket) != 0, changed, c[key])
 			if err != nil {
 				return nil, err
 			}
@@ -441,12 +459,14 @@ func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 	return flipped, nil
 }
 
-// changeBucket adds the changed paths to a bucket or removes them, and reports whether the bucket
-// has paths afterwards.
-func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in map[string]bool) (has bool, err error) {
-	paths, err := w.bucket(list, bucket)
-	if err != nil {
-		return false, err
+// changeBucket adds the changed paths to a bucket, which had paths or none, or removes them, and
+// reports whether the bucket has paths afterwards.
+func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []string, in map[string]bool) (has bool, err error) {
+	var paths []string
+	if had {
+		if paths, err = w.bucket(list, bucket); err != nil {
+			return false, err
+		}
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(changed, path) })
 	for _, path := range changed {
@@ -458,7 +478,7 @@ func (w problemsTx) changeBucket(list []byte, bucket int, changed []string, in m
 		return false, w.tx.Delete(bucketKey(list, bucket))
 	}
 	slices.Sort(paths)
-	return true, setJSON(w.tx, bucketKey(list, bucket), paths)
+	return true, w.tx.Set(bucketKey(list, bucket), appendPaths(nil, paths))
 }
 
 // review finds the problems of documents again. changed has what is known of some of them already.
@@ -489,6 +509,9 @@ func (w problemsTx) review(touched map[string]bool, changed map[string]*document
 func (w problemsTx) set(object string, found []Problem) error {
 	key := scopedKey('b', w.id, []byte(object))
 	if len(found) == 0 {
+		if had, err := w.has(key); err != nil || !had {
+			return err
+		}
 		return w.tx.Delete(key)
 	}
 	return setJSON(w.tx, key, found)
@@ -604,8 +627,8 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 		}
 		return f
 	}
-	doc := &document.Map{}
-	if json.Unmarshal(e.Body, doc) != nil {
+	doc := document.MapOf()
+	if doc.UnmarshalJSON(e.Body) != nil {
 		return f
 	}
 	switch folder {
@@ -1004,13 +1027,32 @@ func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err
 	if err != nil || !ok {
 		return nil, err
 	}
-	if err := json.Unmarshal(body, &found); err != nil {
-		return nil, err
-	}
-	for i := range found {
-		found[i].Object = object
-	}
-	return found, nil
+	err = domain.VisitElements(body, func(value []byte) error {
+		problem := Problem{Object: object}
+		err := problem.decode(value)
+		found = append(found, problem)
+		return err
+	})
+	return found, err
+}
+
+// decode sets p from what is stored.
+func (p *Problem) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "field":
+			return domain.DecodeText(&p.Field, value)
+		case "message":
+			return domain.DecodeText(&p.Message, value)
+		case "warning":
+			return domain.DecodeBool(&p.Warning, value)
+		case "kind":
+			return domain.DecodeText(&p.Kind, value)
+		case "name":
+			return domain.DecodeText(&p.Name, value)
+		}
+		return nil
+	})
 }
 
 // Try returns the problems that an automation would have at a path.

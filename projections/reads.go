@@ -120,6 +120,13 @@ func (m *Models) AppAudience(appSlug string) (publisher string, users []string, 
 	return publisher, users, nil
 }
 
+// MayListen reports whether a workspace may have listeners to events of the platform.
+func (m *Models) MayListen(workspaceID string) (bool, error) {
+	r := m.Reader()
+	defer r.Close()
+	return Schedules{}.MayListen(r, workspaceID)
+}
+
 // User returns a user; ok is false when there is none.
 func (m *Models) User(id string) (u User, ok bool, err error) {
 	r := m.Reader()

@@ -3,15 +3,17 @@ package projections
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"svc/domain"
 	"svc/domain/app"
+	"svc/domain/automation"
 	"svc/domain/workspace"
 )
 
 // Schedules is the read model of workspaces that may have schedules: those that ever had a document
-// with schedules or an app instance, and their last change. It may have too many: the reader looks at
-// the documents.
+// with schedules or an app instance, and their last change; and of those that may listen to events of
+// the platform itself. It may have too many: the reader looks at the documents.
 //
 //	w{workspace}         sequence of the last change
 //	c{seq}{workspace}    nothing
@@ -19,10 +21,11 @@ import (
 //	h{workspace}         the app that the workspace publishes
 //	a{app}               sequence of the last change of the content of its instances
 //	p{seq}{app}          nothing
+//	n{workspace}         nothing: it once had an app instance, or a document that listens to events of the platform
 type Schedules struct{}
 
 // Name implements Projection.
-func (Schedules) Name() string { return "schedules.1" }
+func (Schedules) Name() string { return "schedules.2" }
 
 // Log implements Projection.
 func (Schedules) Log() domain.Log { return domain.State }
@@ -70,13 +73,18 @@ func isProgramPath(path string) bool {
 
 // change records a change of documents, unless it cannot affect schedules.
 func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) error {
-	concerned := false
+	concerned, listens := false, false
 	for _, e := range entries {
-		concerned = concerned || mayFire(e)
+		concerned, listens = concerned || mayFire(e), listens || mayListen(e)
 		if e.App == "" {
 			continue
 		}
 		if err := tx.Set(installedKey(e.App, ev.Stream.ID), nil); err != nil {
+			return err
+		}
+	}
+	if listens {
+		if err := tx.Set(listeningKey(ev.Stream.ID), nil); err != nil {
 			return err
 		}
 	}
@@ -111,6 +119,30 @@ func mayFire(e workspace.Entry) bool {
 		return len(e.Body) == 0 || bytes.Contains(e.Body, []byte(`"schedules"`))
 	}
 	return false
+}
+
+// mayListen reports whether a document may listen to events of the platform.
+func mayListen(e workspace.Entry) bool {
+	switch folder, _ := workspace.Folder(e.Path); folder {
+	case "imports":
+		return true
+	case "automations":
+		v, ok := e.Events.Get("listen")
+		listens, isList := v.([]any)
+		return !ok || !isList || slices.ContainsFunc(listens, func(pattern any) bool {
+			text, isText := pattern.(string)
+			return !isText || automation.FitsNative(text)
+		})
+	}
+	return false
+}
+
+func listeningKey(workspaceID string) []byte { return append([]byte{'n'}, workspaceID...) }
+
+// MayListen reports whether a workspace may have listeners to events of the platform.
+func (p Schedules) MayListen(r Reader, workspaceID string) (bool, error) {
+	_, ok, err := r.Get(p, listeningKey(workspaceID))
+	return ok, err
 }
 
 // changes is a list of names in the order of their last change.

@@ -2,12 +2,17 @@ package projections_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
 	"svc/domain/app"
+	"svc/domain/automation"
+	"svc/domain/catalog"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/projections"
 )
@@ -105,6 +110,69 @@ func TestSchedulesKnowWhereAutomationsMayFire(t *testing.T) {
 			require.Equal(t, of.known, len(c.changed(0)) == 1)
 		})
 	}
+}
+
+// listening is an automation that listens to patterns; nil: it was recorded without saying so.
+func listening(patterns ...any) workspace.Entry {
+	e := written("automations/a", `{"do":[]}`)
+	if patterns != nil {
+		e.Events = document.MapOf(document.Pair{Key: "listen", Value: patterns})
+	}
+	return e
+}
+
+func TestSchedulesKnowWhoListensToThePlatform(t *testing.T) {
+	t.Parallel()
+	custom, native := listening("paid", "orders.*"), listening("paid", "workspaces.automations.updated")
+	staged := workspace.Staged{Name: "s", Entries: []workspace.Entry{native}}
+	for name, of := range map[string]struct {
+		events []domain.Event
+		may    bool
+	}{
+		"nothing":                     {nil, false},
+		"events of automations":       {[]domain.Event{workspace.AutomationCreated{Entry: custom}}, false},
+		"an event of the platform":    {[]domain.Event{workspace.AutomationCreated{Entry: native}}, true},
+		"a pattern that fits some":    {[]domain.Event{workspace.AutomationUpdated{Entry: listening("workspaces.pages.*")}}, true},
+		"a wider pattern":             {[]domain.Event{workspace.AutomationUpdated{Entry: listening("workspaces.*")}}, true},
+		"an automation of long ago":   {[]domain.Event{workspace.AutomationCreated{Entry: listening()}}, true},
+		"something unexpected":        {[]domain.Event{workspace.AutomationCreated{Entry: listening(1.0)}}, true},
+		"a page":                      {[]domain.Event{workspace.PageCreated{Entry: written("pages/a", `{}`)}}, false},
+		"an app":                      {[]domain.Event{workspace.Installed{Entry: installed("i", "crm")}}, true},
+		"an import":                   {[]domain.Event{workspace.Imported{Switch: workspace.Switch{Entries: []workspace.Entry{custom, native}}}}, true},
+		"one that was put down first": {[]domain.Event{staged, workspace.Imported{Switch: workspace.Switch{Stage: "s"}}}, true},
+		"one that has gone":           {[]domain.Event{workspace.AutomationCreated{Entry: native}, workspace.AutomationDeleted{Slug: "a"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClocks(t)
+			c.do(workspace.Stream("w1"), append([]domain.Event{workspace.Created{Workspace: snapshot("w1", "W")}}, of.events...)...)
+			may, err := c.MayListen("w1")
+			require.NoError(t, err)
+			require.Equal(t, of.may, may)
+		})
+	}
+	t.Run("a copy", func(t *testing.T) {
+		t.Parallel()
+		c := newClocks(t)
+		c.do(workspace.Stream("w1"), workspace.Created{Workspace: snapshot("w1", "W"), Entries: []workspace.Entry{native}})
+		may, err := c.MayListen("w1")
+		require.NoError(t, err)
+		require.True(t, may)
+	})
+}
+
+// TestSchedulesHaveANumberForTheEventsOfThePlatform fails when the events of the platform have changed: workspaces that
+// listened to a new one before are not known then. The read model gets another number, and the test the new list.
+func TestSchedulesHaveANumberForTheEventsOfThePlatform(t *testing.T) {
+	t.Parallel()
+	var native []string
+	for _, fact := range catalog.Table() {
+		if automation.Native(fact.Name) {
+			native = append(native, fact.Name)
+		}
+	}
+	slices.Sort(native)
+	require.Equal(t, "schedules.2 17a5bf742672d1c5", projections.Schedules{}.Name()+" "+workspace.HashOf([]byte(strings.Join(native, " ")))[:16])
 }
 
 func TestSchedulesTellWhatChangedInOrder(t *testing.T) {

@@ -211,7 +211,7 @@ func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, con
 		return fmt.Errorf("workspace %s was never created", id)
 	}
 	var before Record
-	if err := json.Unmarshal(value, &before); err != nil {
+	if err := before.decode(value); err != nil {
 		return fmt.Errorf("record of workspace %s: %w", id, err)
 	}
 	after := before
@@ -240,16 +240,114 @@ func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record,
 	if err := w.updateIndexes(tx, before, after); err != nil {
 		return err
 	}
-	record, err := json.Marshal(after)
+	dynamic, err := after.Dynamic.encode()
 	if err != nil {
 		return err
 	}
-	dynamic, err := json.Marshal(after.Dynamic)
+	record, err := after.encode(dynamic)
 	if err != nil {
 		return err
 	}
 	tags := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, after.Revision), after.Seq)
 	return errors.Join(tx.Set(recordKey(after.ID), record), tx.Set(dynamicKey(after.ID), append(tags, dynamic...)))
+}
+
+// encode returns what encoding/json makes of r; dynamic is what it makes of r.Dynamic. It is encoded and decoded
+// with each change of a workspace.
+func (r *Record) encode(dynamic []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(make([]byte, 0, 512))
+	o.Text("id", r.ID)
+	o.Int("revision", int64(r.Revision))
+	o.Int("seq", int64(r.Seq))
+	o.Int("updated", int64(r.Updated))
+	o.Any("meta", r.Meta)
+	o.Encoded("dynamic", dynamic)
+	o.IntIfAny("synced", int64(r.Synced))
+	if len(r.Repositories) > 0 {
+		o.Any("repositories", r.Repositories)
+	}
+	o.TextIfAny("lastRepository", r.LastRepository)
+	if r.Deleted != nil {
+		o.Any("deleted", r.Deleted)
+	}
+	return o.End()
+}
+
+// decode sets r, which is empty, from what is stored.
+func (r *Record) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "id":
+			return domain.DecodeText(&r.ID, value)
+		case "revision":
+			return domain.DecodeInt(&r.Revision, value)
+		case "seq":
+			return domain.DecodeInt(&r.Seq, value)
+		case "updated":
+			return domain.DecodeInt(&r.Updated, value)
+		case "meta":
+			return json.Unmarshal(value, &r.Meta)
+		case "dynamic":
+			return r.Dynamic.decode(value)
+		case "synced":
+			return domain.DecodeInt(&r.Synced, value)
+		case "repositories":
+			return json.Unmarshal(value, &r.Repositories)
+		case "lastRepository":
+			return domain.DecodeText(&r.LastRepository, value)
+		case "deleted":
+			return json.Unmarshal(value, &r.Deleted)
+		}
+		return nil
+	})
+}
+
+// encode returns what encoding/json makes of d.
+func (d *Dynamics) encode() ([]byte, error) {
+	o := domain.NewObjectEncoder(make([]byte, 0, 256))
+	o.Bool("dirty", d.Dirty)
+	o.Int("contentRevision", int64(d.ContentRevision))
+	if d.LastPush != nil {
+		o.Any("lastPush", d.LastPush)
+	}
+	if d.LastPull != nil {
+		o.Any("lastPull", d.LastPull)
+	}
+	if d.WriteLock != nil {
+		o.Any("writeLock", d.WriteLock)
+	}
+	o.Text("createdAt", d.CreatedAt)
+	o.Text("createdBy", d.CreatedBy)
+	o.Text("updatedAt", d.UpdatedAt)
+	o.Text("updatedBy", d.UpdatedBy)
+	return o.End()
+}
+
+// decode sets d, which is empty, from what is stored.
+func (d *Dynamics) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "dirty":
+			return domain.DecodeBool(&d.Dirty, value)
+		case "contentRevision":
+			return domain.DecodeInt(&d.ContentRevision, value)
+		case "lastPush":
+			return json.Unmarshal(value, &d.LastPush)
+		case "lastPull":
+			return json.Unmarshal(value, &d.LastPull)
+		case "writeLock":
+			return json.Unmarshal(value, &d.WriteLock)
+		case "createdAt":
+			return domain.DecodeText(&d.CreatedAt, value)
+		case "createdBy":
+			return domain.DecodeText(&d.CreatedBy, value)
+		case "updatedAt":
+			return domain.DecodeText(&d.UpdatedAt, value)
+		case "updatedBy":
+			return domain.DecodeText(&d.UpdatedBy, value)
+		}
+		return nil
+	})
 }
 
 func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
@@ -384,7 +482,7 @@ func (w Workspaces) Record(r Reader, id string) (rec Record, ok bool, err error)
 	if err != nil || !ok {
 		return rec, false, err
 	}
-	err = json.Unmarshal(value, &rec)
+	err = rec.decode(value)
 	return rec, err == nil, err
 }
 

@@ -35,6 +35,8 @@ type writer struct {
 	now     func() time.Time
 	// bulk buffers writes until a flush. It is nil for the live generation.
 	bulk *bulk
+	// recent has what the live generation of STATE was asked for; nil: nothing is remembered.
+	recent *recentValues
 	// audit records events and gaps; a gap is then not a fault. It is set only for a
 	// verification.
 	audit *LogReport
@@ -52,6 +54,9 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 		if p.Log() == log {
 			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()]})
 		}
+	}
+	if log == domain.State { // events of one workspace read the same keys; those of ACTIVITY mostly read keys of their own
+		w.recent = newRecentValues(recentBytes)
 	}
 	return w
 }
@@ -118,13 +123,22 @@ func (w *writer) applySplit(events []domain.Recorded) error {
 // commit applies events and moves the checkpoint, all or nothing. When one of them fails, n is
 // the number of events before it.
 func (w *writer) commit(events []domain.Recorded) (n int, err error) {
-	started := w.now()
+	started, committed := w.now(), false
+	defer func() {
+		if !committed {
+			w.recent.clear() // it may have what was not written
+		}
+	}()
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
+	var to keys = txnKeys{txn}
+	if w.recent != nil {
+		to = recentKeys{txnKeys{txn}, w.recent}
+	}
 	at, count := w.at, 0
 	for i := 0; i < len(events); {
 		group := events[i : i+groupLength(events[i:])]
-		done, err := w.applyGroup(txnKeys{txn}, &at, group)
+		done, err := w.applyGroup(to, &at, group)
 		if err != nil {
 			return i + done, err
 		}
@@ -136,6 +150,7 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 	if err := w.moveTo(txn, at); err != nil {
 		return 0, err
 	}
+	committed = true
 	w.metrics.observe(w.log, count, w.now().Sub(started))
 	return 0, nil
 }
@@ -158,6 +173,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 	if err != nil || !counts {
 		return err
 	}
+	w.recent.clear() // it is written to without them
 	for i := w.at.Ahead; i < len(w.scopes); i++ {
 		at := w.at
 		at.Ahead = i + 1
@@ -324,6 +340,85 @@ func (w *writer) finishAt(last uint64) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
 	return w.moveTo(txn, end)
+}
+
+// recentBytes is how much a writer remembers of what it has read, with what that takes besides.
+const recentBytes = 16 << 20
+
+// recentValues are the values of keys that a writer has read: most are read again with the next change of their
+// workspace. Nobody else writes these keys. They are held in two halves: when the younger one is full, the older one
+// is dropped, but for what was read meanwhile.
+type recentValues struct {
+	young, old  map[string]cachedValue
+	size, bound int // of the younger half
+}
+
+func newRecentValues(bytes int) *recentValues {
+	return &recentValues{young: map[string]cachedValue{}, bound: bytes / 2}
+}
+
+// get returns what is known of a key.
+func (c *recentValues) get(key []byte) (v cachedValue, ok bool) {
+	if v, ok = c.young[string(key)]; ok {
+		return v, true
+	}
+	if v, ok = c.old[string(key)]; ok {
+		c.put(string(key), v)
+	}
+	return v, ok
+}
+
+// put remembers the value of a key.
+func (c *recentValues) put(key string, v cachedValue) {
+	if was, ok := c.young[key]; ok {
+		c.size -= len(key) + len(was.value) + bulkEntry
+	}
+	c.young[key] = v
+	if c.size += len(key) + len(v.value) + bulkEntry; c.size > c.bound {
+		c.young, c.old, c.size = map[string]cachedValue{}, c.young, 0
+	}
+}
+
+// update remembers what was written to a key, if the key was read before.
+func (c *recentValues) update(key []byte, v cachedValue) {
+	if _, ok := c.young[string(key)]; ok {
+		c.put(string(key), v)
+	} else if _, ok := c.old[string(key)]; ok {
+		c.put(string(key), v)
+	}
+}
+
+func (c *recentValues) clear() {
+	if c != nil {
+		c.young, c.old, c.size = map[string]cachedValue{}, nil, 0
+	}
+}
+
+// recentKeys is the keys of a transaction, of which those are remembered that were read.
+type recentKeys struct {
+	txnKeys
+	recent *recentValues
+}
+
+func (t recentKeys) get(key []byte) ([]byte, bool, error) {
+	if v, ok := t.recent.get(key); ok {
+		return bytes.Clone(v.value), !v.absent, nil
+	}
+	value, ok, err := t.txnKeys.get(key)
+	if err == nil {
+		t.recent.put(string(key), cachedValue{bytes.Clone(value), !ok})
+	}
+	return value, ok, err
+}
+
+func (t recentKeys) set(key, value []byte) error {
+	t.recent.update(key, cachedValue{value: value})
+	return t.txnKeys.set(key, value)
+}
+
+func (t recentKeys) delete(key []byte) error {
+	t.recent.update(key, cachedValue{absent: true})
+	return t.txnKeys.delete(key)
 }
 
 const (
@@ -545,7 +640,7 @@ func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
 // store only after a flush.
 func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := m.newWriter(gen, log, at)
-	w.bulk = newBulk(m.db)
+	w.bulk, w.recent = newBulk(m.db), nil
 	return w
 }
 

@@ -71,6 +71,51 @@ func TestABulkIsAsWhatWasWrittenToIt(t *testing.T) {
 	}
 }
 
+// Whatever is remembered of the keys of a transaction, they are as the transaction has them.
+func TestRecentKeysAreThoseOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	db, err := OpenDB(DBOptions{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		recent := newRecentValues(40 * (bulkEntry + 30)) // less than there is
+		for range 50 {
+			txn := db.store().NewTransaction(true)
+			k := recentKeys{txnKeys{txn}, recent}
+			for range 50 {
+				key := fmt.Appendf(nil, "k%d-%d", seed, random.IntN(60))
+				switch random.IntN(4) {
+				case 0:
+					require.NoError(t, k.set(key, []byte(strings.Repeat("v", random.IntN(40)))))
+				case 1:
+					require.NoError(t, k.delete(key))
+				default:
+					value, ok, err := k.get(key)
+					require.NoError(t, err)
+					want, there, err := txnKeys{txn}.get(key)
+					require.NoError(t, err)
+					require.Equal(t, there, ok)
+					require.Equal(t, string(want), string(value))
+					clear(value) // it belongs to who asked
+				}
+			}
+			size := 0
+			for key, v := range recent.young {
+				size += len(key) + len(v.value) + bulkEntry
+			}
+			require.Equal(t, size, recent.size)
+			require.LessOrEqual(t, size, recent.bound)
+			if random.IntN(5) == 0 { // it fails
+				txn.Discard()
+				recent.clear()
+				continue
+			}
+			require.NoError(t, db.store().commit(txn))
+		}
+	}
+}
+
 // under returns the entries whose key begins with a prefix.
 func under(all map[string]string, prefix string) map[string]string {
 	some := maps.Clone(all)

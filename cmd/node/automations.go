@@ -358,7 +358,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 	s, who := &n.automations, n.identity.identity
 	t, err := triggers.New(triggers.Options{
 		Feed: n.events.feed, Programs: s.programs, Runtime: s.runtime, History: s.history, Cursors: cursors, Hold: hold,
-		Caller: who.CallerOf, Identify: who.Identify, Audience: n.models.AppAudience, Fresh: n.models.Latest, Saved: n.models.LatestState, Position: n.models.Position,
+		Caller: who.CallerOf, Identify: who.Identify, Audience: n.models.AppAudience, MayListen: n.models.MayListen, Fresh: n.models.Latest, Saved: n.models.LatestState, Position: n.models.Position,
 		MaxDepth:    func() int { return n.config().Runtime.MaxSuccessiveCalls },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },
 		LookEvery:   n.lease(), Log: n.log,

@@ -206,21 +206,11 @@ func (v *reviewer) listens(name, field string) {
 // emittedByPlatform reports whether the platform itself emits events that a type or a
 // pattern fits.
 func emittedByPlatform(name string) bool {
-	own := func(eventType string) bool { return MatchEvent(name, eventType) }
 	if last := name[strings.LastIndexByte(name, '.')+1:]; last == "error" || last == "usage" {
 		return true
 	}
-	if base, ok := strings.CutSuffix(name, ".*"); !ok {
-		return Native(name)
-	} else if strings.HasPrefix("error.", base+".") {
-		return true
-	}
-	for eventType := range nativeTypes {
-		if own(eventType) {
-			return true
-		}
-	}
-	return false
+	base, isPattern := strings.CutSuffix(name, ".*")
+	return isPattern && strings.HasPrefix("error.", base+".") || FitsNative(name)
 }
 
 func (v *reviewer) reads(field string, r expr.Read) {

@@ -50,7 +50,8 @@ func MatchEvent(pattern, eventType string) bool {
 }
 
 // natives are the event types that only the platform emits, except error and usage: a
-// prefix and its suffixes.
+// prefix and its suffixes. projections.Schedules stores which workspaces listen to them: when a type
+// is added, it gets another number.
 var natives = map[string]string{
 	"webhooks.":                  "test deliveries.attempted",
 	"gateway.login.":             "succeeded failed",
@@ -118,6 +119,19 @@ var nativeTypes = func() map[string]bool {
 
 // Native reports whether only the platform may emit an event type; not so error and usage.
 func Native(eventType string) bool { return nativeTypes[eventType] }
+
+// FitsNative reports whether a type or a pattern fits an event type that only the platform emits.
+func FitsNative(pattern string) bool {
+	if !strings.HasSuffix(pattern, ".*") {
+		return Native(pattern)
+	}
+	for eventType := range nativeTypes {
+		if MatchEvent(pattern, eventType) {
+			return true
+		}
+	}
+	return false
+}
 
 // emittedEventRule is the rule of names that are emitted.
 func emittedEventRule(v any) string {

@@ -262,3 +262,16 @@ func FuzzReadJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { requireSameAsTokens(t, text) })
 }
+
+func TestSafeJSONIsWhatEncodingJSONMakes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[a-z<>&"\\]{0,8}`), rapid.String())
+		doc := document.MapOf(document.Pair{Key: text.Draw(t, "key"), Value: []any{text.Draw(t, "value"), rapid.Float64().Draw(t, "number"), nil, true}})
+		want, err := json.Marshal(doc)
+		require.NoError(t, err)
+		got, err := document.SafeJSON(doc)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	})
+}

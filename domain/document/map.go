@@ -99,6 +99,15 @@ func Plain(v any) any {
 // no value of this package.
 func JSON(v any) ([]byte, error) { return value.AppendJSON(nil, v) }
 
+// SafeJSON returns what encoding/json makes of a document: JSON that may stand in HTML.
+func SafeJSON(m *Map) ([]byte, error) {
+	body, err := m.MarshalJSON() // on one line, and without what else encoding/json escapes
+	if err != nil || bytes.IndexByte(body, '<') < 0 && bytes.IndexByte(body, '>') < 0 && bytes.IndexByte(body, '&') < 0 {
+		return body, err
+	}
+	return json.Marshal(m)
+}
+
 // ValueOf returns what Go has as a value of this package, by way of its JSON; nil
 // when it has none.
 func ValueOf(v any) any {

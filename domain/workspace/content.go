@@ -424,11 +424,11 @@ func (e Entry) Describe() *document.Map {
 	if e.About != nil {
 		return e.About
 	}
-	var doc document.Map
-	if json.Unmarshal(e.Body, &doc) != nil {
+	doc := document.MapOf()
+	if doc.UnmarshalJSON(e.Body) != nil {
 		return document.MapOf()
 	}
-	return Describe(e.Path, &doc)
+	return Describe(e.Path, doc)
 }
 
 // Describe returns what lists show of the document at a path.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"svc/domain"
 	"svc/eventstore"
 )
 
@@ -196,13 +197,30 @@ func parsePubAck(answer *nats.Msg) (ack pubAck, err error) {
 		}
 		return ack, nil // within a batch
 	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+	if err := ack.decode(answer.Data); err != nil {
 		return ack, fmt.Errorf("the broker's answer is not understood: %w", err)
 	}
 	if ack.Error != nil {
 		return ack, ack.Error
 	}
 	return ack, nil
+}
+
+// decode sets a from the JSON of the broker. There is one for each message.
+func (a *pubAck) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "error":
+			return json.Unmarshal(value, &a.Error)
+		case "seq":
+			return domain.DecodeInt(&a.Sequence, value)
+		case "duplicate":
+			return domain.DecodeBool(&a.Duplicate, value)
+		case "val":
+			return domain.DecodeText(&a.Value, value)
+		}
+		return nil
+	})
 }
 
 // storageError wraps an error of the broker's storage as eventstore.ErrUnavailable. A stream that

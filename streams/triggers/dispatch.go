@@ -70,6 +70,11 @@ func (s *partition) startListeners(ctx context.Context, e *feed.Event) ([]*start
 			return nil, context.Cause(ctx)
 		}
 	}
+	if automation.Native(e.Type) { // every change is one: programs are not compiled for those that nobody listens to
+		if may, err := s.MayListen(e.Source.WorkspaceID); err != nil || !may {
+			return nil, err
+		}
+	}
 	programSet, err := s.programSet(ctx, e)
 	if err != nil || programSet == nil {
 		return nil, err

@@ -48,6 +48,8 @@ type Options struct {
 	// Audience returns the workspace that publishes or published an app, and the workspaces that may have instances
 	// of it, also nested ones.
 	Audience func(appSlug string) (publisher string, users []string, err error)
+	// MayListen reports whether a workspace may have listeners to events of the platform, after what Saved waits for.
+	MayListen func(workspaceID string) (bool, error)
 	// Fresh waits until the read models have what any node has written.
 	Fresh func(context.Context) error
 	// Saved waits until the read models contain what any node has saved in workspaces.
@@ -77,7 +79,7 @@ type Triggers struct {
 
 // New returns Triggers. Nothing is started before Run.
 func New(o Options) (*Triggers, error) {
-	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Audience == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
+	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Audience == nil || o.MayListen == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
 		return nil, errors.New("triggers: an option is missing")
 	}
 	if o.LookEvery == 0 {

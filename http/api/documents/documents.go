@@ -117,15 +117,19 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 	}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	rec, _, err := projections.Workspaces{}.Record(rd, view.workspaceID)
+	workspaceSlug := ""
+	if f.name == "pages" { // only they show it
+		rec, _, err := projections.Workspaces{}.Record(rd, view.workspaceID)
+		if err != nil {
+			return nil, err
+		}
+		workspaceSlug = rec.Meta.Slug
+	}
+	meta, err := projections.Content{}.MetaOfWhole(rd, view.workspaceID, view.item.Hash)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := projections.Content{}.Meta(rd, view.workspaceID, view.item.Hash)
-	if err != nil {
-		return nil, err
-	}
-	if view.doc, err = completeDocument(rd, view.workspaceID, rec.Meta.Slug, view.item, doc, meta); err != nil {
+	if view.doc, err = completeDocument(rd, view.workspaceID, workspaceSlug, view.item, doc, meta); err != nil {
 		return nil, err
 	}
 	if f.addDetail != nil {
@@ -138,15 +142,21 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 			return nil, err
 		}
 	}
-	whole, err := handler.ToTaggedJSON(view.doc, handler.RevisionTag(view.item.Revision))
+	tag := handler.RevisionTag(view.item.Revision)
 	if f.addDetail != nil || isShareable(f.name) {
-		sum := sha256.Sum256(whole.JSON)
-		whole.Tag += "." + hex.EncodeToString(sum[:6])
+		shown, err := handler.ToTaggedJSON(view.doc, tag)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(shown.JSON)
+		if tag += "." + hex.EncodeToString(sum[:6]); len(view.warnings) == 0 {
+			return handler.JSONOrYAML(r, handler.TaggedJSON{JSON: shown.JSON, Tag: tag}, text), nil
+		}
 	}
-	if len(view.warnings) > 0 && err == nil {
-		view.doc.Set("warnings", document.ValueOf(view.warnings))
-		whole, err = handler.ToTaggedJSON(view.doc, whole.Tag)
+	if len(view.warnings) > 0 {
+		view.doc.Set("warnings", handler.FaultList(view.warnings))
 	}
+	whole, err := handler.ToTaggedJSON(view.doc, tag)
 	return handler.JSONOrYAML(r, whole, text), err
 }
 
@@ -741,9 +751,11 @@ func addAudit(rd projections.Reader, workspaceID string, item projections.Item, 
 	if err != nil {
 		return err
 	}
-	updated, err := projections.Content{}.Audit(rd, workspaceID, item.Updated)
-	if err != nil {
-		return err
+	updated := created
+	if item.Updated != item.Created {
+		if updated, err = (projections.Content{}).Audit(rd, workspaceID, item.Updated); err != nil {
+			return err
+		}
 	}
 	for _, p := range []document.Pair{
 		{Key: "createdAt", Value: created.At}, {Key: "createdBy", Value: created.By},

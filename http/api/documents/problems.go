@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"svc/commands/archive"
 	"svc/commands/content"
@@ -49,13 +50,10 @@ func (h *Handlers) ListProblems(r *http.Request) (any, error) {
 	var items []projections.Item
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
-	hints, err := h.newHints(r.Context(), rd, id)
-	if err != nil {
-		return nil, err
-	}
+	hints := h.newHints(r.Context(), rd, id)
 	may := canReadObject(rd, rights, id)
 	var failed error
-	err = projections.Problems{}.List(rd, id, func(p projections.Problem) bool {
+	err := projections.Problems{}.List(rd, id, func(p projections.Problem) bool {
 		s := problemResponse{Object: p.Object, Field: p.Field, Severity: severityError}
 		if p.Warning {
 			s.Severity = severityWarning
@@ -148,8 +146,8 @@ func (h *Handlers) addLines(ctx context.Context, id string, problems []problemRe
 type problemHints struct {
 	rd        projections.Reader
 	id        string
-	defaults  map[string]bool // names of secrets that have a value by the settings
-	names     []string        // that can be called; nil: not read yet
+	defaults  func() (map[string]bool, error) // names of secrets that have a value by the settings
+	names     []string                        // that can be called; nil: not read yet
 	read      func(instance string) (calls, error)
 	instances map[string]calls // that were read
 }
@@ -161,13 +159,15 @@ type calls struct {
 	names    []string
 }
 
-func (h *Handlers) newHints(ctx context.Context, rd projections.Reader, id string) (*problemHints, error) {
-	rec, _, err := projections.Workspaces{}.Record(rd, id)
-	if err != nil {
-		return nil, err
+func (h *Handlers) newHints(ctx context.Context, rd projections.Reader, id string) *problemHints {
+	return &problemHints{
+		rd: rd, id: id, instances: map[string]calls{},
+		read: func(instance string) (calls, error) { return h.callsOf(ctx, rd, id, instance) },
+		defaults: sync.OnceValues(func() (map[string]bool, error) {
+			rec, _, err := projections.Workspaces{}.Record(rd, id)
+			return h.SecretDefaults(rec.Meta.Slug), err
+		}),
 	}
-	read := func(instance string) (calls, error) { return h.callsOf(ctx, rd, id, instance) }
-	return &problemHints{rd: rd, id: id, defaults: h.SecretDefaults(rec.Meta.Slug), read: read, instances: map[string]calls{}}, nil
 }
 
 // isNoProblem reports whether a problem is none: a missing secret that the settings give a
@@ -175,7 +175,8 @@ func (h *Handlers) newHints(ctx context.Context, rd projections.Reader, id strin
 func (h *problemHints) isNoProblem(p projections.Problem) (bool, error) {
 	switch p.Kind {
 	case projections.MissingSecret:
-		return h.defaults[p.Name], nil
+		defaults, err := h.defaults()
+		return defaults[p.Name], err
 	case projections.PerhapsMissing:
 		slug, name, _ := strings.Cut(p.Name, ".")
 		of, err := h.callsOf(slug)
@@ -269,10 +270,7 @@ func (h *problemHints) callable() []string {
 
 // warningsOf returns the problems of a saved automation, or of one that is tried.
 func (h *Handlers) warningsOf(ctx context.Context, rd projections.Reader, id string, found []projections.Problem, locate func(field, message string) handler.LocatedFault) ([]handler.LocatedFault, error) {
-	hints, err := h.newHints(ctx, rd, id)
-	if err != nil {
-		return nil, err
-	}
+	hints := h.newHints(ctx, rd, id)
 	var all []handler.LocatedFault
 	for _, p := range found {
 		none, err := hints.isNoProblem(p)

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
@@ -99,6 +98,22 @@ type LocatedFault struct {
 	Column  int    `json:"column,omitempty"`
 }
 
+// FaultList returns faults as a list of a document.
+func FaultList(faults []LocatedFault) []any {
+	list := make([]any, len(faults))
+	for i, f := range faults {
+		m := document.MapOf(document.Pair{Key: "field", Value: f.Field}, document.Pair{Key: "message", Value: f.Message})
+		if f.Line != 0 {
+			m.Set("line", float64(f.Line))
+		}
+		if f.Column != 0 {
+			m.Set("column", float64(f.Column))
+		}
+		list[i] = m
+	}
+	return list
+}
+
 // Locate returns where a field stands, if that is known.
 func (s RequestDocument) Locate(field, message string) LocatedFault {
 	at := LocatedFault{Field: field, Message: message}
@@ -174,7 +189,7 @@ var readOnlyFields = []string{"id", "createdAt", "createdBy", "updatedAt", "upda
 
 // ToTaggedJSON is a document with its tag.
 func ToTaggedJSON(doc *document.Map, tag string) (TaggedJSON, error) {
-	body, err := json.Marshal(doc)
+	body, err := document.SafeJSON(doc)
 	return TaggedJSON{body, tag}, err
 }
 

@@ -12,6 +12,26 @@ import (
 	"svc/domain"
 )
 
+// The answer to a save is, byte for byte, what a read shows.
+func TestAnswersToSavesAreAsReadsShowThem(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewServiceWithAccounts(t).Start(t)
+	p := nodetest.NewOwnedWorkspace(t, s)
+	all := p.Path + "/automations"
+	one := all + "/odd"
+	requireSame := func(saved nodetest.Answer) {
+		t.Helper()
+		got := p.Do(t, 200, "GET", one, "")
+		require.Equal(t, string(got.Body), string(saved.Body))
+		require.Equal(t, got.Header.Get("ETag"), saved.Header.Get("ETag"))
+	}
+	requireSame(p.Do(t, 201, "POST", all, `{"do":[{"set":{"name":"x","value":{"z":-0,"a":1e21,"n":null,"l":[],"o":{},"s":"<é\u2028&\"\\ \u0000\ud83d\ude00>","f":0.1}}}],
+		"private":false,"disabled":false,"labels":["b1","a1","b1"],"description":"","slug":"odd","name":{"fr":"É","en":"<E>"}}`))
+	requireSame(p.Do(t, 200, "PATCH", one, `{"name":"Other","labels":null,"do":[{"emit":{"event":"a-b","autocomplete":{"type":"<x>"}}}]}`))
+	requireSame(p.Do(t, 200, "PUT", one, "name: 'Lines\n\n of text '\nlabels: [b1, a1]\ndo:\n  - set: {name: y, value: [1.0, 0x10, ~, 'yes', 2026-11-19]}\n", "Content-Type", nodetest.YAMLType, "Accept", "application/json"))
+	requireSame(p.Do(t, 200, "PATCH", one, `{"name":"Lines\n\n of text "}`))
+}
+
 func TestAutomations(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewServiceWithAccounts(t).Start(t)

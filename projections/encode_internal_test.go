@@ -1,0 +1,113 @@
+package projections
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// anyText draws texts with characters that are escaped, and some that are no UTF-8.
+func anyText() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.StringMatching(`[a-z<>&"\\]{0,8}`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+}
+
+func anyNumber() *rapid.Generator[uint64] {
+	return rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Uint64Range(0, 1<<60))
+}
+
+func anyRecord() *rapid.Generator[Record] {
+	return rapid.Custom(func(t *rapid.T) Record {
+		text, number := anyText(), anyNumber()
+		r := Record{
+			ID: text.Draw(t, "id"), Revision: number.Draw(t, "revision"), Seq: number.Draw(t, "seq"), Updated: number.Draw(t, "updated"),
+			Meta: Listed{Name: text.Draw(t, "name"), Slug: text.Draw(t, "slug"), Labels: rapid.SliceOf(text).Draw(t, "labels")},
+			Dynamic: Dynamics{
+				Dirty: rapid.Bool().Draw(t, "dirty"), ContentRevision: number.Draw(t, "content"), CreatedAt: text.Draw(t, "createdAt"),
+				CreatedBy: text.Draw(t, "createdBy"), UpdatedAt: text.Draw(t, "updatedAt"), UpdatedBy: text.Draw(t, "updatedBy"),
+			},
+			Synced: number.Draw(t, "synced"), LastRepository: text.Draw(t, "last"),
+		}
+		if rapid.Bool().Draw(t, "is pushed") {
+			r.Dynamic.LastPush = &Sync{Version: text.Draw(t, "pushed")}
+			r.Repositories = map[string]SyncedContent{text.Draw(t, "repository"): {Revision: number.Draw(t, "synced there")}}
+		}
+		if rapid.Bool().Draw(t, "is pulled") {
+			r.Dynamic.LastPull = &Sync{Digest: text.Draw(t, "pulled")}
+		}
+		if rapid.Bool().Draw(t, "is locked") {
+			r.Dynamic.WriteLock = &WriteLock{Reason: text.Draw(t, "reason"), Epoch: number.Draw(t, "epoch")}
+		}
+		if rapid.Bool().Draw(t, "is deleted") {
+			r.Deleted = &workspace.Gone{}
+		}
+		return r
+	})
+}
+
+// Records of workspaces encode and decode themselves: the result is that of encoding/json.
+func TestRecordsAreEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRecord().Draw(t, "record")
+		want, err := json.Marshal(r)
+		require.NoError(t, err)
+		dynamic, err := r.Dynamic.encode()
+		require.NoError(t, err)
+		got, err := r.encode(dynamic)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+		var decoded, expected Record
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.NoError(t, decoded.decode(want))
+		require.Equal(t, expected, decoded)
+	})
+}
+
+func TestMetaOfDocumentsIsEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := DocumentMeta{Checksum: anyText().Draw(t, "checksum")}
+		if rapid.Bool().Draw(t, "has events") {
+			m.Events = document.MapOf(document.Pair{Key: rapid.String().Draw(t, "key"), Value: []any{rapid.String().Draw(t, "value"), 1.5, nil}})
+		}
+		if rapid.Bool().Draw(t, "is listed") {
+			m.About = document.MapOf(document.Pair{Key: "name", Value: rapid.String().Draw(t, "name")})
+		}
+		want, err := json.Marshal(m)
+		require.NoError(t, err)
+		got, err := m.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+		var decoded, brief, expected DocumentMeta
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.NoError(t, decoded.decode(want, true))
+		require.Equal(t, expected, decoded)
+		require.NoError(t, brief.decode(want, false))
+		expected.About = nil
+		require.Equal(t, expected, brief)
+	})
+}
+
+func TestProblemsAreDecodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText()
+		body, err := json.Marshal(Problem{
+			Field: text.Draw(t, "field"), Message: text.Draw(t, "message"), Warning: rapid.Bool().Draw(t, "warning"), Kind: text.Draw(t, "kind"), Name: text.Draw(t, "name"),
+		})
+		require.NoError(t, err)
+		var decoded, expected Problem
+		require.NoError(t, json.Unmarshal(body, &expected))
+		require.NoError(t, decoded.decode(body))
+		require.Equal(t, expected, decoded)
+		paths := rapid.SliceOfN(text, 1, 4).Draw(t, "paths")
+		want, err := json.Marshal(paths)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(appendPaths(nil, paths)))
+	})
+}
