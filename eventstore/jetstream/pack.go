@@ -454,6 +454,27 @@ func (p *packer) drain(workspace string, q *packQueue) {
 		next := q.next()
 		p.mu.Unlock()
 		p.send(next)
+		p.pause()
+	}
+}
+
+// Each message costs the broker, the disk and the read models something of its own. While many appends are under way,
+// a queue pauses after each message, so that the next one has more of them.
+const (
+	busyAppends = 8
+	packPause   = 3 * time.Millisecond
+)
+
+// pause waits for appends that are about to come, when there are many. Few writers never wait.
+func (p *packer) pause() {
+	if p.log.writing[indexOf(domain.Activity)].open.Load() < busyAppends {
+		return
+	}
+	timer := time.NewTimer(packPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.log.conn.closing:
 	}
 }
 
