@@ -716,7 +716,7 @@ func (w runsTx) tree(key string) (row treeRow, err error) {
 func (w runsTx) addFact(f treeFact) error {
 	key := f.treeKey()
 	owner := ownerOf(key)
-	if !IsIndexable(strings.TrimSuffix(key, owner)) {
+	if !IsIndexable(strings.TrimSuffix(key, owner)) || owner != "" && owner != f.Run {
 		return nil // the platform makes no such key
 	}
 	run, err := w.run(f.Run)

@@ -459,18 +459,29 @@ func (p *packer) drain(workspace string, q *packQueue) {
 }
 
 // Each message costs the broker, the disk and the read models something of its own. While many appends are under way,
-// a queue pauses after each message, so that the next one has more of them.
+// a queue pauses after each message, so that the next one has more of them: for about as long as two processors need
+// for as many runs.
 const (
-	busyAppends = 8
-	packPause   = 3 * time.Millisecond
+	busyAppends    = 8
+	pauseForAppend = 150 * time.Microsecond
+	maxPause       = 3 * time.Millisecond
 )
 
-// pause waits for appends that are about to come, when there are many. Few writers never wait.
+// pauseFor returns how long a queue pauses when so many appends are under way. Few writers never wait.
+func pauseFor(appends int) time.Duration {
+	if appends < busyAppends {
+		return 0
+	}
+	return min(time.Duration(appends)*pauseForAppend, maxPause)
+}
+
+// pause waits for appends that are about to come.
 func (p *packer) pause() {
-	if p.log.writing[indexOf(domain.Activity)].open.Load() < busyAppends {
+	wait := pauseFor(int(p.log.writing[indexOf(domain.Activity)].open.Load()))
+	if wait == 0 {
 		return
 	}
-	timer := time.NewTimer(packPause)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
