@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -113,6 +114,16 @@ func (o *ObjectEncoder) Each(name string, n int, element func(i int)) {
 		o.json = append(o.json, '}')
 	}
 	o.json = append(o.json, ']')
+}
+
+// JSON adds JSON as encoding/json writes it again: without spaces.
+func (o *ObjectEncoder) JSON(name string, body json.RawMessage) {
+	const firstOfSeparators = 0xe2 // of U+2028 and U+2029
+	if bytes.ContainsAny(body, " \n\r\t<>&") || bytes.IndexByte(body, firstOfSeparators) >= 0 || !json.Valid(body) {
+		o.Any(name, body)
+		return
+	}
+	o.Encoded(name, body)
 }
 
 // Any adds a value as encoding/json encodes it.

@@ -45,6 +45,24 @@ func TestASourceIsEncodedAsEncodingJSONDoes(t *testing.T) {
 	})
 }
 
+func TestJSONIsWrittenAgainAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"a":[1,true,null,"b"]}`, `{ "a": 1 }`, "[1,\n2]", `"<b>&amp;</b>"`, "\"\u2028\"", `"é"`, `"a b"`, "null", "", "{", "\"\xff\"", `1 2`,
+	} {
+		o := domain.NewObjectEncoder(nil)
+		o.JSON("a", json.RawMessage(body))
+		got, err := o.End()
+		want, wantErr := json.Marshal(struct {
+			A json.RawMessage `json:"a"`
+		}{json.RawMessage(body)})
+		require.Equal(t, wantErr == nil, err == nil, body)
+		if wantErr == nil {
+			require.Equal(t, string(want), string(got), body)
+		}
+	}
+}
+
 func TestNumbersAndTextsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{

@@ -40,6 +40,9 @@ import (
 //	a{workspace}\0{automation}\0{ms}{run} the same for one automation
 //	n{workspace}\0{automation}\0{status} number of runs; automation "": of all
 //
+// Most runs have one tree, which was started by neither an event nor a schedule. It is part of the row of its run, and
+// has no keys t and o.
+//
 // All rows depend only on events that are still in the log: a tally is the sum over trees and
 // executions, and what an erased event added is subtracted. The oldest events are erased first,
 // so the start of a wait is never kept longer than its end. The start of an unfinished tree or
@@ -47,7 +50,7 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.6" }
+func (Runs) Name() string { return "runs.7" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }
@@ -61,6 +64,9 @@ func (p Runs) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	for _, ev := range events {
 		if gone, ok := ev.Data.(activity.Dropped); ok {
 			w.last = "" // its row may change
+			if err := w.storeCounts(); err != nil {
+				return err
+			}
 			if err := p.drop(tx, gone); err != nil {
 				return err
 			}
@@ -70,7 +76,7 @@ func (p Runs) ApplyGroup(tx Tx, events []domain.Recorded) error {
 			return err
 		}
 	}
-	return w.putEvents(groupOf(events[0]))
+	return errors.Join(w.storeCounts(), w.putEvents(groupOf(events[0])))
 }
 
 // apply changes the rows that an event concerns.
@@ -110,8 +116,9 @@ type runsTx struct {
 
 // runsGroup is what is kept while the events of one message are applied.
 type runsGroup struct {
-	events  []runEvent // that are recorded with the next putEvents
-	last    string     // the run that was read or written last
+	events  []runEvent       // that are recorded with the next putEvents
+	counts  map[string]int64 // changes of counters by their keys, for the next storeCounts
+	last    string           // the run that was read or written last
 	lastRow runRow
 }
 
@@ -267,7 +274,7 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 			err = w.refreshRun(run)
 		}
 	}
-	return err
+	return errors.Join(err, w.storeCounts())
 }
 
 // dropEvent subtracts what an erased event added. again gets the runs that must be described anew.
@@ -316,6 +323,7 @@ type runRow struct {
 	tally
 	First runBegin // of the first tree; sequence 0 when there is none
 	End   runEnd   // of the last tree that ended; sequence 0 when there is none
+	Tree  treeRow  // the only tree, when the run owns it; without facts when it has a row of its own
 }
 
 // runEnd is when a tree ended.
@@ -391,7 +399,7 @@ func (w runsTx) run(id string) (row runRow, err error) {
 		return w.lastRow, nil
 	}
 	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
-	if _, err = decodeRow(value, ok, err, &row); err == nil {
+	if _, err = decodeRunRow(value, ok, err, id, &row); err == nil {
 		w.last, w.lastRow = id, row
 	}
 	return row, err
@@ -435,25 +443,38 @@ func (w runsTx) updateLists(run string, old, now runRow) error {
 			return err
 		}
 	}
-	return w.updateCounters(old.counters(w.workspaceID), now.counters(w.workspaceID))
+	w.updateCounters(old.counters(w.workspaceID), now.counters(w.workspaceID))
+	return nil
 }
 
-// updateCounters decrements some counters and increments others.
-func (w runsTx) updateCounters(less, more [][]byte) error {
-	for _, of := range []struct {
-		keys [][]byte
-		by   int64
-	}{{less, -1}, {more, 1}} {
-		for _, key := range of.keys {
-			value, _, err := w.tx.Get(key)
-			if err != nil {
-				return err
-			}
-			if err := w.setCount(key, parseCount(value)+of.by); err != nil {
-				return err
-			}
+// updateCounters decrements some counters and increments others, with the next storeCounts.
+func (w runsTx) updateCounters(less, more [][]byte) {
+	if w.counts == nil {
+		w.counts = map[string]int64{}
+	}
+	for _, key := range less {
+		w.counts[string(key)]--
+	}
+	for _, key := range more {
+		w.counts[string(key)]++
+	}
+}
+
+// storeCounts changes the counters.
+func (w runsTx) storeCounts() error {
+	for key, by := range w.counts {
+		if by == 0 {
+			continue
+		}
+		value, _, err := w.tx.Get([]byte(key))
+		if err != nil {
+			return err
+		}
+		if err := w.setCount([]byte(key), parseCount(value)+by); err != nil {
+			return err
 		}
 	}
+	clear(w.counts)
 	return nil
 }
 
@@ -471,6 +492,9 @@ func parseCount(value []byte) int64 {
 
 // refreshRun reads first start and last end of a run again, after a fact was removed.
 func (w runsTx) refreshRun(run string) error {
+	if err := w.joinTree(run); err != nil {
+		return err
+	}
 	first, err := w.findFact(run, false)
 	if err != nil {
 		return err
@@ -485,6 +509,9 @@ func (w runsTx) refreshRun(run string) error {
 // findFact returns the first fact of a run, or with ended the last end of a tree; the zero
 // fact when there is none.
 func (w runsTx) findFact(run string, ended bool) (f treeFact, err error) {
+	if r, err := w.run(run); err != nil || r.Tree.exists() {
+		return r.Tree.fact(ended), err
+	}
 	prefix := listKey('o', w.workspaceID, run, nil)
 	var seq uint64
 	tree := ""
@@ -558,16 +585,52 @@ func sourceOf(m domain.Meta) domain.Meta {
 }
 
 // treeKey returns the key of the tree of a fact: the event that started it, which stays the
-// same when the tree is started again, or else its first execution.
+// same when the tree is started again, or else its first execution and its run, which owns it.
 func (f treeFact) treeKey() string {
 	if f.Trigger.ID != "" && (f.Trigger.Type == activity.ByEvent || f.Trigger.Type == activity.BySchedule) {
 		return triggeredKey(f.Trigger.ID, f.Automation)
 	}
-	return "x" + f.ExecutionID
+	return "x" + f.ExecutionID + "\x01" + f.Run
+}
+
+// ownerOf returns the run that owns a tree; "" when an event or a schedule started it: then it may be started again in
+// another run.
+func ownerOf(treeKey string) (run string) {
+	if strings.HasPrefix(treeKey, "x") {
+		_, run, _ = strings.Cut(treeKey, "\x01")
+	}
+	return run
 }
 
 func triggeredKey(triggerID, automationSlug string) string {
 	return "e" + triggerID + "\x01" + automationSlug
+}
+
+// exists reports whether there is such a tree.
+func (r treeRow) exists() bool { return len(r.Facts) > 0 }
+
+// is reports whether the tree exists and has a key.
+func (r treeRow) is(key string) bool { return r.exists() && r.Facts[0].treeKey() == key }
+
+// fact returns the first fact, or with ended the last end; the zero fact when there is none.
+func (r treeRow) fact(ended bool) (f treeFact) {
+	if !ended && r.exists() {
+		return r.Facts[0]
+	}
+	for _, f := range slices.Backward(r.Facts) {
+		if f.Ended == 1 {
+			return f
+		}
+	}
+	return f
+}
+
+// with returns the tree with one more fact.
+func (r treeRow) with(f treeFact) treeRow { return treeRow{append(slices.Clone(r.Facts), f)} }
+
+// without returns the tree without the fact at a sequence.
+func (r treeRow) without(seq uint64) treeRow {
+	return treeRow{slices.DeleteFunc(slices.Clone(r.Facts), func(f treeFact) bool { return f.Seq == seq })}
 }
 
 // run returns the run of the tree. A tree that is started again may move to another run.
@@ -623,10 +686,15 @@ func (r treeRow) indexes(workspaceID, key string) (entries []indexEntry) {
 		}
 		entries = append(entries, indexEntry{listKey('o', workspaceID, r.run(), seqKey(f.Seq)), append([]byte{kind}, key...)})
 	}
-	if r.open() {
-		entries = append(entries, indexEntry{scopedKey('u', workspaceID, []byte(key)), nil})
+	return append(entries, r.unfinished(workspaceID, key)...)
+}
+
+// unfinished returns the index entry of an unfinished tree.
+func (r treeRow) unfinished(workspaceID, key string) []indexEntry {
+	if !r.open() {
+		return nil
 	}
-	return entries
+	return []indexEntry{{scopedKey('u', workspaceID, []byte(key)), nil}}
 }
 
 // The kind of a fact in the list of its run.
@@ -647,15 +715,26 @@ func (w runsTx) tree(key string) (row treeRow, err error) {
 // addFact adds a fact to its tree.
 func (w runsTx) addFact(f treeFact) error {
 	key := f.treeKey()
-	if !IsIndexable(key) {
+	owner := ownerOf(key)
+	if !IsIndexable(strings.TrimSuffix(key, owner)) || owner != "" && owner != f.Run {
 		return nil // the platform makes no such key
+	}
+	run, err := w.run(f.Run)
+	if err != nil {
+		return err
+	}
+	w.recordEvent(f.Seq, eventOfTree, key)
+	if owner != "" && run.Trees == 0 || run.Tree.is(key) {
+		return w.changeOwned(key, run.Tree, run.Tree.with(f), func(r *runRow) { r.addFact(f) })
+	}
+	if err := w.partTree(f.Run); err != nil {
+		return err
 	}
 	old, err := w.tree(key)
 	if err != nil {
 		return err
 	}
-	now := treeRow{Facts: append(slices.Clone(old.Facts), f)}
-	w.recordEvent(f.Seq, eventOfTree, key)
+	now := old.with(f)
 	if err := w.putTree(key, old, now); err != nil {
 		return err
 	}
@@ -674,14 +753,29 @@ func (w runsTx) addFact(f treeFact) error {
 // removeFact removes an erased fact from its tree, and adds the runs that must be refreshed
 // to again.
 func (w runsTx) removeFact(key string, seq uint64, again map[string]bool) error {
+	if owner := ownerOf(key); owner != "" {
+		run, err := w.run(owner)
+		if err != nil {
+			return err
+		}
+		if run.Tree.is(key) {
+			again[owner] = true
+			return w.changeOwned(key, run.Tree, run.Tree.without(seq), func(*runRow) {})
+		}
+	}
 	old, err := w.tree(key)
 	if err != nil {
 		return err
 	}
-	now := treeRow{Facts: slices.DeleteFunc(slices.Clone(old.Facts), func(f treeFact) bool { return f.Seq == seq })}
+	now := old.without(seq)
 	for _, row := range []treeRow{old, now} {
 		if row.run() != "" {
 			again[row.run()] = true
+		}
+	}
+	if now.run() != "" && now.run() != old.run() { // where another tree may be the only one
+		if err := w.partTree(now.run()); err != nil {
+			return err
 		}
 	}
 	if err := w.putTree(key, old, now); err != nil {
@@ -690,9 +784,69 @@ func (w runsTx) removeFact(key string, seq uint64, again map[string]bool) error 
 	return w.moveTree(old, now)
 }
 
+// changeOwned replaces the tree in the row of its run, and changes the row.
+func (w runsTx) changeOwned(key string, old, now treeRow, change func(*runRow)) error {
+	if err := w.replaceEntries(old.unfinished(w.workspaceID, key), now.unfinished(w.workspaceID, key)); err != nil {
+		return err
+	}
+	return w.updateRun(ownerOf(key), func(r *runRow) {
+		r.tally, r.Tree = r.add(old.tally(), -1).add(now.tally(), 1), now
+		change(r)
+	})
+}
+
+// partTree gives the tree in the row of a run a row of its own, because the run gets another one.
+func (w runsTx) partTree(run string) error {
+	row, err := w.run(run)
+	if err != nil || !row.Tree.exists() {
+		return err
+	}
+	if err := w.putTree(row.Tree.Facts[0].treeKey(), treeRow{}, row.Tree); err != nil {
+		return err
+	}
+	return w.updateRun(run, func(r *runRow) { r.Tree = treeRow{} })
+}
+
+// joinTree moves the tree of a run into its row when it is the only one that is left, and the run owns it.
+func (w runsTx) joinTree(run string) error {
+	row, err := w.run(run)
+	if err != nil || row.Trees != 1 || row.Tree.exists() {
+		return err
+	}
+	f, err := w.findFact(run, false)
+	if err != nil || f.Seq == 0 {
+		return err
+	}
+	key := f.treeKey()
+	if ownerOf(key) == "" {
+		return nil
+	}
+	tree, err := w.tree(key)
+	if err != nil {
+		return err
+	}
+	if err := w.putTree(key, tree, treeRow{}); err != nil {
+		return err
+	}
+	if err := w.replaceEntries(nil, tree.unfinished(w.workspaceID, key)); err != nil {
+		return err
+	}
+	return w.updateRun(run, func(r *runRow) { r.Tree = tree })
+}
+
 // putTree replaces the row of a tree and its index entries.
 func (w runsTx) putTree(key string, old, now treeRow) error {
-	was, is := old.indexes(w.workspaceID, key), now.indexes(w.workspaceID, key)
+	if err := w.replaceEntries(old.indexes(w.workspaceID, key), now.indexes(w.workspaceID, key)); err != nil {
+		return err
+	}
+	if len(now.Facts) == 0 {
+		return w.tx.Delete(treeRowKey(w.workspaceID, key))
+	}
+	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
+}
+
+// replaceEntries deletes the index entries of a tree as it was, and stores those of what it is.
+func (w runsTx) replaceEntries(was, is []indexEntry) error {
 	among := func(e indexEntry, others []indexEntry) bool {
 		return slices.ContainsFunc(others, func(o indexEntry) bool { return bytes.Equal(o.key, e.key) })
 	}
@@ -712,10 +866,7 @@ func (w runsTx) putTree(key string, old, now treeRow) error {
 			return err
 		}
 	}
-	if len(now.Facts) == 0 {
-		return w.tx.Delete(treeRowKey(w.workspaceID, key))
-	}
-	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
+	return nil
 }
 
 // moveTree subtracts the old tally of a tree from its old run, and adds the new one to its new
@@ -1186,6 +1337,11 @@ func (b *runBegin) fields(c *rowCodec) {
 func (f *treeFact) fields(c *rowCodec) {
 	f.runBegin.fields(c)
 	c.text(&f.Run)
+	f.ownFields(c)
+}
+
+// ownFields encodes or decodes what a fact has besides its run and its beginning.
+func (f *treeFact) ownFields(c *rowCodec) {
 	c.int(&f.Attempt)
 	c.text(&f.Replica)
 	c.int(&f.Ended)
@@ -1219,16 +1375,48 @@ func (r *runRow) fields(c *rowCodec) {
 	c.int64(&r.End.At)
 }
 
+// treeFields encodes or decodes a fact of the tree of the run. The beginning of the run is that of its first fact, and
+// is stored once.
+func (r *runRow) treeFields(c *rowCodec, f *treeFact) {
+	apart := 0
+	if f.runBegin != r.First {
+		apart = 1
+	}
+	if c.int(&apart); apart == 0 {
+		f.runBegin = r.First
+	} else {
+		f.runBegin.fields(c)
+	}
+	f.ownFields(c)
+}
+
 func (r runRow) encode() []byte {
 	c := rowCodec{row: make([]byte, 0, usualRow)}
 	r.fields(&c)
+	for i := range r.Tree.Facts {
+		r.treeFields(&c, &r.Tree.Facts[i])
+	}
 	return c.row
 }
 
 func (r *runRow) decode(row []byte) error {
 	c := rowCodec{row: row, decodes: true}
 	r.fields(&c)
+	for len(c.row) > 0 {
+		var f treeFact
+		r.treeFields(&c, &f)
+		r.Tree.Facts = append(r.Tree.Facts, f)
+	}
 	return c.err
+}
+
+// decodeRunRow is decodeRow for a run. Its row does not repeat its id.
+func decodeRunRow(value []byte, found bool, err error, run string, into *runRow) (ok bool, _ error) {
+	ok, err = decodeRow(value, found, err, into)
+	for i := range into.Tree.Facts {
+		into.Tree.Facts[i].Run = run
+	}
+	return ok, err
 }
 
 // decodeRow decodes a row that a Get returned; ok is false when there is none.
@@ -1308,13 +1496,11 @@ func isVisitor(m domain.Meta) bool {
 
 // Get returns a run.
 func (p Runs) Get(r Reader, workspaceID, correlationID string) (run Run, ok bool, err error) {
-	var row runRow
 	if !IsIndexable(correlationID) {
 		return run, false, nil
 	}
-	value, ok, err := r.Get(p, runKey(workspaceID, correlationID))
-	ok, err = decodeRow(value, ok, err, &row)
-	if err != nil || !ok || !row.exists() {
+	row, err := p.runRow(r, workspaceID, correlationID)
+	if err != nil || !row.exists() {
 		return run, false, err
 	}
 	return row.toRun(workspaceID, correlationID), true, nil
@@ -1414,7 +1600,7 @@ func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit
 
 // Refresh reads a tree again; open is false when it has ended.
 func (p Runs) Refresh(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
-	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first}.treeKey())
+	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first, Run: t.CorrelationID}.treeKey())
 }
 
 // Triggered returns the tree that an event or a schedule started for an automation; open
@@ -1430,6 +1616,13 @@ func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string)
 // Open lists the unfinished trees among the first trees of a run, in the order of their start;
 // it looks at no more than most trees.
 func (p Runs) Open(r Reader, workspaceID, correlationID string, most int) (trees []UnfinishedTree, err error) {
+	row, err := p.runRow(r, workspaceID, correlationID)
+	if err != nil {
+		return nil, err
+	}
+	if row.Tree.open() && most > 0 {
+		return []UnfinishedTree{row.Tree.unfinishedTree(workspaceID)}, nil
+	}
 	var keys []string
 	seen := map[string]bool{}
 	prefix := listKey('o', workspaceID, correlationID, nil)
@@ -1453,22 +1646,41 @@ func (p Runs) Open(r Reader, workspaceID, correlationID string, most int) (trees
 	return trees, err
 }
 
+// openTree reads a tree; ok is false when there is none, or it ended.
 func (p Runs) openTree(r Reader, workspaceID, key string) (t UnfinishedTree, ok bool, err error) {
-	row, err := p.tree(r, workspaceID, key)
-	if err != nil || !row.open() {
-		return t, false, err
+	if owner := ownerOf(key); owner != "" {
+		run, err := p.runRow(r, workspaceID, owner)
+		if err != nil || run.Tree.is(key) {
+			return run.Tree.unfinishedTree(workspaceID), run.Tree.open(), err
+		}
 	}
-	f := row.Facts[len(row.Facts)-1]
+	row, err := p.tree(r, workspaceID, key)
+	return row.unfinishedTree(workspaceID), err == nil && row.open(), err
+}
+
+// unfinishedTree returns the tree as its last fact has it; the zero value when it has none.
+func (r treeRow) unfinishedTree(workspaceID string) UnfinishedTree {
+	if !r.exists() {
+		return UnfinishedTree{}
+	}
+	f := r.Facts[len(r.Facts)-1]
 	return UnfinishedTree{
 		WorkspaceID: workspaceID, CorrelationID: f.Run, ExecutionID: f.ExecutionID, Automation: f.Automation, Trigger: f.Trigger,
-		Attempt: row.attempts(), Replica: f.Replica, StartedAt: time.UnixMilli(f.StartedAt).UTC(), first: f.runBegin,
-	}, true, nil
+		Attempt: r.attempts(), Replica: f.Replica, StartedAt: time.UnixMilli(f.StartedAt).UTC(), first: f.runBegin,
+	}
 }
 
 // tree reads the row of a tree; the zero row when there is none.
 func (p Runs) tree(r Reader, workspaceID, key string) (row treeRow, err error) {
 	value, ok, err := r.Get(p, treeRowKey(workspaceID, key))
 	_, err = decodeRow(value, ok, err, &row)
+	return row, err
+}
+
+// runRow reads the row of a run; the zero row when there is none.
+func (p Runs) runRow(r Reader, workspaceID, run string) (row runRow, err error) {
+	value, ok, err := r.Get(p, runKey(workspaceID, run))
+	_, err = decodeRunRow(value, ok, err, run, &row)
 	return row, err
 }
 

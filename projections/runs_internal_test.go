@@ -3,6 +3,8 @@ package projections
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +213,48 @@ func TestWaitsThatKeepEventsFromStartingAnything(t *testing.T) {
 	b.isWhole()
 	b.drop(b.seq)
 	require.Empty(t, b.rows())
+}
+
+func TestTheOnlyTreeOfARunIsInTheRowOfTheRun(t *testing.T) {
+	t.Parallel()
+	b := newRunsBench(t)
+	kinds := func() string {
+		kinds := map[byte]bool{}
+		for key := range b.rows() {
+			kinds[key[0]] = true
+		}
+		return string(slices.Sorted(maps.Keys(kinds)))
+	}
+	first := b.record("r1", started("x1", "pay", endpoint, 0))
+	require.Equal(t, "alnrsu", kinds())
+	var tree UnfinishedTree
+	b.view(func(r Reader) error {
+		return Runs{}.Unfinished(r, func(t UnfinishedTree) bool { tree = t; return true })
+	})
+	require.Equal(t, "x1", tree.ExecutionID)
+	b.record("r1", started("x2", "mail", endpoint, 1))
+	require.Equal(t, "alnorstu", kinds(), "each of two has its own")
+	require.Len(t, b.unfinished(), 2)
+	b.view(func(r Reader) error {
+		now, open, err := Runs{}.Refresh(r, tree)
+		require.True(t, open)
+		require.Equal(t, tree, now)
+		return err
+	})
+	b.isWhole()
+	b.drop(first)
+	require.Equal(t, "alnrsu", kinds(), "the other one is the only one now")
+	require.Equal(t, "x2", b.unfinished()[0].ExecutionID)
+	b.isWhole()
+	b.record("r1", done("x2", "mail", endpoint, 1))
+	require.Equal(t, "alnrs", kinds())
+	require.Empty(t, b.unfinished())
+	b.isWhole()
+	b.record("r1", done("x3", "mail", byEvent("e1"), 2))
+	require.Equal(t, "alnorst", kinds())
+	b.drop(b.seq - 1)
+	require.Equal(t, "alnorst", kinds(), "a tree that may go on elsewhere is in no row of a run")
+	b.isWhole()
 }
 
 func TestWhatIsErasedOfARunIsForgotten(t *testing.T) {

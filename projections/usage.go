@@ -99,9 +99,10 @@ func appendInteraction(row []byte, ev domain.Recorded, trigger string) []byte {
 	row = binary.BigEndian.AppendUint32(row, uint32(ev.At.Sub(startOf(dayOf(ev.At))).Milliseconds()))
 	count := len(row)
 	row = append(row, 0)
+	text := make([]byte, 0, 64)
 	add := func(kind byte, id string) {
 		if id != "" {
-			sum := sha256.Sum256([]byte(id))
+			sum := sha256.Sum256(append(text[:0], id...))
 			row = append(append(row, kind), sum[:hashLength]...)
 			row[count]++
 		}

@@ -325,6 +325,9 @@ func (r *Rights) IsMember() bool {
 	if r.Allows("read", "workspaces", nil) {
 		return true
 	}
+	if !slices.ContainsFunc(r.rules, func(m *rule) bool { return m.own && !m.denies }) {
+		return false // the usual case: visitors
+	}
 	for i := range vocabulary {
 		for action := range vocabulary[i].actions {
 			if r.could(question{subject: i, action: 1 << action}, true) {

@@ -489,7 +489,7 @@ func (e Executed) AppendJSON(to []byte) ([]byte, error) {
 	o.Text("executionId", e.ExecutionID)
 	o.TextIfAny("parentExecutionId", e.ParentExecutionID)
 	if len(e.Trigger) > 0 {
-		o.Any("trigger", e.Trigger)
+		o.JSON("trigger", e.Trigger)
 	}
 	encodePart(&o, "payload", e.Input)
 	encodePart(&o, "output", e.Output)
@@ -515,7 +515,7 @@ func encodePart(o *domain.ObjectEncoder, name string, part json.RawMessage) {
 		o.Encoded(name, []byte("null"))
 		return
 	}
-	o.Any(name, part)
+	o.JSON(name, part)
 }
 
 // DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
