@@ -152,7 +152,7 @@ func (x *SearchIndex) isUnnamed(txn *badger.Txn, area string) (bool, error) {
 	x.mu.Unlock()
 	name := area[:max(0, strings.LastIndexByte(area, '/'))]
 	s, known, err := indexKeys{txn}.state(name)
-	return !isBuilding && !(known && s.area(name) == area), err
+	return !isBuilding && (!known || s.area(name) != area), err
 }
 
 // requestSweep asks Run to delete indexes that no state names. Without Run they stay until the next start.
