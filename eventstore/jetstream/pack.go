@@ -454,38 +454,6 @@ func (p *packer) drain(workspace string, q *packQueue) {
 		next := q.next()
 		p.mu.Unlock()
 		p.send(next)
-		p.pause()
-	}
-}
-
-// Each message costs the broker, the disk and the read models something of its own. While many appends are under way,
-// a queue pauses after each message, so that the next one has more of them: for about as long as two processors need
-// for as many runs.
-const (
-	busyAppends    = 8
-	pauseForAppend = 150 * time.Microsecond
-	maxPause       = 3 * time.Millisecond
-)
-
-// pauseFor returns how long a queue pauses when so many appends are under way. Few writers never wait.
-func pauseFor(appends int) time.Duration {
-	if appends < busyAppends {
-		return 0
-	}
-	return min(time.Duration(appends)*pauseForAppend, maxPause)
-}
-
-// pause waits for appends that are about to come.
-func (p *packer) pause() {
-	wait := pauseFor(int(p.log.writing[indexOf(domain.Activity)].open.Load()))
-	if wait == 0 {
-		return
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.log.conn.closing:
 	}
 }
 

@@ -168,14 +168,6 @@ func TestAppendsThatWaitShareAMessage(t *testing.T) {
 }
 
 // An append that is repeated is found, also when it was stored with others, and after a restart.
-func TestOnlyManyWritersWaitForEachOther(t *testing.T) {
-	for appends, want := range map[int]time.Duration{
-		0: 0, 1: 0, busyAppends - 1: 0, busyAppends: busyAppends * pauseForAppend, 10: 1500 * time.Microsecond, 1000: maxPause,
-	} {
-		require.Equal(t, want, pauseFor(appends), "%d appends", appends)
-	}
-}
-
 func TestARepeatedAppendIsFoundInAPack(t *testing.T) {
 	dir := t.TempDir()
 	s := openHere(t, Options{Dir: dir})
