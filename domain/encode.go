@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -118,12 +117,11 @@ func (o *ObjectEncoder) Each(name string, n int, element func(i int)) {
 
 // JSON adds JSON as encoding/json writes it again: without spaces.
 func (o *ObjectEncoder) JSON(name string, body json.RawMessage) {
-	const firstOfSeparators = 0xe2 // of U+2028 and U+2029
-	if bytes.ContainsAny(body, " \n\r\t<>&") || bytes.IndexByte(body, firstOfSeparators) >= 0 || !json.Valid(body) {
-		o.Any(name, body)
+	if IsEncoded(body) {
+		o.Encoded(name, body)
 		return
 	}
-	o.Encoded(name, body)
+	o.Any(name, body)
 }
 
 // Any adds a value as encoding/json encodes it.

@@ -67,23 +67,23 @@ type Frontier struct {
 	Cut      bool // there were more addresses than the run may visit
 	Failed   bool // a start address failed
 
-	scope    *Scope
-	source   Source
-	waiting  map[string][]waitingAddress // by host, in the order in which they were found
-	returned int                         // how many have waited
-	queued   map[string]bool             // the addresses of waiting
-	depths   map[string]int              // of addresses that are or were to be visited: the least that is known
-	open     map[int]int                 // how many addresses of a depth have to be visited before those further away
-	deferred map[string]bool             // addresses that are visited last: they do not count in open
-	known    map[string]bool             // addresses that the run has to do with
-	variants map[string]int              // queries by path
-	texts    map[string]string           // address by the hash of the text
-	visited  map[string]bool             // addresses of which it is known what became of them
-	vanished map[string]bool             // addresses whose documents are removed
-	stored   map[string]bool             // addresses of pages that are documents, and those that they are stored under
-	held     map[string]bool             // addresses that pages are stored under
-	moved    map[string]string           // address whose page is stored under another one, or that has the text of another one
-	accepted int
+	scope      *Scope
+	source     Source
+	waiting    map[string][]waitingAddress // by host, in the order in which they were found
+	lastNumber int                         // that an address was given which waits or has waited
+	queued     map[string]bool             // the addresses of waiting
+	depths     map[string]int              // of addresses that are or were to be visited: the least that is known
+	open       map[int]int                 // how many addresses of a depth have to be visited before those further away
+	deferred   map[string]bool             // addresses that are visited last: they do not count in open
+	known      map[string]bool             // addresses that the run has to do with
+	variants   map[string]int              // queries by path
+	texts      map[string]string           // address by the hash of the text
+	visited    map[string]bool             // addresses of which it is known what became of them
+	vanished   map[string]bool             // addresses whose documents are removed
+	stored     map[string]bool             // addresses of pages that are documents, and those that they are stored under
+	held       map[string]bool             // addresses that pages are stored under
+	moved      map[string]string           // address whose page is stored under another one, or that has the text of another one
+	accepted   int
 }
 
 // waitingAddress is an address that waits, and its number in the order in which they were found.
@@ -230,8 +230,8 @@ func (f *Frontier) Waiting() int { return len(f.queued) }
 // Return puts an address back that was taken out: it is visited later.
 func (f *Frontier) Return(address string) {
 	host := HostOf(address)
-	f.returned++
-	f.waiting[host] = append(f.waiting[host], waitingAddress{address, f.returned})
+	f.lastNumber++
+	f.waiting[host] = append(f.waiting[host], waitingAddress{address, f.lastNumber})
 	f.queued[address] = true
 }
 

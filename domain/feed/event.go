@@ -151,7 +151,7 @@ func (e *Event) encode(source []byte) {
 
 // encodePayload returns a payload as encoding/json encodes it: that is how most of them are kept already.
 func encodePayload(payload json.RawMessage) []byte {
-	if skipEncoded(payload, 0, 0) == len(payload) {
+	if domain.IsEncoded(payload) {
 		return payload
 	}
 	encoded, err := json.Marshal(payload)

@@ -200,19 +200,20 @@ func (r *recorder) commits(batch []record) []eventstore.Commit {
 	return commits
 }
 
-// keepLastHealth removes the health of a receiver from all records of an event but the last one that has it: who reads the
+// keepLastHealth removes the health of each receiver from all records of an event but the last one that has it: who reads the
 // event takes no other.
 func keepLastHealth(records []subscription.Record) {
-	last := ""
+	kept := map[string]bool{}
 	for i := len(records) - 1; i >= 0; i-- {
 		rec := &records[i]
 		if rec.Health == nil {
 			continue
 		}
-		if rec.Delivery.SubscriptionID == last {
+		id := rec.Delivery.SubscriptionID
+		if kept[id] {
 			rec.Health = nil
 		}
-		last = rec.Delivery.SubscriptionID
+		kept[id] = true
 	}
 }
 

@@ -1,8 +1,11 @@
-package feed
+package domain
+
+// IsEncoded reports whether JSON is what encoding/json would make of it again. It says no where that is not sure: then
+// encoding/json, which takes several times as long, has to encode it.
+func IsEncoded(body []byte) bool { return skipEncoded(body, 0, 0) == len(body) }
 
 // skipEncoded returns the index after the JSON value that begins at i, when encoding/json would write it as it is: without
 // blanks, and with nothing to escape. It returns -1 when that is not sure, as for a text with escapes, and for what is no JSON.
-// encoding/json takes several times as long.
 func skipEncoded(b []byte, i, depth int) int {
 	if i >= len(b) || depth > maxEncodedDepth {
 		return -1
