@@ -19,12 +19,9 @@ import (
 
 // Feed is the index of the events of a workspace in one log. Their content is only in the log.
 //
-//	e{workspace}\0{group}                FeedEntry of each event of one message
-//	i{workspace}\0{id}                   sequence and group of an event, and how many follow it in its run
-//	c{workspace}\0{correlation}\0{group} the groups with events of one correlation id
-//	y{workspace}\0{type}\0{group}        the groups with events of one type
-//	u{workspace}\0{user}\0{group}        the groups with events that one user caused
-//	a{workspace}\0{automation}\0{group}  the groups with events that one automation caused
+//	e{workspace}\0{group}  FeedEntry of each event of one message
+//	i{workspace}\0{id}     sequence and group of an event, and how many follow it in its run
+//	s, t, o                which events of one type, user, automation or correlation id are where: see segment
 //
 // A group is the events of one message, by the sequence of the last one. A run is those of a group whose ids and
 // sequences follow each other, as they do in a batch: the index has the id of the first one only.
@@ -36,9 +33,9 @@ func FeedOf(log domain.Log) Feed { return Feed{log} }
 // Name implements Projection.
 func (f Feed) Name() string {
 	if f.log == domain.State {
-		return "feed.state.3"
+		return "feed.state.4"
 	}
-	return "feed.activity.4"
+	return "feed.activity.5"
 }
 
 // Log implements Projection.
@@ -107,12 +104,11 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	if err := tx.Set(key, value); err != nil {
 		return err
 	}
-	for list := range listsOf(added) {
-		if err := tx.Set(list.key(workspaceID, group), nil); err != nil {
-			return err
-		}
+	index := segments{tx, workspaceID}
+	if len(before) > 0 { // others of its events may have ended a segment
+		return index.restore(group, group)
 	}
-	return nil
+	return index.add(group, added)
 }
 
 // idRun is a run of events: the first one, and how many follow it.
@@ -167,13 +163,13 @@ func splitID(id string) (head string, number uint64, ok bool) {
 	return id[:14], number, true
 }
 
-// listsOf returns the lists of the index that events are in.
+// listsOf returns what events can be selected by.
 func listsOf(entries []FeedEntry) map[FeedSelection]bool {
 	lists := map[FeedSelection]bool{}
 	var last [4]FeedSelection // events of one source follow each other
 	for i := range entries {
 		for n, l := range entries[i].lists() {
-			if l != last[n] && IsIndexable(l.Text) {
+			if l != last[n] && l.Text != "" {
 				lists[l], last[n] = true, l
 			}
 		}
@@ -181,29 +177,22 @@ func listsOf(entries []FeedEntry) map[FeedSelection]bool {
 	return lists
 }
 
-// key is the key of a group in a list.
-func (a FeedSelection) key(workspaceID string, group uint64) []byte {
-	return listKey(byte(a.List), workspaceID, a.Text, seqKey(group))
-}
-
 // drop removes erased events from the index.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 	touched := activity.Dropped{WorkspaceID: gone.WorkspaceID, From: gone.From, To: lastGroupWith(gone.To)}
-	return eachErased(tx, 'e', touched, func(at, value []byte) error {
+	err := eachErased(tx, 'e', touched, func(at, value []byte) error {
 		group := lastSeq(at)
 		entries, err := decodeEntries(group, value)
 		if err != nil {
 			return err
 		}
-		var erased, left []FeedEntry
+		var left []FeedEntry
 		for _, e := range entries {
-			if e.Seq >= gone.From && e.Seq <= gone.To {
-				erased = append(erased, e)
-			} else {
+			if e.Seq < gone.From || e.Seq > gone.To {
 				left = append(left, e)
 			}
 		}
-		if len(erased) == 0 {
+		if len(left) == len(entries) {
 			return nil
 		}
 		for _, run := range idRunsOf(entries) {
@@ -216,14 +205,6 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 				return err
 			}
 		}
-		remaining := listsOf(left)
-		for list := range listsOf(erased) {
-			if !remaining[list] {
-				if err := tx.Delete(list.key(gone.WorkspaceID, group)); err != nil {
-					return err
-				}
-			}
-		}
 		key := scopedKey('e', gone.WorkspaceID, seqKey(group))
 		if len(left) == 0 {
 			return tx.Delete(key)
@@ -234,6 +215,10 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 		}
 		return tx.Set(key, rest)
 	})
+	if err != nil {
+		return err
+	}
+	return segments{tx, gone.WorkspaceID}.restore(touched.From, touched.To)
 }
 
 // groupOf returns the group of an event.
@@ -241,6 +226,9 @@ func groupOf(ev domain.Recorded) uint64 { return max(ev.Group, ev.Seq) }
 
 // lastGroupWith returns the last group that can contain the event with a sequence.
 func lastGroupWith(seq uint64) uint64 { return max(seq, seq+domain.MaxGroup-1) }
+
+// groupPrefix is the prefix of the keys of the groups of a workspace.
+func groupPrefix(workspaceID string) []byte { return scopedKey('e', workspaceID, nil) }
 
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
@@ -272,10 +260,7 @@ type FeedEntry struct {
 	Signature   feed.Signature
 }
 
-// maxFeedText is the maximal length of a text in a key of the index.
-const maxFeedText = 512
-
-// lists are the lists of the index that the event is in.
+// lists are what the event can be selected by.
 func (e *FeedEntry) lists() [4]FeedSelection {
 	return [...]FeedSelection{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
 }
@@ -283,12 +268,6 @@ func (e *FeedEntry) lists() [4]FeedSelection {
 // texts returns the fields of an entry that are texts, in the order in which they are stored.
 func (e *FeedEntry) texts() [5]*string {
 	return [...]*string{&e.ID, &e.Type, &e.Correlation, &e.User, &e.Automation}
-}
-
-func listKey(space byte, workspaceID, text string, seq []byte) []byte {
-	b := make([]byte, 0, 3+len(workspaceID)+len(text)+len(seq))
-	b = append(append(append(b, space), workspaceID...), 0)
-	return append(append(append(b, text...), 0), seq...)
 }
 
 // appendTo appends the entry to the value of its group.
@@ -320,48 +299,79 @@ var errFeedEntry = errors.New("an entry of the feed is damaged")
 // decodeEntries decodes the value of a group. Signatures are valid as long as value is.
 func decodeEntries(group uint64, value []byte) (entries []FeedEntry, err error) {
 	for len(value) > 0 {
-		length, n := binary.Uvarint(value)
-		if n <= 0 || uint64(len(value)-n) < length {
-			return nil, errFeedEntry
-		}
-		e, err := decodeEntry(group, value[n:n+int(length)])
-		if err != nil {
+		var stored storedEntry
+		if stored, value, err = cutEntry(value); err != nil {
 			return nil, err
 		}
-		entries, value = append(entries, e), value[n+int(length):]
+		entries = append(entries, stored.decode(group))
 	}
 	return entries, nil
 }
 
-// decodeEntry decodes one entry of a group.
-func decodeEntry(group uint64, value []byte) (e FeedEntry, err error) {
-	before, n := binary.Uvarint(value)
-	if n <= 0 || len(value)-n < 9 {
-		return e, errFeedEntry
-	}
-	value = value[n:]
-	e.Seq, e.Group, e.At = group-before, group, time.Unix(0, int64(binary.BigEndian.Uint64(value))).UTC()
-	rest := value[8:]
-	depth, n := binary.Uvarint(rest)
-	if n <= 0 {
-		return e, errFeedEntry
-	}
-	e.Depth, rest = int(depth), rest[n:]
-	for _, to := range e.texts() {
-		length, n := binary.Uvarint(rest)
-		if n <= 0 || uint64(len(rest)-n) < length {
-			return e, errFeedEntry
-		}
-		*to, rest = string(rest[n:n+int(length)]), rest[n+int(length):]
-	}
-	e.Signature = rest
-	return e, nil
+// storedEntry is an entry as it is stored. It is valid as long as the value of its group is.
+type storedEntry struct {
+	before    uint64 // how far it is before the last event of its group
+	at        int64  // in nanoseconds
+	depth     uint64
+	texts     [5][]byte // as FeedEntry.texts
+	signature feed.Signature
 }
 
-// FeedList is a property of events that the index has lists for; zero: the list of all events.
+// cutEntry returns the first entry of the value of a group, and the rest.
+func cutEntry(value []byte) (e storedEntry, rest []byte, err error) {
+	length, n := binary.Uvarint(value)
+	if n <= 0 || uint64(len(value)-n) < length {
+		return e, nil, errFeedEntry
+	}
+	value, rest = value[n:n+int(length)], value[n+int(length):]
+	if e.before, n = binary.Uvarint(value); n <= 0 || len(value)-n < 9 {
+		return e, nil, errFeedEntry
+	}
+	e.at, value = int64(binary.BigEndian.Uint64(value[n:])), value[n+8:]
+	if e.depth, n = binary.Uvarint(value); n <= 0 {
+		return e, nil, errFeedEntry
+	}
+	value = value[n:]
+	for i := range e.texts {
+		length, n := binary.Uvarint(value)
+		if n <= 0 || uint64(len(value)-n) < length {
+			return e, nil, errFeedEntry
+		}
+		e.texts[i], value = value[n:n+int(length)], value[n+int(length):]
+	}
+	e.signature = value
+	return e, rest, nil
+}
+
+func (s *storedEntry) time() time.Time { return time.Unix(0, s.at).UTC() }
+
+func (s *storedEntry) decode(group uint64) FeedEntry {
+	e := FeedEntry{Seq: group - s.before, Group: group, At: s.time(), Depth: int(s.depth), Signature: s.signature}
+	for i, to := range e.texts() {
+		*to = string(s.texts[i])
+	}
+	return e
+}
+
+// isAmong reports whether the event is selected.
+func (s *storedEntry) isAmong(among FeedSelection) bool {
+	switch among.List {
+	case ByType:
+		return string(s.texts[1]) == among.Text
+	case ByCorrelation:
+		return string(s.texts[2]) == among.Text
+	case ByUser:
+		return string(s.texts[3]) == among.Text
+	case ByAutomation:
+		return string(s.texts[4]) == among.Text
+	}
+	return true
+}
+
+// FeedList is a property of events that they can be selected by; zero: none.
 type FeedList byte
 
-// The lists of the index.
+// The properties of events.
 const (
 	ByCorrelation FeedList = 'c'
 	ByType        FeedList = 'y'
@@ -369,75 +379,33 @@ const (
 	ByAutomation  FeedList = 'a'
 )
 
-// FeedSelection selects events of a workspace: all of them, or those that have a text as the
-// property of a list.
+// FeedSelection selects events of a workspace: all of them, or those that have a text, which is not empty, as a property.
 type FeedSelection struct {
 	List FeedList
 	Text string
-}
-
-// prefix returns the prefix of the keys of the selected events.
-func (a FeedSelection) prefix(workspaceID string) []byte {
-	if a.List != 0 {
-		return listKey(byte(a.List), workspaceID, a.Text, nil)
-	}
-	return scopedKey('e', workspaceID, nil)
-}
-
-// IsIndexable reports whether a text can be part of a key: it is not empty or too long, and has
-// no NUL, which ends a text in a key.
-func IsIndexable(text string) bool {
-	return text != "" && len(text) <= maxFeedText && strings.IndexByte(text, 0) < 0
 }
 
 // List visits the selected events of a workspace from a sequence on, that included,
 // upwards or downwards, until visit returns false. The signature of an entry is
 // valid during the visit.
 func (f Feed) List(r Reader, workspaceID string, among FeedSelection, from uint64, down bool, visit func(FeedEntry) (more bool)) error {
-	return f.list(r, workspaceID, among, from, Span{Reverse: down}, visit)
-}
-
-// list is List with the options of a Span.
-func (f Feed) list(r Reader, workspaceID string, among FeedSelection, from uint64, span Span, visit func(FeedEntry) (more bool)) error {
-	prefix := among.prefix(workspaceID)
-	first := from
-	if span.Reverse {
-		first = lastGroupWith(from)
+	after, until := max(from, 1)-1, ^uint64(0)
+	if down {
+		after, until = 0, lastGroupWith(from)
 	}
-	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), seqKey(first)...), among != FeedSelection{}
-	return r.Iterate(f, span, func(key, value []byte) (bool, error) {
-		group := binary.BigEndian.Uint64(key[len(prefix):])
-		if among != (FeedSelection{}) {
-			var ok bool
-			var err error
-			if value, ok, err = r.Get(f, scopedKey('e', workspaceID, seqKey(group))); err != nil || !ok {
-				return err == nil, err
-			}
+	v := visitor{feed: f, reader: r, workspaceID: workspaceID, down: down, visit: func(group uint64, e *storedEntry) bool {
+		seq := group - e.before
+		if down && seq > from || !down && seq < from || !e.isAmong(among) {
+			return true
 		}
-		entries, err := decodeEntries(group, value)
-		if err != nil {
-			return false, err
-		}
-		if span.Reverse {
-			slices.Reverse(entries)
-		}
-		for i := range entries {
-			e := &entries[i]
-			if span.Reverse && e.Seq > from || !span.Reverse && e.Seq < from || !e.isAmong(among) {
-				continue
-			}
-			if !visit(*e) {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-}
-
-// isAmong reports whether the event is selected.
-func (e *FeedEntry) isAmong(among FeedSelection) bool {
-	lists := e.lists()
-	return among == FeedSelection{} || slices.Contains(lists[:], among)
+		return visit(e.decode(group))
+	}}
+	of := endsNothing
+	if among != (FeedSelection{}) {
+		of, v.wanted = endsLarge, among.fingerprint()
+	}
+	_, err := v.visitGroups(of, after, until)
+	return err
 }
 
 // Group returns the events of a group, in the order of their sequences.
@@ -504,7 +472,7 @@ func seqAt(value []byte, at int) uint64 {
 
 // nearest returns the first entry from a sequence on, upwards or downwards.
 func (f Feed) nearest(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
-	err = f.list(r, workspaceID, FeedSelection{}, from, Span{Reverse: down}, func(e FeedEntry) bool {
+	err = f.List(r, workspaceID, FeedSelection{}, from, down, func(e FeedEntry) bool {
 		e.Signature = nil
 		found, ok = e, true
 		return false
@@ -576,15 +544,11 @@ func (f Feed) lastGroup(r Reader, workspaceID string, end uint64, isBefore func(
 
 // nearestGroup returns the first group from a sequence on, upwards or downwards, and its time.
 func (f Feed) nearestGroup(r Reader, workspaceID string, from uint64, down bool) (group uint64, at time.Time, err error) {
-	prefix := FeedSelection{}.prefix(workspaceID)
+	prefix := groupPrefix(workspaceID)
 	span := Span{Prefix: prefix, From: scopedKey('e', workspaceID, seqKey(from)), Reverse: down}
 	err = r.Iterate(f, span, func(key, value []byte) (bool, error) {
-		length, n := binary.Uvarint(value)
-		if n <= 0 || uint64(len(value)-n) < length {
-			return false, errFeedEntry
-		}
-		first, err := decodeEntry(lastSeq(key), value[n:n+int(length)])
-		group, at = first.Group, first.At
+		first, _, err := cutEntry(value)
+		group, at = lastSeq(key), first.time()
 		return false, err
 	})
 	return group, at, err

@@ -81,7 +81,7 @@ func (p Runs) ApplyGroup(tx Tx, events []domain.Recorded) error {
 
 // apply changes the rows that an event concerns.
 func (w runsTx) apply(ev domain.Recorded) error {
-	if run := ev.Meta.CorrelationID; !IsIndexable(run) {
+	if run := ev.Meta.CorrelationID; !isIndexable(run) {
 		return nil // the event belongs to no run
 	}
 	switch e := ev.Data.(type) {
@@ -369,7 +369,7 @@ func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
 	}
 	timeKey := append(seqKey(uint64(r.First.StartedAt)), run...)
 	keys = append(keys, scopedKey('l', workspaceID, timeKey))
-	if IsIndexable(r.First.Automation) {
+	if isIndexable(r.First.Automation) {
 		keys = append(keys, listKey('a', workspaceID, r.First.Automation, timeKey))
 	}
 	return keys
@@ -381,7 +381,7 @@ func (r runRow) counters(workspaceID string) (keys [][]byte) {
 		return nil
 	}
 	keys = append(keys, runCounterKey(workspaceID, "", r.status()))
-	if IsIndexable(r.First.Automation) {
+	if isIndexable(r.First.Automation) {
 		keys = append(keys, runCounterKey(workspaceID, r.First.Automation, r.status()))
 	}
 	return keys
@@ -716,7 +716,7 @@ func (w runsTx) tree(key string) (row treeRow, err error) {
 func (w runsTx) addFact(f treeFact) error {
 	key := f.treeKey()
 	owner := ownerOf(key)
-	if !IsIndexable(strings.TrimSuffix(key, owner)) || owner != "" && owner != f.Run {
+	if !isIndexable(strings.TrimSuffix(key, owner)) || owner != "" && owner != f.Run {
 		return nil // the platform makes no such key
 	}
 	run, err := w.run(f.Run)
@@ -929,7 +929,7 @@ func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
 
 // startWait stores a pending wait.
 func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
-	if !IsIndexable(e.ID) || !IsIndexable(e.ExecutionID) {
+	if !isIndexable(e.ID) || !isIndexable(e.ExecutionID) {
 		return nil
 	}
 	before, known, err := w.wait(e.ID)
@@ -967,7 +967,7 @@ func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
 // putWait stores a wait whose start is recorded again because the old event will be erased,
 // unless the wait or its run has ended in the meantime.
 func (w runsTx) putWait(ev domain.Recorded, e activity.WaitPending) error {
-	if !IsIndexable(e.ID) {
+	if !isIndexable(e.ID) {
 		return nil
 	}
 	row, known, err := w.wait(e.ID)
@@ -1012,7 +1012,7 @@ func (w runsTx) removePending(row waitRow, id string) error {
 
 // endWait stores the end of a wait.
 func (w runsTx) endWait(ev domain.Recorded, id string) error {
-	if !IsIndexable(id) {
+	if !isIndexable(id) {
 		return nil
 	}
 	row, ok, err := w.wait(id)
@@ -1034,7 +1034,7 @@ func (w runsTx) endWait(ev domain.Recorded, id string) error {
 
 // endWaits ends the pending waits of an execution that has ended: it was stopped.
 func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
-	if !IsIndexable(executionID) {
+	if !isIndexable(executionID) {
 		return nil
 	}
 	if run, err := w.run(ev.Meta.CorrelationID); err != nil || run.Waiting == 0 {
@@ -1114,7 +1114,7 @@ func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok
 
 // Pending reports whether a wait is pending.
 func (p Runs) Pending(r Reader, workspaceID, id string) (bool, error) {
-	if !IsIndexable(id) {
+	if !isIndexable(id) {
 		return false, nil
 	}
 	var row waitRow
@@ -1149,7 +1149,7 @@ func endedWaitKey(workspaceID, id string) []byte { return scopedKey('e', workspa
 
 // recordWaitEnd stores that a wait has ended, for as long as its last event is in the log.
 func (w runsTx) recordWaitEnd(ev domain.Recorded, id string) error {
-	if !IsIndexable(id) {
+	if !isIndexable(id) {
 		return nil
 	}
 	w.recordEvent(ev.Seq, eventOfWaitEnd, id)
@@ -1179,7 +1179,7 @@ func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait)
 
 // PendingWait returns a pending wait; ended is true when the wait has ended.
 func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, pending, ended bool, err error) {
-	if !IsIndexable(id) {
+	if !isIndexable(id) {
 		return wait, false, false, nil
 	}
 	var row waitRow
@@ -1496,7 +1496,7 @@ func isVisitor(m domain.Meta) bool {
 
 // Get returns a run.
 func (p Runs) Get(r Reader, workspaceID, correlationID string) (run Run, ok bool, err error) {
-	if !IsIndexable(correlationID) {
+	if !isIndexable(correlationID) {
 		return run, false, nil
 	}
 	row, err := p.runRow(r, workspaceID, correlationID)
@@ -1523,7 +1523,7 @@ type ListedRun struct {
 func (p Runs) List(r Reader, workspaceID string, q RunsQuery, visit func(ListedRun) (more bool)) error {
 	prefix := scopedKey('l', workspaceID, nil)
 	if q.Automation != "" {
-		if !IsIndexable(q.Automation) {
+		if !isIndexable(q.Automation) {
 			return nil
 		}
 		prefix = listKey('a', workspaceID, q.Automation, nil)
@@ -1547,7 +1547,7 @@ func ceilMillis(at time.Time) int64 { return at.Add(time.Millisecond - 1).UnixMi
 // Count returns the number of runs of a workspace whose first tree executes an automation, ""
 // for any, and that have a status, "" for any.
 func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStatus) (n int, err error) {
-	if automationSlug != "" && !IsIndexable(automationSlug) {
+	if automationSlug != "" && !isIndexable(automationSlug) {
 		return 0, nil
 	}
 	statuses := RunStatuses()
@@ -1607,7 +1607,7 @@ func (p Runs) Refresh(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool
 // is false when there is none, or it ended.
 func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string) (t UnfinishedTree, open bool, err error) {
 	key := triggeredKey(triggerID, automationSlug)
-	if !IsIndexable(key) {
+	if !isIndexable(key) {
 		return t, false, nil
 	}
 	return p.openTree(r, workspaceID, key)
@@ -1696,7 +1696,7 @@ func (r treeRow) attempts() (n int) {
 // started, and whether it has ended.
 func (p Runs) Ended(r Reader, workspaceID, triggerID, automationSlug string) (attempts int, ended bool, err error) {
 	key := triggeredKey(triggerID, automationSlug)
-	if !IsIndexable(key) {
+	if !isIndexable(key) {
 		return 0, false, nil
 	}
 	row, err := p.tree(r, workspaceID, key)
@@ -1704,4 +1704,19 @@ func (p Runs) Ended(r Reader, workspaceID, triggerID, automationSlug string) (at
 		ended = ended || f.Ended == 1
 	}
 	return row.attempts(), ended, err
+}
+
+// maxKeyText is the maximal length of a text in a key.
+const maxKeyText = 512
+
+// isIndexable reports whether a text can be part of a key: it is not empty or too long, and has
+// no NUL, which ends a text in a key.
+func isIndexable(text string) bool {
+	return text != "" && len(text) <= maxKeyText && strings.IndexByte(text, 0) < 0
+}
+
+func listKey(space byte, workspaceID, text string, rest []byte) []byte {
+	b := make([]byte, 0, 3+len(workspaceID)+len(text)+len(rest))
+	b = append(append(append(b, space), workspaceID...), 0)
+	return append(append(append(b, text...), 0), rest...)
 }

@@ -86,11 +86,11 @@ func (w *writer) apply(events []domain.Recorded) error {
 	return nil
 }
 
-// batchLength returns how many of events go into one transaction.
+// batchLength returns how many of events go into one transaction: whole messages.
 func batchLength(events []domain.Recorded) int {
 	size := 0
 	for i, ev := range events {
-		if size += ev.Size; i > 0 && (i == maxBatchEvents || size > maxBatchBytes) {
+		if size += ev.Size; i > 0 && (i >= maxBatchEvents || size > maxBatchBytes) && ev.Group != events[i-1].Group {
 			return i
 		}
 	}

@@ -267,10 +267,10 @@ var indexedPaths = []struct {
 // maxLists is how many lists of the index are merged rather than everything read.
 const maxLists = 8
 
-// areExact reports whether all texts stand for themselves, and the index has lists for
+// areExact reports whether all texts stand for themselves, and events can be selected by
 // them.
 func areExact(texts []string) bool {
-	return len(texts) <= maxLists && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "*") || !projections.IsIndexable(s) })
+	return len(texts) <= maxLists && !slices.ContainsFunc(texts, func(s string) bool { return s == "" || strings.Contains(s, "*") })
 }
 
 func selections(list projections.FeedList, texts []string) []projections.FeedSelection {
