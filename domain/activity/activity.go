@@ -134,6 +134,9 @@ func compact(payload json.RawMessage) (_ json.RawMessage, isJSON bool) {
 	if trimmed := bytes.TrimSpace(payload); len(trimmed) == 0 || string(trimmed) == "null" {
 		return json.RawMessage("{}"), true
 	}
+	if domain.IsEncoded(payload) {
+		return payload, true
+	}
 	var b bytes.Buffer
 	b.Grow(len(payload))
 	if json.Compact(&b, payload) != nil {

@@ -107,6 +107,9 @@ func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 		payload, err = e.AppendJSON(make([]byte, 0, 512))
 		return payload, nil, err
 	}
+	if e, ok := ev.(domain.Unknown); ok && domain.IsEncoded(e.Body) {
+		return e.Body, nil, nil
+	}
 	data, err = json.Marshal(ev)
 	withPayload, ok := ev.(domain.PayloadEvent)
 	if err != nil || !ok {

@@ -107,7 +107,7 @@ func publishOnce(t *testing.T, size int) (s sample) {
 			}
 			n := 0
 			for ; time.Since(start) < ingestTime; n++ {
-				if _, err := js.PublishAsync(fmt.Sprintf("x.%d.order.paid", c), body, natsjs.WithRetryAttempts(10)); err != nil {
+				if _, err := js.PublishAsync(fmt.Sprintf("x.%d.order.paid", c), body, natsjs.WithRetryAttempts(10), natsjs.WithStallWait(time.Minute)); err != nil {
 					t.Error(err)
 					return
 				}
