@@ -18,8 +18,7 @@ import (
 // indexes by last update, slug and domain.
 //
 //	d{id}        the settings as JSON
-//	r{id}        Record: what lists show, and what changing needs
-//	y{id}        tags, and the JSON of what changes more often than the settings
+//	r{id}        State, Dynamics and Record: what changes more often than the settings, and what lists show
 //	u{seq}{id}   nothing; seq is that of the workspace's last change
 //	x{seq}{id}   the same for deleted ones
 //	s{slug}      id
@@ -48,6 +47,8 @@ type Record struct {
 	LastRepository string `json:"lastRepository,omitempty"`
 
 	Deleted *workspace.Gone `json:"deleted,omitempty"`
+
+	encodedMeta []byte // Meta as it is stored; nil: it has changed
 }
 
 // SyncedContent is what is known to be in a repository.
@@ -127,7 +128,7 @@ func LockOf(l *workspace.Lock) *WriteLock {
 }
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.7" }
+func (Workspaces) Name() string { return "workspaces.8" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -233,6 +234,7 @@ func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record,
 			Name: s.Name, Slug: s.Slug, Description: s.Description, Photo: s.Photo, Labels: append([]string{}, s.Labels...),
 			CustomDomains: s.CustomDomains, RegisterWorkspace: s.RegisterWorkspace,
 		}
+		after.encodedMeta = nil
 		if err := w.putSettings(tx, after.ID, *s); err != nil {
 			return err
 		}
@@ -240,28 +242,31 @@ func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record,
 	if err := w.updateIndexes(tx, before, after); err != nil {
 		return err
 	}
-	dynamic, err := after.Dynamic.encode()
+	record, err := after.encode()
 	if err != nil {
 		return err
 	}
-	record, err := after.encode(dynamic)
-	if err != nil {
-		return err
-	}
-	tags := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, after.Revision), after.Seq)
-	return errors.Join(tx.Set(recordKey(after.ID), record), tx.Set(dynamicKey(after.ID), append(tags, dynamic...)))
+	return tx.Set(recordKey(after.ID), record)
 }
 
-// encode returns what encoding/json makes of r; dynamic is what it makes of r.Dynamic. It is encoded and decoded
-// with each change of a workspace.
-func (r *Record) encode(dynamic []byte) ([]byte, error) {
-	o := domain.NewObjectEncoder(make([]byte, 0, 512))
+// encode returns r as it is stored: its State, the length of Dynamic, Dynamic as JSON, and the rest as JSON. It is encoded
+// and decoded with each change of a workspace.
+func (r *Record) encode() ([]byte, error) {
+	dynamic, err := r.Dynamic.encode()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, len(dynamic)+512)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Revision), r.Seq)
+	b = append(binary.AppendUvarint(b, uint64(len(dynamic))), dynamic...)
+	o := domain.NewObjectEncoder(b)
 	o.Text("id", r.ID)
-	o.Int("revision", int64(r.Revision))
-	o.Int("seq", int64(r.Seq))
 	o.Int("updated", int64(r.Updated))
-	o.Any("meta", r.Meta)
-	o.Encoded("dynamic", dynamic)
+	if r.encodedMeta != nil {
+		o.Encoded("meta", r.encodedMeta)
+	} else {
+		o.Any("meta", r.Meta)
+	}
 	o.IntIfAny("synced", int64(r.Synced))
 	if len(r.Repositories) > 0 {
 		o.Any("repositories", r.Repositories)
@@ -274,21 +279,24 @@ func (r *Record) encode(dynamic []byte) ([]byte, error) {
 }
 
 // decode sets r, which is empty, from what is stored.
-func (r *Record) decode(body []byte) error {
-	return domain.VisitMembers(body, func(key, value []byte) error {
+func (r *Record) decode(value []byte) error {
+	state, dynamic, rest, err := cutRecord(value)
+	if err != nil {
+		return err
+	}
+	r.Revision, r.Seq = state.Revision, state.Seq
+	if err := r.Dynamic.decode(dynamic); err != nil {
+		return err
+	}
+	return domain.VisitMembers(rest, func(key, value []byte) error {
 		switch string(key) {
 		case "id":
 			return domain.DecodeText(&r.ID, value)
-		case "revision":
-			return domain.DecodeInt(&r.Revision, value)
-		case "seq":
-			return domain.DecodeInt(&r.Seq, value)
 		case "updated":
 			return domain.DecodeInt(&r.Updated, value)
 		case "meta":
-			return json.Unmarshal(value, &r.Meta)
-		case "dynamic":
-			return r.Dynamic.decode(value)
+			r.encodedMeta = value
+			return r.Meta.decode(value)
 		case "synced":
 			return domain.DecodeInt(&r.Synced, value)
 		case "repositories":
@@ -299,6 +307,51 @@ func (r *Record) decode(body []byte) error {
 			return json.Unmarshal(value, &r.Deleted)
 		}
 		return nil
+	})
+}
+
+// cutRecord divides a record as it is stored.
+func cutRecord(value []byte) (s State, dynamic, rest []byte, err error) {
+	if len(value) < 17 {
+		return s, nil, nil, errHeader
+	}
+	s = State{Revision: binary.BigEndian.Uint64(value), Seq: binary.BigEndian.Uint64(value[8:])}
+	length, n := binary.Uvarint(value[16:])
+	rest = value[16+max(n, 0):]
+	if n <= 0 || uint64(len(rest)) < length {
+		return s, nil, nil, errHeader
+	}
+	return s, rest[:length], rest[length:], nil
+}
+
+// decode sets l, which is empty, from what is stored.
+func (l *Listed) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "name":
+			return domain.DecodeText(&l.Name, value)
+		case "slug":
+			return domain.DecodeText(&l.Slug, value)
+		case "description":
+			return json.Unmarshal(value, &l.Description)
+		case "photo":
+			return domain.DecodeText(&l.Photo, value)
+		case "labels":
+			return decodeTexts(&l.Labels, value)
+		case "customDomains":
+			return decodeTexts(&l.CustomDomains, value)
+		case "registerWorkspace":
+			return domain.DecodeBool(&l.RegisterWorkspace, value)
+		}
+		return nil
+	})
+}
+
+func decodeTexts(to *[]string, value []byte) error {
+	*to = []string{}
+	return domain.VisitElements(value, func(value []byte) error {
+		*to = append(*to, "")
+		return domain.DecodeText(&(*to)[len(*to)-1], value)
 	})
 }
 
@@ -413,7 +466,6 @@ func indexEntries(r Record) map[string][]byte {
 
 func documentKey(id string) []byte { return append([]byte{'d'}, id...) }
 func recordKey(id string) []byte   { return append([]byte{'r'}, id...) }
-func dynamicKey(id string) []byte  { return append([]byte{'y'}, id...) }
 
 func updateKey(space byte, seq uint64, id string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{space}, seq), id...)
@@ -464,16 +516,13 @@ func (w Workspaces) State(r Reader, id string) (s State, ok bool, err error) {
 
 // readState returns what changes more often than the settings.
 func (w Workspaces) readState(r Reader, id string) (s State, text []byte, ok bool, err error) {
-	value, ok, err := r.Get(w, dynamicKey(id))
+	value, ok, err := r.Get(w, recordKey(id))
 	if err != nil || !ok {
 		return s, nil, false, err
 	}
-	if len(value) < 17 {
-		return s, nil, false, errHeader
-	}
-	return State{
-		Revision: binary.BigEndian.Uint64(value), Seq: binary.BigEndian.Uint64(value[8:]), Generation: r.gen.num,
-	}, value[16:], true, nil
+	s, text, _, err = cutRecord(value)
+	s.Generation = r.gen.num
+	return s, text, err == nil, err
 }
 
 // Record returns the record of a workspace, also of a deleted one.
