@@ -27,6 +27,7 @@ type Log struct {
 
 	batcher  *batcher
 	payloads *Payloads
+	recent   recentEvents
 }
 
 var _ eventstore.Store = (*Log)(nil)
@@ -271,6 +272,7 @@ const purgeWait = 10 * time.Minute
 // empty; of one type, or of any. Events in the same message as the one at that sequence stay. That is durable when it returns nil. The last event of the log is
 // never erased: it marks how far the log has reached.
 func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
+	defer l.recent.forget()
 	last, err := l.conn.lastSequence(ctx, string(domain.Activity))
 	if err != nil {
 		return err

@@ -126,17 +126,27 @@ const maxSparsity = 4
 
 // Reread implements eventstore.Store.
 func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
-	if len(seqs) == 1 { // half the cost of a batch request
+	n, found, wanted := l.numbering(log), make(map[uint64]storedMessage, len(seqs)), make(map[uint64]bool, len(seqs))
+	events, decoded := make([]domain.Recorded, 0, len(seqs)), map[uint64][]domain.Recorded{}
+	var messages []uint64 // that must be read
+	for i, seq := range seqs {
+		wanted[seq] = true
+		message := n.message(seq)
+		if i > 0 && message == n.message(seqs[i-1]) {
+			continue
+		}
+		if known := l.recent.get(message); log == domain.Activity && known != nil {
+			decoded[message] = known
+		} else {
+			messages = append(messages, message)
+		}
+	}
+	if len(seqs) == 1 && len(messages) == 1 { // half the cost of a batch request
 		ev, ok, err := l.Read(ctx, log, seqs[0])
 		if err != nil || !ok {
 			return nil, err
 		}
 		return []domain.Recorded{ev}, nil
-	}
-	n, found, wanted := l.numbering(log), make(map[uint64]storedMessage, len(seqs)), make(map[uint64]bool, len(seqs))
-	messages := make([]uint64, len(seqs))
-	for i, seq := range seqs {
-		messages[i], wanted[seq] = n.message(seq), true
 	}
 	slices.Sort(messages)
 	for run := range slices.Chunk(slices.Compact(messages), loadBatch) {
@@ -144,16 +154,17 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 			return nil, fmt.Errorf("read %s: %w", log, err)
 		}
 	}
-	events, decoded := make([]domain.Recorded, 0, len(seqs)), map[uint64][]domain.Recorded{}
+	last := n.message(l.Known().Of(log))
 	for _, seq := range seqs {
 		message := n.message(seq)
-		m, ok := found[message]
-		if !ok {
-			continue
-		}
-		if decoded[message] == nil {
+		if m, ok := found[message]; ok && decoded[message] == nil {
 			var err error
-			if decoded[message], err = l.decodeWanted(log, m, wanted); err != nil {
+			if message+recentMessages > last {
+				decoded[message], err = l.decodeRecent(log, m)
+			} else {
+				decoded[message], err = l.decodeWanted(log, m, wanted)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -449,8 +460,12 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s: a message without a place: %w", r.log, err)
 	}
-	st := storedMessage{seq: meta.Sequence.Stream, at: meta.Timestamp, header: m.Headers(), data: m.Data()}
-	events, err := r.eventLog.decode(r.log, st)
+	st := storedMessage{seq: meta.Sequence.Stream, at: meta.Timestamp.UTC(), header: m.Headers(), data: m.Data()}
+	decode := r.eventLog.decode
+	if meta.NumPending < recentMessages {
+		decode = r.eventLog.decodeRecent
+	}
+	events, err := decode(r.log, st)
 	if err != nil {
 		return 0, 0, err
 	}
