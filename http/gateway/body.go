@@ -76,15 +76,19 @@ func (ex *exchange) bodyLimit(r *http.Request) int64 {
 
 // readBody reads a body to its end. Every error is one of the client: too much, too little, too late,
 // or a lost connection.
+// presumedBody is how much memory a body gets before it has arrived.
+const presumedBody = 64 << 10
+
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(BodyReader(r))
-	if err != nil {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), presumedBody)) + bytes.MinRead)
+	if _, err := body.ReadFrom(BodyReader(r)); err != nil {
 		return nil, err
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // BodyReader returns a reader of the body of r. Its errors are refusals, as those of ReadBody.
@@ -154,10 +158,18 @@ func CheckJSONType(h http.Header) error {
 	return nil
 }
 
+// SelfDecoder is implemented by a type of body that is decoded often: it is decoded without reflection. DecodeBody keeps
+// parts of the body, in which no key is repeated or unknown. It fails, without a change, for what is of another shape: encoding/json
+// decides about that.
+type SelfDecoder interface{ DecodeBody(body []byte) error }
+
 // decodeJSON is Decode for bytes.
 func decodeJSON(body []byte, v any) error {
 	if err := walkJSON(body, reflect.TypeOf(v)); err != nil {
 		return err
+	}
+	if d, ok := v.(SelfDecoder); ok && d.DecodeBody(body) == nil {
+		return nil
 	}
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,6 +31,54 @@ type emitRequest struct {
 	Options *domain.EventOptions `json:"options"`
 }
 
+// emitBatch is the body of POST …/events.
+type emitBatch struct {
+	Events []emitRequest `json:"events"`
+}
+
+var errOtherShape = errors.New("encoding/json decides")
+
+// DecodeBody implements gateway.SelfDecoder.
+func (b *emitBatch) DecodeBody(body []byte) error {
+	var events []emitRequest
+	err := domain.VisitMembers(body, func(key, value []byte) error {
+		if string(key) != "events" {
+			return errOtherShape
+		}
+		events = []emitRequest{}
+		return domain.VisitElements(value, func(value []byte) error {
+			events = append(events, emitRequest{})
+			return events[len(events)-1].decode(value)
+		})
+	})
+	if err == nil {
+		b.Events = events
+	}
+	return err
+}
+
+// decode sets e, which is empty, from an element of a body.
+func (e *emitRequest) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		if string(value) == "null" {
+			return errOtherShape
+		}
+		switch string(key) {
+		case "type":
+			e.Type = new(string)
+			return domain.DecodeText(e.Type, value)
+		case "payload":
+			e.Payload = value
+			return nil
+		case "target":
+			return json.Unmarshal(value, &e.Target)
+		case "options":
+			return json.Unmarshal(value, &e.Options)
+		}
+		return errOtherShape
+	})
+}
+
 // command returns the emission as it is recorded; field is what it is called in errors.
 func (e emitRequest) command(field string) (commands.Emission, error) {
 	if e.Type == nil {
@@ -47,9 +96,7 @@ func (e emitRequest) command(field string) (commands.Emission, error) {
 
 // EmitEvents handles POST …/events: all of the events are recorded, or none.
 func (h *Handlers) EmitEvents(r *http.Request) (any, error) {
-	var in struct {
-		Events []emitRequest `json:"events"`
-	}
+	var in emitBatch
 	if err := gateway.Decode(r, &in); err != nil {
 		return nil, err
 	}
