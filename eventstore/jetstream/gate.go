@@ -147,7 +147,7 @@ func (g *gate) run() {
 	if g.watermark != nil {
 		defer g.watermark.file.Close()
 	}
-	rewrites := time.NewTimer(untilRewriteCheck())
+	rewrites := time.NewTimer(untilNextSecond())
 	defer rewrites.Stop()
 	if g.dense {
 		rewrites.Stop()
@@ -156,7 +156,7 @@ func (g *gate) run() {
 		select {
 		case <-rewrites.C:
 			g.syncRewrites()
-			rewrites.Reset(untilRewriteCheck())
+			rewrites.Reset(untilNextSecond())
 		case <-g.wake:
 			g.waitForAnnounced()
 			g.syncRound()
@@ -167,13 +167,10 @@ func (g *gate) run() {
 	}
 }
 
-// rewritePeriod is how often rewritten blocks are synced.
-const rewritePeriod = time.Second
-
-// untilRewriteCheck returns how long it is until rewritten blocks are synced. All gates check at the same time, so that
+// untilNextSecond returns how long it is until rewritten blocks are synced. All gates check at the same time, so that
 // an idle process wakes up once for all of them.
-func untilRewriteCheck() time.Duration {
-	return rewritePeriod - time.Duration(time.Now().UnixNano())%rewritePeriod
+func untilNextSecond() time.Duration {
+	return time.Second - time.Duration(time.Now().UnixNano())%time.Second
 }
 
 // syncRewrites syncs what a purge or a compaction wrote, also when nothing is appended.
