@@ -300,7 +300,7 @@ const (
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded broker after a fault once
 // there is space: a stream that failed to write stays unusable until then. While appends are possible it
-// looks once a second, together with the gates: each append looks at the disk itself.
+// looks once a second: each append looks at the disk itself. It also has the gates look for rewritten blocks.
 func (s *Store) watchDisk() {
 	if s.conn.broker == nil {
 		return
@@ -317,6 +317,7 @@ func (s *Store) watchDisk() {
 		case <-timer.C:
 		case <-s.conn.faults.reported:
 		}
+		s.conn.noticeRewrites()
 		hasSpace := s.conn.checkDisk()
 		if time.Since(checked) >= healthPeriod-diskPeriod {
 			s.conn.checkHealth()
@@ -335,6 +336,12 @@ func (s *Store) watchDisk() {
 			timer.Reset(diskPeriod)
 		}
 	}
+}
+
+// untilNextSecond returns how long it is until watchDisk looks again: together with other work of every second, so that
+// an idle process wakes up once for all of it.
+func untilNextSecond() time.Duration {
+	return time.Second - time.Duration(time.Now().UnixNano())%time.Second
 }
 
 // maxDiskCheckAge is how old the last check of the disk may be at an append.
