@@ -106,8 +106,12 @@ func (p *WorkerPool) next() func() {
 // Wait returns when the pool is closed and every job is done.
 func (p *WorkerPool) Wait() { p.workers.Wait() }
 
-// Every calls do after each interval, until ctx ends.
+// Every calls do after each interval, until ctx ends. Intervals of a second and more begin with a full second, so that an
+// idle process wakes up once for all of them.
 func Every(ctx context.Context, interval time.Duration, do func()) {
+	if now := time.Now(); interval >= time.Second && Sleep(ctx, now.Add(time.Second-1).Truncate(time.Second).Sub(now)) != nil {
+		return
+	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {

@@ -37,7 +37,8 @@ type DBOptions struct {
 	Now    func() time.Time // default time.Now
 	Log    *slog.Logger     // default slog.Default
 
-	memtable, valueLog int64 // bytes, as they suit the disk
+	memtable, valueLog int64         // bytes, as they suit the disk
+	compactionPause    time.Duration // without a new table, until the compactors are stopped; default 10s
 }
 
 func (o DBOptions) withDefaults() (DBOptions, error) {
@@ -47,6 +48,7 @@ func (o DBOptions) withDefaults() (DBOptions, error) {
 	o.Dir = filepath.Clean(o.Dir)
 	o.MemtableMB = cmp.Or(o.MemtableMB, 8)
 	o.GCEvery = cmp.Or(o.GCEvery, 10*time.Minute)
+	o.compactionPause = cmp.Or(o.compactionPause, 10*time.Second)
 	if o.BootID == nil {
 		o.BootID = kernelBootID
 	}
@@ -67,6 +69,7 @@ type DB struct {
 
 	stop      chan struct{}
 	collector sync.WaitGroup
+	compactor sync.WaitGroup
 }
 
 // OpenDB opens the store in o.Dir, or makes one. A damaged store is moved aside
@@ -89,6 +92,7 @@ func OpenDB(o DBOptions) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open read model store: %w", err), lock.Close())
 	}
 	d.collector.Go(d.collect)
+	d.compactor.Go(d.compactWhenNeeded)
 	return d, nil
 }
 
@@ -136,7 +140,7 @@ func (d *DB) openBadger() (err error) {
 	}
 	d.guard.findNextMemtable()
 	if err := d.writeMark(opened); err != nil {
-		return errors.Join(err, d.guard.close(d.badger))
+		return errors.Join(err, d.guard.close(d.badger.Close))
 	}
 	return nil
 }
@@ -178,7 +182,10 @@ func (d *DB) Moved() string { return d.moved }
 func (d *DB) Close() error {
 	close(d.stop)
 	d.collector.Wait()
-	err := d.guard.close(d.badger)
+	err := d.guard.close(func() error {
+		d.compactor.Wait()
+		return d.badger.Close()
+	})
 	if err == nil {
 		err = os.Remove(d.markPath())
 	}

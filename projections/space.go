@@ -46,6 +46,8 @@ type diskGuard struct {
 	values   int64  // bytes of one value log file
 	log      *slog.Logger
 
+	tables chan struct{} // has an element when a table was made since it was last empty
+
 	real    string       // dir, absolute and without links, while it is watched
 	waiting atomic.Int32 // goroutines of Badger that wait for room
 	gate    sync.RWMutex // held for reading while Badger is written to
@@ -71,7 +73,7 @@ func newDiskGuard(o *DBOptions) (*diskGuard, error) {
 	o.memtable, o.valueLog = memtable, min(max(4<<20, total/128), 64<<20) // which is also the largest value
 	// Badger changes memtables when one is full, and may be one transaction late:
 	// 15 % of it, and what its log adds to each entry.
-	return &diskGuard{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log}, nil
+	return &diskGuard{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log, tables: make(chan struct{}, 1)}, nil
 }
 
 func existingDir(dir string) string {
@@ -178,6 +180,12 @@ func (s *diskGuard) allocate(fd int, path string, length int64) {
 	if allocatedBytes(fd) < length {
 		s.retryUntilFree(path, func() error { return allocateBlocks(fd, length, isNew) })
 	}
+	if filepath.Ext(path) == ".sst" {
+		select {
+		case s.tables <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // awaitFree waits until so many bytes are free.
@@ -228,13 +236,13 @@ func (s *diskGuard) reserveManifest() error {
 	return err
 }
 
-// close closes db. When there is no room for what that writes, it leaves the
+// close calls closeStore. When there is no room for what that writes, it leaves the
 // store as a crash would, with the goroutine that closes it: the process is about
 // to end, and the next one replays what was not written.
-func (s *diskGuard) close(db *badger.DB) error {
+func (s *diskGuard) close(closeStore func() error) error {
 	s.dropSpare()
 	done := make(chan error, 1)
-	go func() { done <- db.Close() }()
+	go func() { done <- closeStore() }()
 	tick := time.NewTicker(waitForSpace)
 	defer tick.Stop()
 	for waited := time.Duration(0); waited < closeWait; {

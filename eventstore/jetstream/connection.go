@@ -724,6 +724,8 @@ type faults struct {
 	broken  error  // a write failed; until the store was reopened
 	low     error  // the disk is low; until there is space
 	count   uint64 // how often broken was reported
+
+	reported chan struct{} // has an element when broken was reported since it was last empty
 }
 
 // errBroken marks a fault after which the broker must read its files again.
@@ -763,6 +765,10 @@ func (f *faults) setBroken(err error) {
 	defer f.mu.Unlock()
 	f.broken = fmt.Errorf("%w: %w", errBroken, err)
 	f.count++
+	select {
+	case f.reported <- struct{}{}:
+	default:
+	}
 }
 
 // brokenCount returns how many failures were reported; 0 when there is no such fault.

@@ -263,6 +263,16 @@ func TestEveryBlockIsSyncedWhateverItsNumber(t *testing.T) {
 	require.NotEqual(t, was, b.synced[7])
 }
 
+func TestRewrittenBlocksAreSyncedAlsoWhenNothingIsAppended(t *testing.T) {
+	t.Parallel()
+	s := openHere(t, Options{})
+	g := s.conn.gate(streamData)
+	require.Eventually(t, func() bool { return !g.blocks.hasChanged() }, time.Minute, 10*time.Millisecond)
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(g.dir, long, long)) // as a compaction changes it
+	require.Eventually(t, func() bool { return !g.blocks.hasChanged() }, time.Minute, 10*time.Millisecond)
+}
+
 func isVoid(ev domain.Event) bool {
 	_, void := ev.(domain.Void)
 	return void

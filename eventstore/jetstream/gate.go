@@ -41,6 +41,7 @@ type gate struct {
 	next    *round // the round of the next fsync; nil when nobody waits
 	err     error  // why the gate has stopped
 	wake    chan struct{}
+	rewrite chan struct{} // notified when blocks may have been rewritten
 	quit    chan struct{}
 	ended   chan struct{}
 	closed  bool
@@ -72,7 +73,7 @@ type gateOptions struct {
 func openGate(o gateOptions) (*gate, error) {
 	g := &gate{
 		gateOptions: o,
-		idle:        make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		idle:        make(chan struct{}, 1), wake: make(chan struct{}, 1), rewrite: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		blocks: blockFiles{dir: o.dir, dense: o.dense},
 	}
 	if err := syncTree(filepath.Dir(o.dir), o.top); err != nil {
@@ -147,16 +148,10 @@ func (g *gate) run() {
 	if g.watermark != nil {
 		defer g.watermark.file.Close()
 	}
-	rewrites := time.NewTimer(untilRewriteCheck())
-	defer rewrites.Stop()
-	if g.dense {
-		rewrites.Stop()
-	}
 	for {
 		select {
-		case <-rewrites.C:
+		case <-g.rewrite:
 			g.syncRewrites()
-			rewrites.Reset(untilRewriteCheck())
 		case <-g.wake:
 			g.waitForAnnounced()
 			g.syncRound()
@@ -167,13 +162,16 @@ func (g *gate) run() {
 	}
 }
 
-// rewritePeriod is how often rewritten blocks are synced.
-const rewritePeriod = time.Second
-
-// untilRewriteCheck returns how long it is until rewritten blocks are synced. All gates check at the same time, so that
-// an idle process wakes up once for all of them.
-func untilRewriteCheck() time.Duration {
-	return rewritePeriod - time.Duration(time.Now().UnixNano())%rewritePeriod
+// noticeRewrites has the gate sync blocks that have been rewritten since it looked last. It is called from outside, once
+// for all gates: a timer in each would wake up an idle process for nothing.
+func (g *gate) noticeRewrites() {
+	if g.dense || !g.blocks.hasChanged() {
+		return
+	}
+	select {
+	case g.rewrite <- struct{}{}:
+	default:
+	}
 }
 
 // syncRewrites syncs what a purge or a compaction wrote, also when nothing is appended.
@@ -362,6 +360,15 @@ func (c *connection) gateFault() error {
 	return nil
 }
 
+// noticeRewrites has the gates sync what a purge or a compaction has rewritten.
+func (c *connection) noticeRewrites() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, g := range c.gates {
+		g.noticeRewrites()
+	}
+}
+
 // closeGates closes all gates. They stay in the map, so that a late append is refused.
 func (c *connection) closeGates() {
 	c.mu.RLock()
@@ -420,9 +427,8 @@ type blockFiles struct {
 	newest uint64 // number of the block in file; 0 before there is one
 	file   *os.File
 
-	synced   map[uint64]blockID // synced blocks, of a stream that is not dense
-	listedAt time.Time          // when the directory was last listed
-	modTime  time.Time          // its modification time then
+	synced map[uint64]blockID // synced blocks, of a stream that is not dense
+	listed atomic.Int64       // modification time of the directory when it was listed; 0 when that listing may have missed a change
 }
 
 // blockID identifies the content of a block: the file and its length.
@@ -473,10 +479,10 @@ func (b *blockFiles) syncNewest() error {
 // missed another one.
 const modTimeSlack = 50 * time.Millisecond
 
-// hasChanged reports whether the directory may have changed since it was listed.
+// hasChanged reports whether the directory may have changed since it was listed. It may be called at any time.
 func (b *blockFiles) hasChanged() bool {
 	info, err := os.Stat(b.dir)
-	return err != nil || !info.ModTime().Equal(b.modTime) || b.listedAt.Sub(b.modTime) < modTimeSlack
+	return err != nil || info.ModTime().UnixNano() != b.listed.Load()
 }
 
 // scan lists the directory, syncs every block that has changed, and opens the newest one.
@@ -485,7 +491,11 @@ func (b *blockFiles) scan() error {
 	if err != nil {
 		return err
 	}
-	b.modTime, b.listedAt = info.ModTime(), time.Now()
+	listed := int64(0)
+	if time.Since(info.ModTime()) >= modTimeSlack {
+		listed = info.ModTime().UnixNano()
+	}
+	b.listed.Store(listed)
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err

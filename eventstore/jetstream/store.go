@@ -49,6 +49,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	c := &connection{
 		opts: o, metrics: newMetrics(o.Metrics), gates: map[string]*gate{}, reconnect: make(chan struct{}), closing: make(chan struct{}),
+		faults: faults{reported: make(chan struct{}, 1)},
 	}
 	data, log := &Data{conn: c}, newLog(c)
 	s := &Store{
@@ -298,13 +299,14 @@ const (
 )
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded broker after a fault once
-// there is space: a stream that failed to write stays unusable until then.
+// there is space: a stream that failed to write stays unusable until then. While appends are possible it
+// looks once a second: each append looks at the disk itself. It also has the gates look for rewritten blocks.
 func (s *Store) watchDisk() {
 	if s.conn.broker == nil {
 		return
 	}
-	tick := time.NewTicker(diskPeriod)
-	defer tick.Stop()
+	timer := time.NewTimer(diskPeriod)
+	defer timer.Stop()
 	var checked time.Time // when the health of the broker was last checked
 	var next time.Time    // the broker is not reopened before
 	gap := 2 * diskPeriod // grows while reopening does not help
@@ -312,10 +314,12 @@ func (s *Store) watchDisk() {
 		select {
 		case <-s.conn.closing:
 			return
-		case <-tick.C:
+		case <-timer.C:
+		case <-s.conn.faults.reported:
 		}
+		s.conn.noticeRewrites()
 		hasSpace := s.conn.checkDisk()
-		if time.Since(checked) >= healthPeriod {
+		if time.Since(checked) >= healthPeriod-diskPeriod {
 			s.conn.checkHealth()
 			checked = time.Now()
 		}
@@ -326,7 +330,18 @@ func (s *Store) watchDisk() {
 			s.reopen(broken)
 			next, gap = time.Now().Add(gap), min(2*gap, maxReopenGap)
 		}
+		if s.Writable() == nil {
+			timer.Reset(untilNextSecond())
+		} else {
+			timer.Reset(diskPeriod)
+		}
 	}
+}
+
+// untilNextSecond returns how long it is until watchDisk looks again: together with other work of every second, so that
+// an idle process wakes up once for all of it.
+func untilNextSecond() time.Duration {
+	return time.Second - time.Duration(time.Now().UnixNano())%time.Second
 }
 
 // maxDiskCheckAge is how old the last check of the disk may be at an append.

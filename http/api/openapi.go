@@ -21,34 +21,34 @@ var openapi []byte
 // OpenAPI returns the OpenAPI document of the API in YAML, as it was written.
 func OpenAPI() []byte { return bytes.Clone(openapi) }
 
-// openAPI is the OpenAPI document in the forms it is served in.
-type openAPI struct{ yaml, json []byte }
+// openapiJSON converts the document, once, for the first who asks: most services are never asked. It fails when the
+// document is not YAML: a fault of the build, which a test finds.
+var openapiJSON = sync.OnceValues(func() ([]byte, error) { return toJSON(openapi) })
 
-// newDocument converts the document, once. It panics when that is not YAML: a fault
-// of the build, which must not reach a running server.
-var newDocument = sync.OnceValue(func() openAPI {
-	converted, err := toJSON(openapi)
-	if err != nil {
-		panic("api: openapi.yaml: " + err.Error())
-	}
-	return openAPI{yaml: openapi, json: converted}
-})
+// documentAsYAML handles GET /openapi.yaml.
+func documentAsYAML() gateway.HandlerFunc {
+	return static("application/yaml", func() ([]byte, error) { return openapi, nil })
+}
 
-// asYAML handles GET /openapi.yaml.
-func (d openAPI) asYAML() gateway.HandlerFunc { return static("application/yaml", d.yaml) }
-
-// asJSON handles GET /openapi.json.
-func (d openAPI) asJSON() gateway.HandlerFunc {
-	return static("application/json; charset=utf-8", d.json)
+// documentAsJSON handles GET /openapi.json.
+func documentAsJSON() gateway.HandlerFunc {
+	return static("application/json; charset=utf-8", openapiJSON)
 }
 
 // static serves bytes that change with the build only.
-func static(kind string, body []byte) gateway.HandlerFunc {
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+func static(kind string, load func() ([]byte, error)) gateway.HandlerFunc {
+	tag := sync.OnceValue(func() string {
+		body, _ := load() // it did not fail before
+		sum := sha256.Sum256(body)
+		return `"` + hex.EncodeToString(sum[:8]) + `"`
+	})
 	return func(*http.Request) (any, error) {
+		body, err := load()
+		if err != nil {
+			return nil, fmt.Errorf("openapi.yaml: %w", err)
+		}
 		return gateway.Content{Type: kind, Reader: bytes.NewReader(body), Header: http.Header{
-			"Etag":          {tag},
+			"Etag":          {tag()},
 			"Cache-Control": {"no-cache"},
 		}}, nil
 	}

@@ -89,7 +89,7 @@ type handle = gateway.HandlerFunc
 
 // Routes is the table of the API. openapi.yaml has one operation for each row.
 func Routes(h Handlers) []gateway.Route {
-	doc, docs := newDocument(), reference.New()
+	docs := reference.New()
 	readiness, maintenance := h.System.NewReadiness(), h.System.NewMaintenance()
 	metrics := gateway.Permission(gateway.Internal)
 	if h.System.MetricsPublic {
@@ -102,8 +102,8 @@ func Routes(h Handlers) []gateway.Route {
 		{Method: get, Path: "/sys/healthcheck", Permission: gateway.Public, Probe: true, Handler: handle(system.GetHealthz), Summary: "Tell that the process is alive, under its other name"},
 		{Method: get, Path: "/readyz", Permission: gateway.Public, Probe: true, Handler: handle(h.System.GetReadyz), Summary: "Tell whether requests can be served"},
 		{Method: get, Path: "/metrics", Permission: metrics, BearerKey: true, Handler: h.System.Metrics, Summary: "Read the metrics"},
-		{Method: get, Path: "/openapi.json", Permission: gateway.Public, Shared: true, Handler: doc.asJSON(), Summary: "Read this document as JSON"},
-		{Method: get, Path: "/openapi.yaml", Permission: gateway.Public, Shared: true, Handler: doc.asYAML(), Summary: "Read this document as YAML"},
+		{Method: get, Path: "/openapi.json", Permission: gateway.Public, Shared: true, Handler: documentAsJSON(), Summary: "Read this document as JSON"},
+		{Method: get, Path: "/openapi.yaml", Permission: gateway.Public, Shared: true, Handler: documentAsYAML(), Summary: "Read this document as YAML"},
 		{Method: get, Path: "/docs", Permission: gateway.Public, Shared: true, Handler: handle(docs.Page), Summary: "Show the reference page"},
 		{Method: get, Path: "/docs/{asset}", Permission: gateway.Public, Shared: true, Handler: handle(docs.Asset), Summary: "Load a file of the reference page"},
 

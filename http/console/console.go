@@ -51,6 +51,7 @@ type Options struct {
 
 // Console is the page and the files that it loads.
 type Console struct {
+	files   fs.FS
 	index   []byte            // as it was built
 	values  map[string]string // of its meta elements that never change
 	types   func() (allowed, forbidden []string)
@@ -67,11 +68,11 @@ type indexPage struct {
 }
 
 // asset is a file that never changes under its name. One that is kept compressed has no plain form: every browser takes
-// the compressed one, and others get it unpacked.
+// the compressed one, and others get it unpacked. Files are read when they are asked for, which caches seldom do.
 type asset struct {
 	contentType string
-	plain       []byte
-	compressed  map[string][]byte // by content coding
+	plain       string            // name of the file
+	compressed  map[string]string // names by content coding
 }
 
 // codings are the content codings that files are kept in, the best first.
@@ -101,7 +102,7 @@ func New(o Options) *Console {
 
 // load reads a build and completes its page.
 func load(files fs.FS, o Options) (*Console, error) {
-	c := &Console{assets: map[string]asset{}, types: o.UploadTypes}
+	c := &Console{files: files, assets: map[string]asset{}, types: o.UploadTypes}
 	if c.types == nil {
 		c.types = func() (allowed, forbidden []string) { return nil, nil }
 	}
@@ -110,22 +111,23 @@ func load(files fs.FS, o Options) (*Console, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(files, name)
+		if name == "index.html" {
+			c.index, err = fs.ReadFile(files, name)
+			build.Write(c.index)
+			return err
+		}
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(build, "%s %d\n%s", name, len(content), content)
-		if name == "index.html" {
-			c.index = content
-			return nil
-		}
-		return c.addAsset(name, content)
+		fmt.Fprintf(build, "%s %d\n", name, info.Size())
+		return c.addAsset(name)
 	})
 	if err != nil {
 		return nil, err
 	}
 	for name, a := range c.assets {
-		if a.plain == nil && a.compressed["gzip"] == nil {
+		if a.plain == "" && a.compressed["gzip"] == "" {
 			return nil, fmt.Errorf("%s is there as brotli only", name)
 		}
 	}
@@ -160,7 +162,7 @@ func (c *Console) page() (*indexPage, error) {
 }
 
 // addAsset adds a file: as it is, or one of its compressed forms.
-func (c *Console) addAsset(name string, content []byte) error {
+func (c *Console) addAsset(name string) error {
 	short, ok := strings.CutPrefix(name, "assets/")
 	if !ok {
 		return fmt.Errorf("%s is neither index.html nor below assets", name)
@@ -173,26 +175,30 @@ func (c *Console) addAsset(name string, content []byte) error {
 	}
 	a, ok := c.assets[short]
 	if !ok {
-		a = asset{contentType: contentTypes[path.Ext(short)], compressed: map[string][]byte{}}
+		a = asset{contentType: contentTypes[path.Ext(short)], compressed: map[string]string{}}
 	}
 	if a.contentType == "" {
 		return fmt.Errorf("%s is of a type that is not in the table", name)
 	}
 	if kind == "" {
-		a.plain = content
+		a.plain = name
 	} else {
-		a.compressed[kind] = content
+		a.compressed[kind] = name
 	}
 	c.assets[short] = a
 	return nil
 }
 
-// unpack returns the plain form of a file.
-func (a asset) unpack() ([]byte, error) {
-	if a.plain != nil {
-		return a.plain, nil
+// readPlain returns the plain form of a file.
+func (c *Console) readPlain(a asset) ([]byte, error) {
+	if a.plain != "" {
+		return fs.ReadFile(c.files, a.plain)
 	}
-	r, err := gzip.NewReader(bytes.NewReader(a.compressed["gzip"]))
+	compressed, err := fs.ReadFile(c.files, a.compressed["gzip"])
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +270,7 @@ func (c *Console) Index(r *http.Request) (any, error) {
 }
 
 // Asset handles GET /console/assets/{asset}.
-func (c *Console) Asset(r *http.Request) (any, error) {
+func (c *Console) Asset(r *http.Request) (_ any, err error) {
 	name := gateway.Var(r, "asset")
 	a, ok := c.assets[name]
 	if !ok {
@@ -272,13 +278,12 @@ func (c *Console) Asset(r *http.Request) (any, error) {
 	}
 	answer := gateway.Content{Type: a.contentType, Header: header(http.Header{"Cache-Control": {"public, max-age=31536000, immutable"}})}
 	for _, coding := range codings {
-		if compressed := a.compressed[coding.name]; compressed != nil && gateway.AcceptsEncoding(r.Header, coding.name) {
-			answer.Body = compressed
+		if compressed := a.compressed[coding.name]; compressed != "" && gateway.AcceptsEncoding(r.Header, coding.name) {
 			answer.Header.Set("Content-Encoding", coding.name)
-			return answer, nil
+			answer.Body, err = fs.ReadFile(c.files, compressed)
+			return answer, err
 		}
 	}
-	var err error
-	answer.Body, err = a.unpack()
+	answer.Body, err = c.readPlain(a)
 	return answer, err
 }

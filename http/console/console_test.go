@@ -204,7 +204,7 @@ func TestTheBuildInTheBinary(t *testing.T) {
 	c := New(Options{})
 	for name, a := range c.assets {
 		require.Regexp(t, `[-.][0-9A-Za-z_-]{8}\.[a-z0-9]+$`, path.Base(name))
-		plain, err := a.unpack()
+		plain, err := c.readPlain(a)
 		require.NoError(t, err, name)
 		require.NotEmpty(t, plain, name)
 	}

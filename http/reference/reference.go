@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"svc/domain"
 	"svc/http/gateway"
@@ -25,8 +26,11 @@ var dist embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; " +
 	"font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Reference is the page and what it loads.
-type Reference struct {
+// Reference serves the page and what it loads. Both are read for the first who asks: most services are never asked.
+type Reference struct{ files func() *files }
+
+// files are the page and what it loads.
+type files struct {
 	page   []byte
 	assets map[string]asset // by the name in the URL
 }
@@ -37,10 +41,12 @@ type asset struct {
 	gzip []byte
 }
 
-// New prepares the page from what the binary holds. It panics when that is not
-// whole: a fault of the build, which must not reach a running server.
-func New() *Reference {
-	ref := &Reference{assets: map[string]asset{}}
+// New returns the reference that the binary holds.
+func New() *Reference { return &Reference{files: sync.OnceValue(load)} }
+
+// load prepares the page. It panics when the binary does not hold all of it: a fault of the build, which a test finds.
+func load() *files {
+	ref := &files{assets: map[string]asset{}}
 	page := mustRead("page.html")
 	for _, name := range []string{"scalar.js", "page.js"} {
 		packed := mustPack(name)
@@ -82,7 +88,7 @@ func hashedName(name string, content []byte) string {
 
 // Page handles GET /docs.
 func (ref *Reference) Page(*http.Request) (any, error) {
-	return gateway.Content{Type: "text/html; charset=utf-8", Body: ref.page, Header: http.Header{
+	return gateway.Content{Type: "text/html; charset=utf-8", Body: ref.files().page, Header: http.Header{
 		"Content-Security-Policy": {policy},
 		"Referrer-Policy":         {"no-referrer"},
 		"X-Frame-Options":         {"DENY"},
@@ -93,7 +99,7 @@ func (ref *Reference) Page(*http.Request) (any, error) {
 // Asset handles GET /docs/{asset}.
 func (ref *Reference) Asset(r *http.Request) (any, error) {
 	name := gateway.Var(r, "asset")
-	a, ok := ref.assets[name]
+	a, ok := ref.files().assets[name]
 	if !ok {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such file").With("resource", "asset").With("id", name)
 	}

@@ -36,8 +36,8 @@ func unpack(t *testing.T, packed []byte) []byte {
 
 func TestFilesAreSentPackedToThoseWhoCanUnpack(t *testing.T) {
 	ref := New()
-	require.Len(t, ref.assets, 2)
-	for name, a := range ref.assets {
+	require.Len(t, ref.files().assets, 2)
+	for name, a := range ref.files().assets {
 		packed, err := io.ReadAll(get(t, ref.Asset, name, "gzip").Body)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(a.gzip, packed))
@@ -56,10 +56,10 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 	res := get(t, ref.Page, "", "")
 	require.Equal(t, "text/html; charset=utf-8", res.Header.Get("Content-Type"))
 	require.NotRegexp(t, `https?:|unsafe-eval|script-src[^;]*unsafe`, res.Header.Get("Content-Security-Policy"))
-	for _, address := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(ref.page), -1) {
+	for _, address := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(ref.files().page), -1) {
 		require.Regexp(t, `^(/[^/]|data:,$)`, address[1])
 	}
-	require.NotContains(t, string(ref.page), "{{")
+	require.NotContains(t, string(ref.files().page), "{{")
 }
 
 // The viewer is the published one: dist/README.md tells how it is replaced.
