@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -262,19 +261,14 @@ func (n *Node) openSandbox() error {
 
 // openCollections opens the rows that automations store.
 func (n *Node) openCollections() error {
-	db, err := n.openDB("rows")
-	if err != nil {
-		return fmt.Errorf("open the rows of collections: %w", err)
-	}
-	n.closeWith("rows of collections", func(context.Context) error { return db.Close() })
 	envelope := &collections.Envelope{Parts: n.store.Collections, Vault: n.workspaces.vault}
 	o := rows.Options{Log: n.store.Collections, Opener: envelope, Logger: n.log}
-	o.DB, o.Commit = db.DirectAccess()
+	o.DB, o.Commit = n.automations.rows.DirectAccess()
 	model, err := rows.New(o)
 	if err != nil {
 		return err
 	}
-	n.automations.rows, n.automations.rowModel = db, model
+	n.automations.rowModel = model
 	n.work("rows of collections", model.Run)
 	n.events.erasures.Register("collections", model.DropWorkspace)
 	n.automations.collections, err = collections.New(collections.Options{

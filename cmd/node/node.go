@@ -121,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	err := n.run(
 		ctx,
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openSearchIndex, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
+		n.openStores, n.openLog, n.openReadModels, n.openSearchIndex, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
 		n.openRuntime, n.openAgents, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
 	)
 	if err != nil {

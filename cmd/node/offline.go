@@ -46,6 +46,9 @@ func offline(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, do 
 	if err := n.lockData(ctx); err != nil {
 		return err
 	}
+	if err := n.openReadModelStore(); err != nil {
+		return err
+	}
 	o, err := storeOptions(loaded.Config, log)
 	if err != nil {
 		return err

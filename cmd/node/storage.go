@@ -86,20 +86,32 @@ func clusterSecret(c settings.Config) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func (n *Node) openReadModels(context.Context) error {
-	db, err := n.openDB("readmodels")
-	if err != nil {
+// openStores opens the stores of the node before other parts use memory: Go clears memory that was used before, and a
+// memtable has 20 MB of it, which take no memory of the machine until something is written there.
+func (n *Node) openStores(context.Context) (err error) {
+	if n.automations.rows, err = n.openDB("rows"); err != nil {
+		return fmt.Errorf("open the rows of collections: %w", err)
+	}
+	n.closeWith("rows of collections", func(context.Context) error { return n.automations.rows.Close() })
+	return n.openReadModelStore()
+}
+
+func (n *Node) openReadModelStore() (err error) {
+	if n.db, err = n.openDB("readmodels"); err != nil {
 		return fmt.Errorf("open the read models: %w", err)
 	}
-	o := projections.Options{DB: db, Store: n.store.Log, Known: n.store.Log.Known, Refresh: n.store.Log.Refresh, Damage: n.store.Damage, Log: n.log}
+	n.closeWith("store of the read models", func(context.Context) error { return n.db.Close() })
+	return nil
+}
+
+func (n *Node) openReadModels(context.Context) (err error) {
+	o := projections.Options{DB: n.db, Store: n.store.Log, Known: n.store.Log.Known, Refresh: n.store.Log.Refresh, Damage: n.store.Damage, Log: n.log}
 	if n.registry != nil {
 		o.Metrics = n.registry
 	}
 	if n.models, err = projections.New(o); err != nil {
-		return errors.Join(fmt.Errorf("open the read models: %w", err), db.Close())
+		return fmt.Errorf("open the read models: %w", err)
 	}
-	n.db = db
-	n.closeWith("store of the read models", func(context.Context) error { return db.Close() })
 	n.work("read models", n.models.Run)
 	return nil
 }

@@ -32,7 +32,7 @@ type row struct {
 	slashy   bool // a variable takes several segments
 	label    string
 	names    []string   // of the variables of the segments, "" for words; nil when only path can find them
-	path     *mux.Route // matches the whole path and finds its variables
+	path     *mux.Route // matches the whole path and finds its variables; nil when names do
 }
 
 // unmatched is the template of requests that have no route.
@@ -51,9 +51,12 @@ func newRouter(routes []Route) (*router, error) {
 	for i := range sorted {
 		route := &sorted[i]
 		segments := parseTemplate(route.Path)
-		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), names: variableNames(segments), path: paths.NewRoute().Path(route.Path)}
-		if err := rw.path.GetError(); err != nil {
-			errs = append(errs, fmt.Errorf("route %s %s: %w", route.Method, route.Path, err))
+		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), names: variableNames(segments)}
+		if rw.names == nil {
+			rw.path = paths.NewRoute().Path(route.Path)
+			if err := rw.path.GetError(); err != nil {
+				errs = append(errs, fmt.Errorf("route %s %s: %w", route.Method, route.Path, err))
+			}
 		}
 		for _, t := range rt.tablesOf(route) {
 			t.add(rw)
