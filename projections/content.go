@@ -19,10 +19,9 @@ import (
 // Content is the read model of the documents of workspaces. Documents are stored by the hash of
 // their JSON and never deleted, so that the history of a workspace stays readable.
 //
-//	b{workspace}\0{hash}   the document as JSON; absent when it is in the blob store
-//	n{workspace}\0{hash}   DocumentMeta
+//	n{workspace}\0{hash}   storedDocument: DocumentMeta, and the document as JSON
+//	b{workspace}\0{hash}   the document as JSON, when it is too long for its storedDocument; absent when it is in the blob store
 //	c{workspace}\0{path}   the current document there: hash, flags, revision, sequences, id
-//	e{workspace}\0{seq}    time and author of a change
 //	k{workspace}           number of changes of documents
 //	s{workspace}\0{n}      staged entries, and the name of the stage
 //	p{pageId}              workspace and path of a page
@@ -57,14 +56,8 @@ func (i Item) Slug() string {
 	return slug
 }
 
-// Audit says when something was changed, and by whom.
-type Audit struct {
-	At string `json:"at"`
-	By string `json:"by"`
-}
-
 // Name implements Projection.
-func (Content) Name() string { return "content.4" }
+func (Content) Name() string { return "content.5" }
 
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
@@ -136,13 +129,6 @@ func (c Content) putPublication(tx Tx, id string, e workspace.Entry, seq uint64)
 
 // apply changes the content of a workspace.
 func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) error {
-	audit, err := json.Marshal(Audit{At: domain.FormatTime(ev.At), By: ev.Meta.UserID})
-	if err != nil {
-		return err
-	}
-	if err := tx.Set(scopedKey('e', id, binary.BigEndian.AppendUint64(nil, ev.Seq)), audit); err != nil {
-		return err
-	}
 	revision, err := c.countChange(tx, id, len(d.Entries)+len(d.Deleted) > 0)
 	if err != nil {
 		return err
@@ -261,10 +247,42 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Set(scopedKey('n', id, []byte(e.Hash)), about); err != nil || len(e.Body) == 0 {
-		return err
+	key, body := scopedKey('n', id, []byte(e.Hash)), []byte(e.Body)
+	switch {
+	case len(body) > maxBeside:
+		if err := tx.Set(scopedKey('b', id, []byte(e.Hash)), body); err != nil {
+			return err
+		}
+		body = nil
+	case len(body) == 0: // it may be there, from a change that was small enough to contain it
+		known, ok, err := tx.Get(key)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if _, body, err = storedDocument(known).split(); err != nil {
+				return err
+			}
+		}
 	}
-	return tx.Set(scopedKey('b', id, []byte(e.Hash)), e.Body)
+	value := make([]byte, 0, binary.MaxVarintLen32+len(about)+len(body))
+	value = append(binary.AppendUvarint(value, uint64(len(about))), about...)
+	return tx.Set(key, append(value, body...))
+}
+
+// storedDocument is the length of the DocumentMeta of a document, the DocumentMeta, and the document as JSON, unless that
+// is stored elsewhere.
+type storedDocument []byte
+
+var errStoredDocument = errors.New("a document is damaged")
+
+// split returns DocumentMeta and document. The document is empty when it is stored elsewhere.
+func (d storedDocument) split() (meta, body []byte, err error) {
+	length, n := binary.Uvarint(d)
+	if n <= 0 || uint64(len(d)-n) < length {
+		return nil, nil, errStoredDocument
+	}
+	return d[n : n+int(length)], d[n+int(length):], nil
 }
 
 func (c Content) deleteItem(tx Tx, id, path string, at time.Time) error {
@@ -466,6 +484,14 @@ func (c Content) List(r Reader, id, prefix string, visit func(Item) (more bool, 
 
 // Body returns a document by its hash; ok is false when it is in the blob store, or does not exist.
 func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err error) {
+	ok, err = r.read(c, scopedKey('n', id, []byte(hash)), func(value []byte) error {
+		_, beside, err := storedDocument(value).split()
+		body = bytes.Clone(beside)
+		return err
+	})
+	if err != nil || !ok || len(body) > 0 {
+		return body, ok && err == nil, err
+	}
 	return r.Get(c, scopedKey('b', id, []byte(hash)))
 }
 
@@ -534,32 +560,17 @@ func (c Content) RawMeta(r Reader, id, hash string) (n RawDocumentMeta, err erro
 }
 
 func (c Content) readMeta(r Reader, id, hash string, decode func(value []byte) error) error {
-	value, ok, err := r.Get(c, scopedKey('n', id, []byte(hash)))
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
-	}
-	return decode(value)
-}
-
-// Audit returns when a change was made and by whom.
-func (c Content) Audit(r Reader, id string, seq uint64) (a Audit, err error) {
-	value, ok, err := r.Get(c, scopedKey('e', id, binary.BigEndian.AppendUint64(nil, seq)))
-	if err != nil || !ok {
-		return a, err
-	}
-	err = domain.VisitMembers(value, func(key, value []byte) error {
-		switch string(key) {
-		case "at":
-			return domain.DecodeText(&a.At, value)
-		case "by":
-			return domain.DecodeText(&a.By, value)
+	ok, err := r.read(c, scopedKey('n', id, []byte(hash)), func(value []byte) error {
+		meta, _, err := storedDocument(value).split()
+		if err != nil {
+			return err
 		}
-		return nil
+		return decode(meta)
 	})
-	return a, err
+	if err == nil && !ok {
+		err = fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
+	}
+	return err
 }
 
 // Page returns where the page with an id is; workspaceID is "" when there is

@@ -126,6 +126,7 @@ func TestWhatAnUndoReadsDoesNotGrowWithTheWorkspace(t *testing.T) {
 		for i := range documents {
 			m.apply(workspace.AutomationCreated{Entry: savedAutomation(i, 0, "paid")})
 		}
+		m.seq = 10_000 // a longer number is more bytes
 		m.apply(workspace.AutomationUpdated{Entry: savedAutomation(7, 1, "paid")})
 		updated := m.seq
 		m.apply(workspace.AutomationDeleted{Slug: "a0009"})

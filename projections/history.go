@@ -1,10 +1,12 @@
 package projections
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -19,19 +21,25 @@ import (
 // History is the read model of what happened to the state of the platform, and of
 // what the content of each workspace was at any sequence.
 //
-//	h{scope}\0{seq}      Change: an entry of the history
-//	g{seq}               scope: the history of everything
-//	d{workspace}\0{seq}  JSON: what a change did to the manifest, with what was there before
+//	h{scope}\0{seq}      Change: an entry of the history, of something other than content
+//	d{workspace}\0{seq}  contentChange: an entry of the history of content
+//	m{workspace}\0{seq}  what a change did to the manifest, when it is too long for its contentChange
+//	g{seq/32}            the history of everything: sequence and scope of the changes of 32 sequences
 //	f{workspace}\0{seq}  JSON: the whole manifest after a change; see fullManifestEvery
 //	n{workspace}         how many documents may still change before the next whole manifest
 //	i{workspace}         the index document after the last change
 //	s{workspace}         staged content
-//	a{workspace}\0{ms}   sequence of the last event by a time
 //	j{workspace}         JSON: the Ref of the index document after the last change
 //	t{workspace}\0{part} sequence of the last change of a part; of a document also its Ref, unless the change was large
 type History struct{}
 
-// Change is one entry of the history.
+// Audit says when something was changed, and by whom.
+type Audit struct {
+	At string `json:"at"`
+	By string `json:"by"`
+}
+
+// Change is one entry of the history. What is read alone comes first: see readAudit.
 type Change struct {
 	Seq           uint64   `json:"seq"`
 	Workspace     string   `json:"workspaceId"`
@@ -82,8 +90,12 @@ const fullManifestEvery = 64
 // must fit into one transaction.
 const maxParts = 500
 
+// maxBeside is how many bytes are stored beside others under one key, because each key costs as much as they do. What
+// is longer has a key of its own: it is read seldom.
+const maxBeside = 8 << 10
+
 // Name implements Projection.
-func (History) Name() string { return "history.6" }
+func (History) Name() string { return "history.7" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -111,24 +123,32 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 		Seq: ev.Seq, Workspace: scope, At: domain.FormatTime(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
 		Summary: workspace.Summarise(ev.Data), CorrelationID: ev.Meta.CorrelationID, Rollback: isRollback(ev.Data),
 	}
+	if err := h.addToAll(tx, ev.Seq, scope); err != nil {
+		return err
+	}
 	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true
-		var err error
-		if change.Parts, err = h.applyContent(tx, ev, d); err != nil {
-			return err
-		}
-		if change.Many = len(change.Parts) > maxParts; change.Many {
-			change.Parts = slices.DeleteFunc(change.Parts, func(part string) bool { return !strings.HasPrefix(part, workspace.IndexPart) })
-		}
+		return h.applyContent(tx, ev, d, change)
 	}
-	body, err := json.Marshal(change)
+	return setJSON(tx, scopedKey('h', scope, seqKey(ev.Seq)), change)
+}
+
+// allBucket is how many sequences a part of the history of everything is about.
+const allBucket = 32
+
+// addToAll adds a change to the history of everything.
+func (History) addToAll(tx Tx, seq uint64, scope string) error {
+	key := allKey(seq)
+	bucket, _, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	seq := binary.BigEndian.AppendUint64(nil, ev.Seq)
-	at := binary.BigEndian.AppendUint64(nil, uint64(ev.At.UnixMilli()))
-	return errors.Join(tx.Set(scopedKey('h', scope, seq), body), tx.Set(append([]byte{'g'}, seq...), []byte(scope)), tx.Set(scopedKey('a', scope, at), seq))
+	bucket = binary.AppendUvarint(append(bucket, byte(seq%allBucket)), uint64(len(scope)))
+	return tx.Set(key, append(bucket, scope...))
 }
+
+// allKey is the key of the part of the history of everything that a sequence is in.
+func allKey(seq uint64) []byte { return append([]byte{'g'}, seqKey(seq/allBucket)...) }
 
 func isRollback(ev domain.Event) bool {
 	switch e := ev.(type) {
@@ -140,19 +160,19 @@ func isRollback(ev domain.Event) bool {
 	return false
 }
 
-// applyContent records what a change did to the manifest and returns what it touched.
-func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string, error) {
+// applyContent records a change of content, with what it touched and what it did to the manifest.
+func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, change Change) error {
 	id := ev.Stream.ID
 	if d.Stage != "" {
 		staged, err := h.unstage(tx, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.Entries = append(staged, d.Entries...)
 	}
 	entries, err := entriesWithRoots(d)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	refs, parts := manifestChange{}, []string{}
 	for _, path := range d.Deleted {
@@ -170,24 +190,82 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]s
 		}
 	}
 	if err := h.addBefore(tx, id, ev.Seq, refs); err != nil {
-		return nil, err
+		return err
 	}
 	if d.Settings != nil {
 		touched, err := h.updateIndex(tx, id, d.Settings.Index())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(touched) > maxParts { // of earlier versions, which took any number
 			touched = []string{workspace.IndexPart + "blocks"}
 		}
 		for _, part := range touched {
 			if err := tx.Set(partKey(id, part), seqKey(ev.Seq)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		parts = append(parts, touched...)
 	}
-	return parts, h.putManifest(tx, id, ev.Seq, refs)
+	if change.Many = len(parts) > maxParts; change.Many {
+		parts = slices.DeleteFunc(parts, func(part string) bool { return !strings.HasPrefix(part, workspace.IndexPart) })
+	}
+	change.Parts = parts
+	if err := putContentChange(tx, change, refs); err != nil {
+		return err
+	}
+	return h.putManifest(tx, id, ev.Seq, refs)
+}
+
+// contentChange is a change of content as it is stored: the length of its Change, the Change, and what it did to the
+// manifest, with what was there before.
+type contentChange []byte
+
+var errContentChange = errors.New("a change of content is damaged")
+
+// putContentChange stores a change of content.
+func putContentChange(tx Tx, c Change, refs manifestChange) error {
+	change, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	delta, err := json.Marshal(refs)
+	if err != nil {
+		return err
+	}
+	seq := seqKey(c.Seq)
+	value := make([]byte, 0, binary.MaxVarintLen32+len(change)+min(len(delta), maxBeside))
+	value = append(binary.AppendUvarint(value, uint64(len(change))), change...)
+	if len(delta) > maxBeside {
+		if err := tx.Set(scopedKey('m', c.Workspace, seq), delta); err != nil {
+			return err
+		}
+	} else {
+		value = append(value, delta...)
+	}
+	return tx.Set(scopedKey('d', c.Workspace, seq), value)
+}
+
+// split returns the Change, and what it did to the manifest: nothing when that has a key of its own.
+func (c contentChange) split() (change, delta []byte, err error) {
+	length, n := binary.Uvarint(c)
+	if n <= 0 || uint64(len(c)-n) < length {
+		return nil, nil, errContentChange
+	}
+	return c[n : n+int(length)], c[n+int(length):], nil
+}
+
+// delta returns what the change at a sequence did to the manifest.
+func (c contentChange) delta(from getter, id string, seq uint64) ([]byte, error) {
+	_, delta, err := c.split()
+	if err != nil || len(delta) > 0 {
+		return delta, err
+	}
+	delta, ok, err := from.Get(scopedKey('m', id, seqKey(seq)))
+	if err == nil && !ok {
+		err = errContentChange
+	}
+	return delta, err
 }
 
 // addBefore adds what was there before a change of documents, and notes what is there now. What a change of many
@@ -235,12 +313,8 @@ func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, err
 	return workspace.Parts(before, after), setJSON(tx, scopedKey('i', id, nil), after)
 }
 
-// putManifest stores a delta of the manifest, and now and then the whole manifest.
+// putManifest stores the whole manifest now and then.
 func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
-	at := binary.BigEndian.AppendUint64(nil, seq)
-	if err := setJSON(tx, scopedKey('d', id, at), refs); err != nil {
-		return err
-	}
 	left := fullManifestEvery
 	if err := getJSON(tx, scopedKey('n', id, nil), &left); err != nil {
 		return err
@@ -250,7 +324,7 @@ func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) 
 		if err != nil {
 			return err
 		}
-		if err := setJSON(tx, scopedKey('f', id, at), whole); err != nil {
+		if err := setJSON(tx, scopedKey('f', id, seqKey(seq)), whole); err != nil {
 			return err
 		}
 		left = max(fullManifestEvery, len(whole))
@@ -347,14 +421,9 @@ func manifestAt(from manifestSource, id string, seq uint64) (Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	prefix = scopedKey('d', id, nil)
-	start := binary.BigEndian.AppendUint64(nil, since+1)
-	err = from.iterate(Span{Prefix: prefix, From: scopedKey('d', id, start)}, func(key, value []byte) (bool, error) {
-		if binary.BigEndian.Uint64(key[len(prefix):]) > seq {
-			return false, nil
-		}
+	err = visitDeltas(from, id, since, seq, func(delta []byte) (bool, error) {
 		var refs Manifest
-		if err := json.Unmarshal(value, &refs); err != nil {
+		if err := json.Unmarshal(delta, &refs); err != nil {
 			return false, err
 		}
 		maps.Copy(m, refs)
@@ -370,6 +439,21 @@ func (h History) ManifestAt(r Reader, id string, seq uint64) (Manifest, error) {
 	return manifestAt(readerSource{r}, id, seq)
 }
 
+// visitDeltas visits what the changes after a sequence, up to another, did to the manifest.
+func visitDeltas(from manifestSource, id string, after, until uint64, visit func(delta []byte) (more bool, err error)) error {
+	return from.iterate(Span{Prefix: scopedKey('d', id, nil), From: scopedKey('d', id, seqKey(after+1))}, func(key, value []byte) (bool, error) {
+		seq := lastSeq(key)
+		if seq > until {
+			return false, nil
+		}
+		delta, err := contentChange(value).delta(from, id, seq)
+		if err != nil {
+			return false, err
+		}
+		return visit(delta)
+	})
+}
+
 // maxChanged is how many documents ChangedSince returns at most: the whole manifest is cheaper to
 // read than many changes.
 const maxChanged = 1000
@@ -378,13 +462,9 @@ const maxChanged = 1000
 // ok is false when that is more than maxChanged documents.
 func (h History) ChangedSince(r Reader, id string, after, until uint64) (changed Manifest, ok bool, err error) {
 	changed, ok = Manifest{}, true
-	prefix := scopedKey('d', id, nil)
-	err = r.Iterate(h, Span{Prefix: prefix, From: scopedKey('d', id, binary.BigEndian.AppendUint64(nil, after+1))}, func(key, value []byte) (bool, error) {
-		if binary.BigEndian.Uint64(key[len(prefix):]) > until {
-			return false, nil
-		}
+	err = visitDeltas(readerSource{r}, id, after, until, func(delta []byte) (bool, error) {
 		var refs Manifest
-		if err := json.Unmarshal(value, &refs); err != nil {
+		if err := json.Unmarshal(delta, &refs); err != nil {
 			return false, err
 		}
 		maps.Copy(changed, refs)
@@ -422,13 +502,9 @@ func (h History) ChangedAfter(r Reader, id string, after, until uint64) (was Man
 func changedAfter(from manifestSource, id string, after, until uint64) (was Manifest, ok bool, err error) {
 	was = Manifest{}
 	changes := 0
-	prefix := scopedKey('d', id, nil)
-	err = from.iterate(Span{Prefix: prefix, From: scopedKey('d', id, seqKey(after+1))}, func(key, value []byte) (bool, error) {
-		if binary.BigEndian.Uint64(key[len(prefix):]) > until {
-			return false, nil
-		}
+	err = visitDeltas(from, id, after, until, func(delta []byte) (bool, error) {
 		var c manifestChange
-		if err := json.Unmarshal(value, &c); err != nil {
+		if err := json.Unmarshal(delta, &c); err != nil {
 			return false, err
 		}
 		if changes += len(c); changes > maxChanged {
@@ -470,26 +546,42 @@ func readManifestChange(from manifestSource, id string, seq uint64) (c manifestC
 	if err != nil || !ok {
 		return nil, err
 	}
-	return c, json.Unmarshal(value, &c)
+	delta, err := contentChange(value).delta(from, id, seq)
+	if err != nil {
+		return nil, err
+	}
+	return c, json.Unmarshal(delta, &c)
 }
 
 // Get returns the change at a sequence.
 func (h History) Get(r Reader, scope string, seq uint64) (c Change, ok bool, err error) {
-	value, ok, err := r.Get(h, scopedKey('h', scope, binary.BigEndian.AppendUint64(nil, seq)))
-	if err != nil || !ok {
-		return c, false, err
+	for _, space := range []byte("dh") {
+		value, ok, err := r.Get(h, scopedKey(space, scope, seqKey(seq)))
+		if err != nil {
+			return c, false, err
+		}
+		if ok {
+			c, err = readChange(r, space, value)
+			return c, err == nil, err
+		}
 	}
-	c, err = h.readChange(r, value)
-	return c, err == nil, err
+	return c, false, nil
 }
 
-// readChange reads a change, with all that it touched.
-func (h History) readChange(r Reader, value []byte) (c Change, err error) {
-	if err = json.Unmarshal(value, &c); err != nil || !c.Many {
+// readChange reads a change, with all that it touched. Space is that of its key.
+func readChange(r Reader, space byte, value []byte) (c Change, err error) {
+	if space == 'h' {
+		return c, json.Unmarshal(value, &c)
+	}
+	change, _, err := contentChange(value).split()
+	if err != nil {
 		return c, err
 	}
-	delta, ok, err := r.Get(h, scopedKey('d', c.Workspace, binary.BigEndian.AppendUint64(nil, c.Seq)))
-	if err != nil || !ok {
+	if err := json.Unmarshal(change, &c); err != nil || !c.Many {
+		return c, err
+	}
+	delta, err := contentChange(value).delta(readerSource{r}, c.Workspace, c.Seq)
+	if err != nil {
 		return c, err
 	}
 	var refs Manifest
@@ -499,30 +591,86 @@ func (h History) readChange(r Reader, value []byte) (c Change, err error) {
 	return c, err
 }
 
+// Audit returns when a change of content was made and by whom.
+func (h History) Audit(r Reader, id string, seq uint64) (a Audit, err error) {
+	_, err = r.read(h, scopedKey('d', id, seqKey(seq)), func(value []byte) error {
+		a, err = readAudit('d', value)
+		return err
+	})
+	return a, err
+}
+
+var errStop = errors.New("what was looked for is found")
+
+// readAudit reads when a change was made and by whom, and no more of it. Space is that of its key.
+func readAudit(space byte, value []byte) (a Audit, err error) {
+	if space == 'd' {
+		if value, _, err = contentChange(value).split(); err != nil {
+			return a, err
+		}
+	}
+	err = domain.VisitMembers(value, func(key, value []byte) error {
+		switch string(key) {
+		case "at":
+			return domain.DecodeText(&a.At, value)
+		case "by":
+			return cmp.Or(domain.DecodeText(&a.By, value), errStop)
+		}
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return a, err
+}
+
 // List visits the changes of a scope before a sequence, the last first, until
 // visit returns false. 0 begins with the last of all.
-func (h History) List(r Reader, scope string, before uint64, visit func(Change) (more bool)) error {
-	span := Span{Prefix: scopedKey('h', scope, nil), Reverse: true}
-	if before > 0 {
-		span.From = scopedKey('h', scope, binary.BigEndian.AppendUint64(nil, before-1))
-	}
-	return r.Iterate(h, span, func(_, value []byte) (bool, error) {
-		c, err := h.readChange(r, value)
-		if err != nil {
-			return false, err
+func (h History) List(r Reader, scope string, before uint64, visit func(Change) (more bool)) (err error) {
+	content, stopContent := iter.Pull2(h.changes(r, 'd', scope, before, &err))
+	defer stopContent()
+	others, stopOthers := iter.Pull2(h.changes(r, 'h', scope, before, &err))
+	defer stopOthers()
+	change, inContent, isContent := content()
+	other, inOthers, isOther := others()
+	for err == nil && (isContent || isOther) {
+		space, value := byte('h'), inOthers
+		if !isOther || isContent && change > other {
+			space, value = 'd', inContent
 		}
-		return visit(c), nil
-	})
+		c, failed := readChange(r, space, value)
+		if failed != nil || !visit(c) {
+			return failed
+		}
+		if space == 'd' {
+			change, inContent, isContent = content()
+		} else {
+			other, inOthers, isOther = others()
+		}
+	}
+	return err
+}
+
+// changes are the changes of a scope in one space of keys, before a sequence, the last first: sequence and value, which
+// is valid until the next one is asked for.
+func (h History) changes(r Reader, space byte, scope string, before uint64, failed *error) iter.Seq2[uint64, []byte] {
+	span := Span{Prefix: scopedKey(space, scope, nil), Reverse: true}
+	if before > 0 {
+		span.From = scopedKey(space, scope, seqKey(before-1))
+	}
+	return func(yield func(uint64, []byte) bool) {
+		err := r.Iterate(h, span, func(key, value []byte) (bool, error) { return yield(lastSeq(key), value), nil })
+		*failed = errors.Join(*failed, err)
+	}
 }
 
 // Revision returns the sequence of the last change of the content of a workspace at
 // or before a sequence; 0 when there was none.
 func (h History) Revision(r Reader, id string, seq uint64) (revision uint64, err error) {
-	err = h.List(r, id, seq+1, func(c Change) bool {
-		if c.Content {
-			revision = c.Seq
-		}
-		return revision == 0
+	span := Span{Prefix: scopedKey('d', id, nil), From: scopedKey('d', id, seqKey(seq)), Reverse: true, KeysOnly: true}
+	err = r.Iterate(h, span, func(key, _ []byte) (bool, error) {
+		revision = lastSeq(key)
+		return false, nil
 	})
 	return revision, err
 }
@@ -531,15 +679,44 @@ func (h History) Revision(r Reader, id string, seq uint64) (revision uint64, err
 func (h History) ListAll(r Reader, before uint64, visit func(Change) (more bool)) error {
 	span := Span{Prefix: []byte{'g'}, Reverse: true}
 	if before > 0 {
-		span.From = binary.BigEndian.AppendUint64([]byte{'g'}, before-1)
+		span.From = allKey(before - 1)
 	}
 	return r.Iterate(h, span, func(key, value []byte) (bool, error) {
-		c, ok, err := h.Get(r, string(value), binary.BigEndian.Uint64(key[1:]))
-		if err != nil || !ok {
-			return false, errors.Join(err, fmt.Errorf("change %x is in the index, but not there", key[1:]))
+		changes, err := parseAll(lastSeq(key)*allBucket, value)
+		for _, at := range slices.Backward(changes) {
+			if before > 0 && at.seq >= before {
+				continue
+			}
+			c, ok, err := h.Get(r, at.scope, at.seq)
+			if err != nil || !ok {
+				return false, errors.Join(err, fmt.Errorf("change %d of %s is in the index, but not there", at.seq, at.scope))
+			}
+			if !visit(c) {
+				return false, nil
+			}
 		}
-		return visit(c), nil
+		return true, err
 	})
+}
+
+// changeAt is where a change is.
+type changeAt struct {
+	seq   uint64
+	scope string
+}
+
+// parseAll reads a part of the history of everything, which begins at a sequence.
+func parseAll(first uint64, value []byte) (changes []changeAt, err error) {
+	for len(value) > 0 {
+		length, n := binary.Uvarint(value[1:])
+		if n <= 0 || uint64(len(value)-1-n) < length {
+			return nil, errors.New("the history of everything is damaged")
+		}
+		end := 1 + n + int(length)
+		changes = append(changes, changeAt{first + uint64(value[0]), string(value[1+n : end])})
+		value = value[end:]
+	}
+	return changes, nil
 }
 
 // Touched returns the sequence of the last change of a part, 0 when it never
@@ -570,15 +747,57 @@ func (h History) RolledBack(r Reader, id, path string) (bool, error) {
 }
 
 // SeqAt returns the sequence of the last event of a workspace at or before a
-// time, 0 when there was none.
+// time, 0 when there was none. Within a log and a workspace time does not run backwards.
 func (h History) SeqAt(r Reader, id string, at time.Time) (seq uint64, err error) {
-	until := binary.BigEndian.AppendUint64(nil, uint64(max(at.UnixMilli(), 0)))
-	span := Span{Prefix: scopedKey('a', id, nil), From: scopedKey('a', id, until), Reverse: true}
-	err = r.Iterate(h, span, func(_, value []byte) (bool, error) {
-		seq = binary.BigEndian.Uint64(value)
-		return false, nil
+	for _, space := range []byte("dh") {
+		last, err := h.lastUntil(r, space, id, at.UnixMilli())
+		if err != nil {
+			return 0, err
+		}
+		seq = max(seq, last)
+	}
+	return seq, nil
+}
+
+// lastUntil is SeqAt, in milliseconds, for the changes in one space of keys.
+func (h History) lastUntil(r Reader, space byte, id string, until int64) (uint64, error) {
+	last, ms, err := h.nearest(r, space, id, ^uint64(0), true)
+	if err != nil || ms <= until {
+		return last, err
+	}
+	low, ms, err := h.nearest(r, space, id, 0, false)
+	if err != nil || ms > until {
+		return 0, err
+	}
+	for high := last; low+1 < high; { // the change at low counts, and none from high on
+		middle := low + (high-low)/2
+		seq, ms, err := h.nearest(r, space, id, middle, false)
+		if err != nil {
+			return 0, err
+		}
+		if ms <= until {
+			low = seq
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// nearest returns the first change from a sequence on, upwards or downwards, and its time in milliseconds; 0 when there
+// is none.
+func (h History) nearest(r Reader, space byte, id string, from uint64, down bool) (seq uint64, ms int64, err error) {
+	span := Span{Prefix: scopedKey(space, id, nil), From: scopedKey(space, id, seqKey(from)), Reverse: down}
+	err = r.Iterate(h, span, func(key, value []byte) (bool, error) {
+		audit, err := readAudit(space, value)
+		if err != nil {
+			return false, err
+		}
+		at, err := time.Parse(domain.Timestamp, audit.At)
+		seq, ms = lastSeq(key), at.UnixMilli()
+		return false, err
 	})
-	return seq, err
+	return seq, ms, err
 }
 
 // Paths returns the paths of m in order.

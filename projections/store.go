@@ -90,6 +90,19 @@ func (r Reader) Get(p Projection, key []byte) (value []byte, ok bool, err error)
 	return get(r.txn, join(r.gen.areas[p.Name()], key))
 }
 
+// read is Get for a value that is used at once: it is valid until use returns.
+func (r Reader) read(p Projection, key []byte, use func(value []byte) error) (ok bool, err error) {
+	key = join(r.gen.areas[p.Name()], key)
+	item, err := r.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %q: %w", key, err)
+	}
+	return true, item.Value(use)
+}
+
 // Iterate visits the keys of s that p stored, in order, until visit returns
 // false. Key and value are valid until visit returns.
 func (r Reader) Iterate(p Projection, s Span, visit func(key, value []byte) (more bool, err error)) error {

@@ -51,7 +51,7 @@ func addPublication(rd projections.Reader, workspaceID string, item projections.
 	if err != nil || p.Hash == "" {
 		return err
 	}
-	by, err := projections.Content{}.Audit(rd, workspaceID, p.Seq)
+	by, err := projections.History{}.Audit(rd, workspaceID, p.Seq)
 	doc.Set("published", document.ValueOf(publicationView{p.Number, by.At, by.By, current == true}))
 	return err
 }

@@ -747,13 +747,13 @@ func reindexChanged(h *Handlers, r *http.Request, item projections.Item, before,
 
 // addAudit adds who made a document, and who changed it last.
 func addAudit(rd projections.Reader, workspaceID string, item projections.Item, doc *document.Map) error {
-	created, err := projections.Content{}.Audit(rd, workspaceID, item.Created)
+	created, err := projections.History{}.Audit(rd, workspaceID, item.Created)
 	if err != nil {
 		return err
 	}
 	updated := created
 	if item.Updated != item.Created {
-		if updated, err = (projections.Content{}).Audit(rd, workspaceID, item.Updated); err != nil {
+		if updated, err = (projections.History{}).Audit(rd, workspaceID, item.Updated); err != nil {
 			return err
 		}
 	}

@@ -86,12 +86,8 @@ func (h *Handlers) MomentAt(r *http.Request, at time.Time) (m Moment, err error)
 
 // checkExisted refuses a moment before a workspace was created.
 func checkExisted(rd projections.Reader, id string, seq uint64) error {
-	found := false
-	err := projections.History{}.List(rd, id, seq+1, func(c projections.Change) bool {
-		found = c.Content
-		return !found
-	})
-	if err == nil && !found {
+	revision, err := projections.History{}.Revision(rd, id, seq)
+	if err == nil && revision == 0 {
 		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", id)
 	}
 	return err

@@ -287,13 +287,7 @@ func addPastFields(rd projections.Reader, id string, seq uint64, doc *document.M
 	if err != nil {
 		return err
 	}
-	var revision uint64
-	err = projections.History{}.List(rd, id, seq+1, func(c projections.Change) bool {
-		if c.Content {
-			revision = c.Seq
-		}
-		return !c.Content
-	})
+	revision, err := projections.History{}.Revision(rd, id, seq)
 	if _, given := doc.Get("labels"); !given {
 		doc.Set("labels", []any{})
 	}
