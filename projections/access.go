@@ -117,15 +117,15 @@ func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error
 // ok is false when there is no such workspace, or it was deleted. If known is that sequence, the
 // document is not decoded, and returned empty.
 func (a Access) Get(r Reader, id string, known uint64) (doc AccessDocument, seq uint64, ok bool, err error) {
-	value, ok, err := r.Get(a, accessKey(id))
-	if err != nil || !ok {
-		return doc, 0, false, err
-	}
-	if len(value) >= 8 && known != 0 && binary.BigEndian.Uint64(value) == known {
-		return doc, known, true, nil
-	}
-	doc, seq, err = parseAccess(value)
-	return doc, seq, err == nil && !doc.Deleted, err
+	there, err := r.read(a, accessKey(id), func(value []byte) error {
+		if len(value) >= 8 && known != 0 && binary.BigEndian.Uint64(value) == known {
+			seq = known
+			return nil
+		}
+		doc, seq, err = parseAccess(value)
+		return err
+	})
+	return doc, seq, there && err == nil && !doc.Deleted, err
 }
 
 // Former returns the document of a workspace that was deleted.

@@ -497,14 +497,26 @@ func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err erro
 
 // Meta returns the DocumentMeta of the document with a hash.
 func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
-	err = c.readMeta(r, id, hash, func(value []byte) error { return n.decode(value, true) })
+	err = c.readDocument(r, id, hash, func(meta, _ []byte) error { return n.decode(meta, true) })
 	return n, err
 }
 
-// MetaOfWhole is Meta without About, for those who have the document itself.
-func (c Content) MetaOfWhole(r Reader, id, hash string) (n DocumentMeta, err error) {
-	err = c.readMeta(r, id, hash, func(value []byte) error { return n.decode(value, false) })
-	return n, err
+// Document returns a document by its hash, with its DocumentMeta but for About. It is nil when it is in the blob store.
+func (c Content) Document(r Reader, id, hash string) (doc *document.Map, n DocumentMeta, err error) {
+	parse := func(body []byte) error {
+		doc = document.MapOf()
+		return doc.UnmarshalJSON(body)
+	}
+	err = c.readDocument(r, id, hash, func(meta, body []byte) error {
+		if err := n.decode(meta, false); err != nil || len(body) == 0 {
+			return err
+		}
+		return parse(body)
+	})
+	if err == nil && doc == nil {
+		_, err = r.read(c, scopedKey('b', id, []byte(hash)), parse)
+	}
+	return doc, n, err
 }
 
 // encode returns what encoding/json makes of n.
@@ -555,17 +567,18 @@ type RawDocumentMeta struct {
 
 // RawMeta is Meta without decoding it.
 func (c Content) RawMeta(r Reader, id, hash string) (n RawDocumentMeta, err error) {
-	err = c.readMeta(r, id, hash, func(value []byte) error { return json.Unmarshal(value, &n) })
+	err = c.readDocument(r, id, hash, func(meta, _ []byte) error { return json.Unmarshal(meta, &n) })
 	return n, err
 }
 
-func (c Content) readMeta(r Reader, id, hash string, decode func(value []byte) error) error {
+// readDocument reads what is stored under the hash of a document. It is valid until use returns.
+func (c Content) readDocument(r Reader, id, hash string, use func(meta, body []byte) error) error {
 	ok, err := r.read(c, scopedKey('n', id, []byte(hash)), func(value []byte) error {
-		meta, _, err := storedDocument(value).split()
+		meta, body, err := storedDocument(value).split()
 		if err != nil {
 			return err
 		}
-		return decode(meta)
+		return use(meta, body)
 	})
 	if err == nil && !ok {
 		err = fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
@@ -688,6 +701,9 @@ func (c Content) SharedObject(r Reader, id string, item Item) access.Object {
 // Fields returns what conditions of rules may read of a document.
 func (c Content) Fields(r Reader, id string, item Item) access.Fields {
 	fields := access.Fields{"id": item.Slug(), "slug": item.Slug(), "workspaceId": id}
+	if item.Hash == "" { // it is about to be created
+		return fields
+	}
 	if meta, err := c.Meta(r, id, item.Hash); err == nil && meta.About != nil {
 		for key, v := range meta.About.All() {
 			fields[key] = document.Plain(v)

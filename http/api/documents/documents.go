@@ -86,7 +86,7 @@ func (h *Handlers) GetDocument(f Folder) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		return f.response(h, r, &documentView{workspaceID: id, rights: rights, item: item})
+		return f.response(h, r, rd, &documentView{workspaceID: id, rights: rights, item: item})
 	}
 }
 
@@ -104,8 +104,11 @@ func (f Folder) find(rd projections.Reader, rights *access.Rights, id, slug, act
 
 // response is a document as a read shows it now. Its tag names its revision and,
 // when more than the document is shown, all of it.
-func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any, error) {
-	doc, err := h.Library.Document(r.Context(), view.workspaceID, content.Ref{Hash: view.item.Hash, Apart: view.item.Apart})
+func (f Folder) response(h *Handlers, r *http.Request, rd projections.Reader, view *documentView) (any, error) {
+	doc, meta, err := projections.Content{}.Document(rd, view.workspaceID, view.item.Hash)
+	if err == nil && doc == nil {
+		doc, err = h.Library.Document(r.Context(), view.workspaceID, content.Ref{Hash: view.item.Hash, Apart: view.item.Apart})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +118,6 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 			return nil, err
 		}
 	}
-	rd := h.ReadModel.Reader()
-	defer rd.Close()
 	workspaceSlug := ""
 	if f.name == "pages" { // only they show it
 		rec, _, err := projections.Workspaces{}.Record(rd, view.workspaceID)
@@ -124,10 +125,6 @@ func (f Folder) response(h *Handlers, r *http.Request, view *documentView) (any,
 			return nil, err
 		}
 		workspaceSlug = rec.Meta.Slug
-	}
-	meta, err := projections.Content{}.MetaOfWhole(rd, view.workspaceID, view.item.Hash)
-	if err != nil {
-		return nil, err
 	}
 	if view.doc, err = completeDocument(rd, view.workspaceID, workspaceSlug, view.item, doc, meta); err != nil {
 		return nil, err
@@ -607,7 +604,7 @@ func (f Folder) savedResponse(h *Handlers, r *http.Request, saved content.Saved,
 	if err != nil {
 		return nil, err
 	}
-	return f.response(h, r, view)
+	return f.response(h, r, rd, view)
 }
 
 // maxFirings is how many firings of a schedule a dry run tells.

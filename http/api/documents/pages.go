@@ -217,7 +217,7 @@ func (h *Handlers) VisitPage(r *http.Request) (any, error) {
 	if err := visited.rights.Check("read", "pages", documentObject(rd, visited.workspaceID, "pages", visited.item)); err != nil {
 		return nil, refuseVisitor(caller, err)
 	}
-	body, err := Pages.response(h, r, visited)
+	body, err := Pages.response(h, r, rd, visited)
 	if err != nil {
 		return nil, err
 	}
