@@ -154,6 +154,7 @@ func (m *Models) applyBatch(ctx context.Context, f *follower, w *writer, b event
 		if err == nil && b.Pending == 0 {
 			err = w.finishAt(last)
 		}
+		w.end()
 		f.advance(w.at.Seq, b.Pending)
 	})
 	if err != nil {

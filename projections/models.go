@@ -72,6 +72,8 @@ type Models struct {
 	live atomic.Pointer[generation]
 	logs []*follower // in the order of domain.Logs
 
+	moves map[string]*atomic.Uint64 // starts and ends of changes of a projection of the live generation, by its name
+
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
@@ -102,6 +104,10 @@ func New(o Options) (*Models, error) {
 	m := &Models{
 		opts: o, db: o.DB.store(), shape: fingerprint(o.Projections), work: newSemaphore(),
 		sweep: make(chan struct{}, 1), claimed: map[uint32]struct{}{}, snapshots: &Snapshots{db: o.DB.store()},
+		moves: map[string]*atomic.Uint64{},
+	}
+	for _, p := range o.Projections {
+		m.moves[p.Name()] = &atomic.Uint64{}
 	}
 	for _, log := range domain.Logs() {
 		m.logs = append(m.logs, &follower{tracker: newTracker(log), gate: newSemaphore()})
@@ -173,6 +179,9 @@ func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
 		return fmt.Errorf("make generation %d live: %w", gen.num, err)
 	}
 	m.live.Store(gen)
+	for _, moves := range m.moves {
+		moves.Add(2)
+	}
 	for _, f := range m.logs {
 		f.change(func() { f.reset(at[f.log], at != nil && f.health(0).CaughtUp) })
 		f.restart()
@@ -214,11 +223,25 @@ type Moment uint64
 // Moment returns the current moment of the read models of STATE. If it is the same before and
 // after some reads, the same reads would return the same result again.
 func (m *Models) Moment() Moment {
-	moves := m.logs[slices.Index(domain.Logs(), domain.State)].moves.Load()
-	if moves%2 == 1 {
+	return momentAt(&m.logs[slices.Index(domain.Logs(), domain.State)].moves)
+}
+
+// MomentOf is Moment for reads of one projection, whatever changes in others.
+func (m *Models) MomentOf(p Projection) Moment {
+	moves, ok := m.moves[p.Name()]
+	if !ok {
+		return 0
+	}
+	return momentAt(moves)
+}
+
+// momentAt returns the moment after so many starts and ends of changes.
+func momentAt(moves *atomic.Uint64) Moment {
+	now := moves.Load()
+	if now%2 == 1 {
 		return 0 // a change is in progress
 	}
-	return Moment(moves + 2)
+	return Moment(now + 2)
 }
 
 // Listener is called with events when they are in the read models, in the order of each log. It

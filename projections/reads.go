@@ -155,7 +155,7 @@ func (m *Models) IsSessionEnded(id string) (bool, error) {
 // SigningKeys returns the key ring and its sequence; the ring is empty when known is that
 // sequence.
 func (m *Models) SigningKeys(known uint64) (ring keyring.State, seq uint64, err error) {
-	now := m.Moment() // before the reader: what changes between them is looked at again
+	now := m.MomentOf(Keyring{}) // before the reader: what changes between them is looked at again
 	if last := m.ring.Load(); last != nil && last.seq == known && last.at == now && now != 0 {
 		return ring, known, nil
 	}

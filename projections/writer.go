@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -46,19 +47,58 @@ type writer struct {
 type targetProjection struct {
 	Projection
 	area []byte
+	// watched has its keys in the live generation; nil: nobody reads what is written.
+	watched *watchedKeys
+}
+
+// watchedKeys are the keys of a projection. They note when a change of them begins.
+type watchedKeys struct {
+	keys
+	moves *atomic.Uint64 // starts and ends of changes: it is odd during a change
+}
+
+func (k *watchedKeys) set(key, value []byte) error {
+	k.begin()
+	return k.keys.set(key, value)
+}
+
+func (k *watchedKeys) delete(key []byte) error {
+	k.begin()
+	return k.keys.delete(key)
+}
+
+// begin notes that a change begins, unless one is in progress. Nobody else writes these keys.
+func (k *watchedKeys) begin() {
+	if k.moves.Load()%2 == 0 {
+		k.moves.Add(1)
+	}
+}
+
+// end notes that the change is over, if there was any.
+func (k *watchedKeys) end() {
+	if k.moves.Load()%2 == 1 {
+		k.moves.Add(1)
+	}
 }
 
 func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
 	for _, p := range m.opts.Projections {
 		if p.Log() == log {
-			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()]})
+			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}})
 		}
 	}
 	if log == domain.State { // events of one workspace read the same keys; those of ACTIVITY mostly read keys of their own
 		w.recent = newRecentValues(recentBytes)
 	}
 	return w
+}
+
+// end notes that what was applied can be read.
+func (w *writer) end() {
+	for _, s := range w.scopes {
+		s.watched.end()
+	}
 }
 
 // apply applies events, except those that were applied before. When it fails, all events before
@@ -301,6 +341,10 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fau
 			fault, err = at.Seq, s.newFault(at, fmt.Errorf("panic: %v", r))
 		}
 	}()
+	if s.watched != nil {
+		s.watched.keys = to
+		to = s.watched
+	}
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
 		if err := grouped.ApplyGroup(Tx{to, s.area}, events); err != nil {
@@ -641,6 +685,9 @@ func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
 func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := m.newWriter(gen, log, at)
 	w.bulk, w.recent = newBulk(m.db), nil
+	for i := range w.scopes {
+		w.scopes[i].watched = nil
+	}
 	return w
 }
 

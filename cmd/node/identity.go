@@ -19,6 +19,7 @@ import (
 	"svc/eventstore/jetstream"
 	"svc/http/identity"
 	"svc/http/oidc"
+	"svc/projections"
 	"svc/streams"
 )
 
@@ -76,7 +77,7 @@ func (n *Node) openSessions(ctx context.Context) error {
 	}
 	n.identity.sessions, err = sessions.New(sessions.Options{
 		Engine: n.engine, Bucket: bucket, MaxAge: func() time.Duration { return n.config().Auth.SessionCookieMaxAge }, Ended: n.models.IsSessionEnded,
-		Moment: func() uint64 { return uint64(n.models.Moment()) },
+		Moment: func() uint64 { return uint64(n.models.MomentOf(projections.Sessions{})) },
 	})
 	return err
 }

@@ -164,7 +164,7 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 
 // RightsOf is Rights for another principal.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
-	now := i.o.ReadModel.Moment()
+	now := i.o.ReadModel.MomentOf(projections.Access{})
 	have, known := i.workspaces.Get(workspaceID)
 	if !known || !have.isAt(now) {
 		r := i.o.ReadModel.Reader()
@@ -312,7 +312,7 @@ type membership struct {
 // topics returns which topics of a workspace a user has joined, as it is now. What
 // cannot be read is none.
 func (i *Identity) topics(who member) []string {
-	now := i.o.ReadModel.Moment()
+	now := i.o.ReadModel.MomentOf(projections.Topics{})
 	have, known := i.members.Get(who)
 	if known && have.isAt(now) {
 		return have.topics

@@ -32,8 +32,8 @@ type Sessions interface {
 // ReadModel has the read models. It is a *projections.Models.
 type ReadModel interface {
 	Reader() projections.Reader
-	// Moment tells whether what was read before is what would be read now.
-	Moment() projections.Moment
+	// MomentOf tells whether what was read of a projection before is what would be read now.
+	MomentOf(p projections.Projection) projections.Moment
 }
 
 // Options configure an Identity; those without a default are required.
@@ -86,7 +86,7 @@ func New(o Options) (*Identity, error) {
 	}
 	return &Identity{
 		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
-		keys: newDecodedCache(cachedKeys, newAPIKey), users: newDecodedCache(cachedUsers, newPerson),
+		keys: newDecodedCache(projections.APIKeys{}, cachedKeys, newAPIKey), users: newDecodedCache(projections.Users{}, cachedUsers, newPerson),
 		members: cache.New[member, *membership](cachedMembers), rights: cache.New[rightsKey, *access.Rights](cachedRights),
 	}, nil
 }
@@ -103,10 +103,11 @@ func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
 	return c.SessionID != "" && hmac.Equal([]byte(token), []byte(i.CSRFToken(c.SessionID)))
 }
 
-// decodedCache caches decoded values. While the read models stand still they are taken as they are. After that the
+// decodedCache caches decoded values of a projection. While nothing in it changes they are taken as they are. After that the
 // stored value is read again, so that a change has an effect at once; it is decoded only when it has changed. Decoded
 // values must not be changed.
 type decodedCache[T any] struct {
+	of    projections.Projection
 	cache *cache.Cache[string, cachedValue[T]]
 	make  func(stored []byte) (T, error)
 }
@@ -117,18 +118,18 @@ type cachedValue[T any] struct {
 	made   T
 }
 
-func newDecodedCache[T any](size int, make func([]byte) (T, error)) *decodedCache[T] {
-	return &decodedCache[T]{cache.New[string, cachedValue[T]](size), make}
+func newDecodedCache[T any](of projections.Projection, size int, make func([]byte) (T, error)) *decodedCache[T] {
+	return &decodedCache[T]{of, cache.New[string, cachedValue[T]](size), make}
 }
 
 // get returns the decoded value of key. read returns its stored value; ok is false when there is none.
-func (m *decodedCache[T]) get(of ReadModel, key string, read func(projections.Reader) (stored []byte, ok bool, err error)) (made T, ok bool, err error) {
-	now := of.Moment() // before the reader: what changes between them is looked at again
+func (m *decodedCache[T]) get(model ReadModel, key string, read func(projections.Reader) (stored []byte, ok bool, err error)) (made T, ok bool, err error) {
+	now := model.MomentOf(m.of) // before the reader: what changes between them is looked at again
 	have, known := m.cache.Get(key)
 	if known && have.at == now && now != 0 {
 		return have.made, true, nil
 	}
-	r := of.Reader()
+	r := model.Reader()
 	defer r.Close()
 	stored, ok, err := read(r)
 	if err != nil || !ok {
