@@ -143,7 +143,7 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 		return err
 	}
 	for _, e := range entries {
-		if err := c.putItem(tx, ev, id, e, revision); err != nil {
+		if err := c.putItem(tx, ev, id, e, revision, d.IsNew); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
 	return n + 1, tx.Set(scopedKey('k', id, nil), binary.AppendUvarint(nil, n+1))
 }
 
-func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry, revision uint64) error {
+func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry, revision uint64, isNew bool) error {
 	if err := c.putDocument(tx, id, e); err != nil {
 		return err
 	}
@@ -199,16 +199,18 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 	if e.From != "" {
 		from = e.From
 	}
-	before, ok, err := tx.Get(scopedKey('c', id, []byte(from)))
-	if err != nil {
-		return err
-	}
-	if ok {
-		was, err := parseItem(from, before)
+	if !isNew {
+		before, ok, err := tx.Get(scopedKey('c', id, []byte(from)))
 		if err != nil {
 			return err
 		}
-		item.Created = was.Created
+		if ok {
+			was, err := parseItem(from, before)
+			if err != nil {
+				return err
+			}
+			item.Created = was.Created
+		}
 	}
 	if e.From != "" {
 		if err := tx.Delete(scopedKey('c', id, []byte(e.From))); err != nil {

@@ -189,7 +189,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 			parts = append(parts, e.Path)
 		}
 	}
-	if err := h.addBefore(tx, id, ev.Seq, refs); err != nil {
+	if err := h.addBefore(tx, id, ev.Seq, refs, d.IsNew); err != nil {
 		return err
 	}
 	if d.Settings != nil {
@@ -270,15 +270,19 @@ func (c contentChange) delta(from getter, id string, seq uint64) ([]byte, error)
 
 // addBefore adds what was there before a change of documents, and notes what is there now. What a change of many
 // documents put there is found by its sequence: with all their refs it would not fit into a transaction.
-func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange) error {
+func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, isNew bool) error {
 	for path, now := range refs {
 		key := partKey(id, path)
 		if path == "index" {
 			key = scopedKey('j', id, nil)
 		}
-		value, ok, err := tx.Get(key)
-		if err != nil {
-			return err
+		var value []byte
+		ok := false
+		if !isNew {
+			var err error
+			if value, ok, err = tx.Get(key); err != nil {
+				return err
+			}
 		}
 		if ok && len(value) == 8 {
 			now.Before = binary.BigEndian.Uint64(value)

@@ -162,19 +162,22 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 			return err
 		}
 	}
-	return w.change(changes, touched)
+	return w.change(changes, touched, d.IsNew)
 }
 
 // change replaces the facts of documents, nil for deleted ones, and reviews the affected
-// documents and the touched ones.
-func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool) error {
+// documents and the touched ones. With areNew none of the documents was there before.
+func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool, areNew bool) error {
 	index := listChanges{}
 	var appeared, gone []string // names
 	olds := map[string]*documentFacts{}
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		old, err := w.facts(path)
-		if err != nil {
-			return err
+		var old *documentFacts
+		if !areNew {
+			var err error
+			if old, err = w.facts(path); err != nil {
+				return err
+			}
 		}
 		next := changes[path]
 		olds[path], touched[path] = old, true
@@ -685,7 +688,7 @@ func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[strin
 	if err := w.putSchema(seq, s.Config); err != nil {
 		return err
 	}
-	return w.change(map[string]*documentFacts{"index": facts}, map[string]bool{})
+	return w.change(map[string]*documentFacts{"index": facts}, map[string]bool{}, false)
 }
 
 func keysAt(m *document.Map, key string) (keys []string) {

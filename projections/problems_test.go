@@ -72,7 +72,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 	change(t, saved("charg", `{"slug":"charg","name":"C","do":[]}`), noSecret, noEvent)
 	change(t, workspace.SecretsUpdated{Created: []string{"pay"}, Values: map[string]workspace.Secret{"pay": {}}}, noEvent)
 	change(t, saved("till", `{"slug":"till","name":"T","do":[{"emit":{"event":"paid"}}]}`))
-	change(t, saved("till", `{"slug":"till","name":"T","do":[{"emit":{"event":"{{which}}"}}]}`))
+	change(t, workspace.AutomationUpdated{Entry: newFeedEntry("automations/till", `{"slug":"till","name":"T","do":[{"emit":{"event":"{{which}}"}}]}`)})
 	change(t, workspace.AutomationDeleted{Slug: "till"}, noEvent)
 	change(t, workspace.PageCreated{Entry: newFeedEntry("pages/home", `{"slug":"home","name":"H","onInit":"paid","automation":"gone"}`)},
 		`warning pages/home automation call: there is no instruction and no automation "gone"`)

@@ -99,6 +99,7 @@ type Delta struct {
 	Entries  []Entry
 	Stage    string // what was staged under this name counts as entries too
 	Deleted  []string
+	IsNew    bool // there is one entry, and there was no document at its path
 }
 
 type (

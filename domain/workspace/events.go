@@ -147,19 +147,19 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 	case Secured:
 		return Delta{Security: &SecurityChange{e.Security, e.Source}}, true
 	case AutomationCreated:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case AutomationUpdated:
 		return entryDelta(e.Entry), true
 	case PageCreated:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case PageUpdated:
 		return entryDelta(e.Entry), true
 	case KnowledgeBaseCreated:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case KnowledgeBaseUpdated:
 		return entryDelta(e.Entry), true
 	case AgentCreated:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case AgentUpdated:
 		return entryDelta(e.Entry), true
 	case AgentPublished:
@@ -167,11 +167,11 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 	case AgentUnpublished:
 		return entryDelta(e.Entry), true
 	case TestCreated:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case TestUpdated:
 		return entryDelta(e.Entry), true
 	case Installed:
-		return entryDelta(e.Entry), true
+		return newEntryDelta(e.Entry), true
 	case InstanceConfigured:
 		return entryDelta(e.Entry), true
 	case AutomationDeleted:
@@ -203,6 +203,8 @@ func DeltaOf(ev domain.Event) (d Delta, content bool) {
 }
 
 func entryDelta(e Entry) Delta { return Delta{Entries: []Entry{e}} }
+
+func newEntryDelta(e Entry) Delta { return Delta{Entries: []Entry{e}, IsNew: true} }
 
 func optional(e *Entry) (Delta, bool) {
 	if e == nil {
