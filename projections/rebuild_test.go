@@ -202,7 +202,7 @@ func TestVerifyingWhatIsRight(t *testing.T) {
 		{Log: domain.State, First: 1, Last: 600, Messages: 600},
 		{Log: domain.Activity, First: at.Activity, Last: at.Activity, Messages: 1},
 	}, v.Logs)
-	require.Equal(t, uint64(2400), v.Projections[0].Keys, "four of each")
+	require.Equal(t, uint64(1800), v.Projections[0].Keys, "three of each")
 	nums, err := h.Generations()
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1}, nums, "the copy is dropped")

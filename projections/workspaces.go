@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -501,7 +502,7 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 		return Document{}, false, err
 	}
 	state, dynamic, ok, err := w.readState(r, id)
-	if err != nil || !ok || len(settings) < 2 {
+	if err != nil || !ok || len(settings) < 2 || len(dynamic) < 2 {
 		return Document{}, false, errors.Join(err, errHeader)
 	}
 	body := append(settings[:len(settings)-1], ',')
@@ -514,15 +515,15 @@ func (w Workspaces) State(r Reader, id string) (s State, ok bool, err error) {
 	return s, ok, err
 }
 
-// readState returns what changes more often than the settings.
-func (w Workspaces) readState(r Reader, id string) (s State, text []byte, ok bool, err error) {
-	value, ok, err := r.Get(w, recordKey(id))
-	if err != nil || !ok {
-		return s, nil, false, err
-	}
-	s, text, _, err = cutRecord(value)
+// readState returns what changes more often than the settings, as JSON.
+func (w Workspaces) readState(r Reader, id string) (s State, dynamic []byte, ok bool, err error) {
+	ok, err = r.read(w, recordKey(id), func(value []byte) (err error) {
+		s, dynamic, _, err = cutRecord(value)
+		dynamic = bytes.Clone(dynamic)
+		return err
+	})
 	s.Generation = r.gen.num
-	return s, text, err == nil, err
+	return s, dynamic, ok && err == nil, err
 }
 
 // Record returns the record of a workspace, also of a deleted one.
