@@ -546,7 +546,6 @@ type orderedReader struct {
 	pending     uint64 // messages in the stream when it started
 	msgs        chan jetstream.Msg
 	reconnected <-chan struct{} // closed when the broker was restarted
-	heartbeat   time.Duration
 	ctx         context.Context
 	cancel      context.CancelFunc
 	consume     jetstream.ConsumeContext
@@ -566,20 +565,10 @@ func readUntilDone(ctx context.Context, read func(context.Context) error) error 
 	}
 }
 
-// consumerHeartbeat is how often the broker announces a consumer that has nothing to send. A reader that misses two of
-// them asks for a new consumer: that is how it notices the end of a leader. A broker in the same process has no other
-// leader, and its end ends the connection, too.
-func (c *connection) consumerHeartbeat() time.Duration {
-	if c.Alone() {
-		return 5 * time.Second
-	}
-	return time.Second
-}
-
 // newOrderedReader creates a consumer of the messages from a sequence on. The caller starts and
 // stops the reader.
 func (c *connection) newOrderedReader(ctx context.Context, stream string, from uint64, filters ...string) (*orderedReader, jetstream.Consumer, error) {
-	r := &orderedReader{msgs: make(chan jetstream.Msg, batchEvents/4), reconnected: c.reconnected(), heartbeat: c.consumerHeartbeat()}
+	r := &orderedReader{msgs: make(chan jetstream.Msg, batchEvents/4), reconnected: c.reconnected()}
 	consumer, err := c.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		FilterSubjects: filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, InactiveThreshold: time.Minute,
 	})
@@ -605,7 +594,7 @@ func (r *orderedReader) start(consumer jetstream.Consumer, atOnce int) (err erro
 		case r.msgs <- m:
 		case <-r.ctx.Done():
 		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(atOnce, 2*batchBytes), jetstream.PullHeartbeat(r.heartbeat), jetstream.PullExpiry(30*time.Second))
+	}, jetstream.PullMaxMessagesWithBytesLimit(atOnce, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
 	return err
 }
 
