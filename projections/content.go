@@ -268,8 +268,7 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 		}
 	}
 	value := make([]byte, 0, binary.MaxVarintLen32+len(about)+len(body))
-	value = append(binary.AppendUvarint(value, uint64(len(about))), about...)
-	return tx.Set(key, append(value, body...))
+	return tx.Set(key, append(appendPart(value, about), body...))
 }
 
 // storedDocument is the length of the DocumentMeta of a document, the DocumentMeta, and the document as JSON, unless that
@@ -280,11 +279,11 @@ var errStoredDocument = errors.New("a document is damaged")
 
 // split returns DocumentMeta and document. The document is empty when it is stored elsewhere.
 func (d storedDocument) split() (meta, body []byte, err error) {
-	length, n := binary.Uvarint(d)
-	if n <= 0 || uint64(len(d)-n) < length {
+	meta, body, ok := cutPart(d)
+	if !ok {
 		return nil, nil, errStoredDocument
 	}
-	return d[n : n+int(length)], d[n+int(length):], nil
+	return meta, body, nil
 }
 
 func (c Content) deleteItem(tx Tx, id, path string, at time.Time) error {

@@ -163,18 +163,18 @@ func splitID(id string) (head string, number uint64, ok bool) {
 	return id[:14], number, true
 }
 
-// listsOf returns what events can be selected by.
-func listsOf(entries []FeedEntry) map[FeedSelection]bool {
-	lists := map[FeedSelection]bool{}
+// selectionsOf returns what events can be selected by.
+func selectionsOf(entries []FeedEntry) map[FeedSelection]bool {
+	selections := map[FeedSelection]bool{}
 	var last [4]FeedSelection // events of one source follow each other
 	for i := range entries {
-		for n, l := range entries[i].lists() {
+		for n, l := range entries[i].selections() {
 			if l != last[n] && l.Text != "" {
-				lists[l], last[n] = true, l
+				selections[l], last[n] = true, l
 			}
 		}
 	}
-	return lists
+	return selections
 }
 
 // drop removes erased events from the index.
@@ -260,8 +260,8 @@ type FeedEntry struct {
 	Signature   feed.Signature
 }
 
-// lists are what the event can be selected by.
-func (e *FeedEntry) lists() [4]FeedSelection {
+// selections are what the event can be selected by.
+func (e *FeedEntry) selections() [4]FeedSelection {
 	return [...]FeedSelection{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
 }
 
@@ -319,11 +319,11 @@ type storedEntry struct {
 
 // cutEntry returns the first entry of the value of a group, and the rest.
 func cutEntry(value []byte) (e storedEntry, rest []byte, err error) {
-	length, n := binary.Uvarint(value)
-	if n <= 0 || uint64(len(value)-n) < length {
+	value, rest, ok := cutPart(value)
+	if !ok {
 		return e, nil, errFeedEntry
 	}
-	value, rest = value[n:n+int(length)], value[n+int(length):]
+	var n int
 	if e.before, n = binary.Uvarint(value); n <= 0 || len(value)-n < 9 {
 		return e, nil, errFeedEntry
 	}
@@ -333,11 +333,9 @@ func cutEntry(value []byte) (e storedEntry, rest []byte, err error) {
 	}
 	value = value[n:]
 	for i := range e.texts {
-		length, n := binary.Uvarint(value)
-		if n <= 0 || uint64(len(value)-n) < length {
+		if e.texts[i], value, ok = cutPart(value); !ok {
 			return e, nil, errFeedEntry
 		}
-		e.texts[i], value = value[n:n+int(length)], value[n+int(length):]
 	}
 	e.signature = value
 	return e, rest, nil

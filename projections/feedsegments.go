@@ -3,7 +3,6 @@ package projections
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/fnv"
 	"slices"
 	"sort"
@@ -22,9 +21,9 @@ import (
 // The value is the rank of the last event, the group that ends the segment before (0: there is none), and the fingerprints in
 // order.
 type segment struct {
-	rank   rank
-	before uint64
-	prints []uint32
+	rank         rank
+	before       uint64
+	fingerprints []uint32
 }
 
 // rank says which segments an event ends.
@@ -76,9 +75,9 @@ func (a FeedSelection) fingerprint() uint32 {
 }
 
 func (s segment) encode() []byte {
-	b := make([]byte, 0, segmentHead+4*len(s.prints))
+	b := make([]byte, 0, segmentHead+4*len(s.fingerprints))
 	b = binary.BigEndian.AppendUint64(append(b, byte(s.rank)), s.before)
-	for _, p := range s.prints {
+	for _, p := range s.fingerprints {
 		b = binary.BigEndian.AppendUint32(b, p)
 	}
 	return b
@@ -96,13 +95,13 @@ func decodeSegment(value []byte) (s segment, err error) {
 	}
 	s.rank, s.before = rank(value[0]), binary.BigEndian.Uint64(value[1:])
 	for rest := value[segmentHead:]; len(rest) > 0; rest = rest[4:] {
-		s.prints = append(s.prints, binary.BigEndian.Uint32(rest))
+		s.fingerprints = append(s.fingerprints, binary.BigEndian.Uint32(rest))
 	}
 	return s, nil
 }
 
-// hasPrint reports whether a segment, as it is stored, has a fingerprint, and returns where the one before it ends.
-func hasPrint(value []byte, p uint32) (has bool, before uint64, err error) {
+// hasFingerprint reports whether a segment, as it is stored, has a fingerprint, and returns where the one before it ends.
+func hasFingerprint(value []byte, p uint32) (has bool, before uint64, err error) {
 	if len(value) < segmentHead {
 		return false, 0, errFeedEntry
 	}
@@ -147,10 +146,10 @@ func (s segments) add(group uint64, entries []FeedEntry) error {
 
 // extend returns the open segment with the events of a group. A segment that ends with it is stored.
 func (s segments) extend(open segment, group uint64, entries []FeedEntry) (segment, error) {
-	for selection := range listsOf(entries) {
+	for selection := range selectionsOf(entries) {
 		p := selection.fingerprint()
-		if at, has := slices.BinarySearch(open.prints, p); !has {
-			open.prints = slices.Insert(open.prints, at, p)
+		if at, has := slices.BinarySearch(open.fingerprints, p); !has {
+			open.fingerprints = slices.Insert(open.fingerprints, at, p)
 		}
 	}
 	open.rank = rankOfAll(entries)
@@ -166,7 +165,7 @@ func (s segments) extend(open segment, group uint64, entries []FeedEntry) (segme
 
 // putLarge stores the large segment that ends with the last one of its small ones.
 func (s segments) putLarge(group uint64, last segment) error {
-	large := segment{rank: endsLarge, prints: slices.Clone(last.prints)}
+	large := segment{rank: endsLarge, fingerprints: slices.Clone(last.fingerprints)}
 	for large.before = last.before; large.before > 0; {
 		small, err := s.get(endsSmall, large.before)
 		if err != nil {
@@ -175,10 +174,10 @@ func (s segments) putLarge(group uint64, last segment) error {
 		if small.rank == endsLarge {
 			break
 		}
-		large.prints, large.before = append(large.prints, small.prints...), small.before
+		large.fingerprints, large.before = append(large.fingerprints, small.fingerprints...), small.before
 	}
-	slices.Sort(large.prints)
-	large.prints = slices.Compact(large.prints)
+	slices.Sort(large.fingerprints)
+	large.fingerprints = slices.Compact(large.fingerprints)
 	return s.tx.Set(s.key(endsLarge, group), large.encode())
 }
 
@@ -258,7 +257,10 @@ func (s segments) deleteBetween(of rank, first, last uint64) error {
 		}
 		return true, nil
 	})
-	return errors.Join(err, deleteKeys(s.tx, found...))
+	if err != nil {
+		return err
+	}
+	return deleteKeys(s.tx, found...)
 }
 
 // numberedGroup is the events of one message.
@@ -344,7 +346,7 @@ func (v visitor) visitEntries(after, until uint64) (more bool, err error) {
 func (v visitor) visitUp(of rank, after, until uint64) (more bool, err error) {
 	more = true
 	err = v.each(segmentSpaces[of], after+1, func(group uint64, value []byte) (bool, error) {
-		has, before, err := hasPrint(value, v.wanted)
+		has, before, err := hasFingerprint(value, v.wanted)
 		if err != nil || before >= until {
 			return false, err
 		}
@@ -371,7 +373,7 @@ func (v visitor) visitDown(of rank, after, until uint64) (more bool, err error) 
 				return false, err
 			}
 		}
-		has, before, err := hasPrint(value, v.wanted)
+		has, before, err := hasFingerprint(value, v.wanted)
 		if err != nil {
 			return false, err
 		}

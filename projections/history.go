@@ -235,7 +235,7 @@ func putContentChange(tx Tx, c Change, refs manifestChange) error {
 	}
 	seq := seqKey(c.Seq)
 	value := make([]byte, 0, binary.MaxVarintLen32+len(change)+min(len(delta), maxBeside))
-	value = append(binary.AppendUvarint(value, uint64(len(change))), change...)
+	value = appendPart(value, change)
 	if len(delta) > maxBeside {
 		if err := tx.Set(scopedKey('m', c.Workspace, seq), delta); err != nil {
 			return err
@@ -248,11 +248,11 @@ func putContentChange(tx Tx, c Change, refs manifestChange) error {
 
 // split returns the Change, and what it did to the manifest: nothing when that has a key of its own.
 func (c contentChange) split() (change, delta []byte, err error) {
-	length, n := binary.Uvarint(c)
-	if n <= 0 || uint64(len(c)-n) < length {
+	change, delta, ok := cutPart(c)
+	if !ok {
 		return nil, nil, errContentChange
 	}
-	return c[n : n+int(length)], c[n+int(length):], nil
+	return change, delta, nil
 }
 
 // delta returns what the change at a sequence did to the manifest.
@@ -712,13 +712,11 @@ type changeAt struct {
 // parseAll reads a part of the history of everything, which begins at a sequence.
 func parseAll(first uint64, value []byte) (changes []changeAt, err error) {
 	for len(value) > 0 {
-		length, n := binary.Uvarint(value[1:])
-		if n <= 0 || uint64(len(value)-1-n) < length {
+		scope, rest, ok := cutPart(value[1:])
+		if !ok {
 			return nil, errors.New("the history of everything is damaged")
 		}
-		end := 1 + n + int(length)
-		changes = append(changes, changeAt{first + uint64(value[0]), string(value[1+n : end])})
-		value = value[end:]
+		changes, value = append(changes, changeAt{first + uint64(value[0]), string(scope)}), rest
 	}
 	return changes, nil
 }

@@ -92,13 +92,9 @@ func (r Reader) Get(p Projection, key []byte) (value []byte, ok bool, err error)
 
 // read is Get for a value that is used at once: it is valid until use returns.
 func (r Reader) read(p Projection, key []byte, use func(value []byte) error) (ok bool, err error) {
-	key = join(r.gen.areas[p.Name()], key)
-	item, err := r.txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get %q: %w", key, err)
+	item, err := find(r.txn, join(r.gen.areas[p.Name()], key))
+	if err != nil || item == nil {
+		return false, err
 	}
 	return true, item.Value(use)
 }
@@ -110,15 +106,38 @@ func (r Reader) Iterate(p Projection, s Span, visit func(key, value []byte) (mor
 }
 
 func get(txn *badger.Txn, key []byte) ([]byte, bool, error) {
-	item, err := txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("get %q: %w", key, err)
+	item, err := find(txn, key)
+	if err != nil || item == nil {
+		return nil, false, err
 	}
 	value, err := item.ValueCopy(nil)
 	return value, err == nil, err
+}
+
+// find returns the item of a key, nil when there is none.
+func find(txn *badger.Txn, key []byte) (*badger.Item, error) {
+	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", key, err)
+	}
+	return item, nil
+}
+
+// appendPart appends the length of a part of a value, and the part.
+func appendPart(value, part []byte) []byte {
+	return append(binary.AppendUvarint(value, uint64(len(part))), part...)
+}
+
+// cutPart returns the part that a value begins with, and the rest; ok is false when the value is damaged.
+func cutPart(value []byte) (part, rest []byte, ok bool) {
+	length, n := binary.Uvarint(value)
+	if n <= 0 || uint64(len(value)-n) < length {
+		return nil, nil, false
+	}
+	return value[n : n+int(length)], value[n+int(length):], true
 }
 
 // iterate visits the keys of a span. Values are not read ahead: Badger begins with a hundred, and

@@ -259,7 +259,7 @@ func (r *Record) encode() ([]byte, error) {
 	}
 	b := make([]byte, 0, len(dynamic)+512)
 	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Revision), r.Seq)
-	b = append(binary.AppendUvarint(b, uint64(len(dynamic))), dynamic...)
+	b = appendPart(b, dynamic)
 	o := domain.NewObjectEncoder(b)
 	o.Text("id", r.ID)
 	o.Int("updated", int64(r.Updated))
@@ -317,12 +317,11 @@ func cutRecord(value []byte) (s State, dynamic, rest []byte, err error) {
 		return s, nil, nil, errHeader
 	}
 	s = State{Revision: binary.BigEndian.Uint64(value), Seq: binary.BigEndian.Uint64(value[8:])}
-	length, n := binary.Uvarint(value[16:])
-	rest = value[16+max(n, 0):]
-	if n <= 0 || uint64(len(rest)) < length {
+	dynamic, rest, ok := cutPart(value[16:])
+	if !ok {
 		return s, nil, nil, errHeader
 	}
-	return s, rest[:length], rest[length:], nil
+	return s, dynamic, rest, nil
 }
 
 // decode sets l, which is empty, from what is stored.

@@ -135,9 +135,10 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 		if i > 0 && message == n.message(seqs[i-1]) {
 			continue
 		}
-		if known := l.recent.get(message); log == domain.Activity && known != nil {
-			decoded[message] = known
-		} else {
+		if log == domain.Activity {
+			decoded[message] = l.recent.get(message)
+		}
+		if decoded[message] == nil {
 			messages = append(messages, message)
 		}
 	}
