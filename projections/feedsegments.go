@@ -11,7 +11,7 @@ import (
 // A segment is a stretch of the events of a workspace, and what they are of: a fingerprint of each correlation id, type,
 // user and automation. Whoever looks for those of one user passes all segments without the fingerprint of that user.
 //
-// An event whose sequence is a boundary ends a segment, together with the other events of its message. So the ends depend
+// An event ends a segment, together with the other events of its message, when rankOf says so of its sequence. So the ends depend
 // on the events alone, and not on what was erased before them: the index is the same when it is built again.
 //
 //	s{workspace}\0{group}  a segment that ends with a group

@@ -234,7 +234,7 @@ func (w *walker) mayMatch(e projections.FeedEntry) bool {
 	return (f.Depth == 0 || e.Depth < f.Depth) && f.May(e.Signature)
 }
 
-// indexLists returns lists of the index that hold all that matches; none: everything must
+// indexLists returns selections of the index that hold all that matches; none: everything must
 // be looked at.
 func (w *walker) indexLists() []projections.FeedSelection {
 	f := w.r.Filter
@@ -254,7 +254,7 @@ func (w *walker) indexLists() []projections.FeedSelection {
 	return nil
 }
 
-// indexedPaths are the paths that the index has lists for, those with the fewest events first.
+// indexedPaths are the paths by which the index selects events, those with the fewest events first.
 var indexedPaths = []struct {
 	path string
 	list projections.FeedList
@@ -264,7 +264,7 @@ var indexedPaths = []struct {
 	{"source.automationSlug", projections.ByAutomation},
 }
 
-// maxLists is how many lists of the index are merged rather than everything read.
+// maxLists is how many selections are merged rather than everything read.
 const maxLists = 8
 
 // areExact reports whether all texts stand for themselves, and events can be selected by
@@ -294,7 +294,7 @@ type lane struct {
 	before      uint64 // upwards: the entry before the first
 }
 
-// indexList is one list of the index, read in pieces.
+// indexList is the events of one selection of the index, read in pieces.
 type indexList struct {
 	among projections.FeedSelection
 	next  uint64 // where the next piece begins
