@@ -19,10 +19,12 @@ type Signature []byte
 
 // signatureBits is the size of a signature before it is folded; an event that says
 // too much for it has none.
-const signatureBits = 4096
+const signatureBits = 8192
 
-// probes is how many bits stand for a word or a value.
-const probes = 3
+// probes is how many bits stand for a word or a value. Much of what events say is the same in
+// all of them, such as their workspace: where the bits of a word are all among those, the word
+// is looked for in every event. With six bits that hardly happens.
+const probes = 6
 
 // SignatureOfRecorded returns the signature of a recorded event, with the payload as it is stored.
 func SignatureOfRecorded(ev *domain.Recorded) Signature {
@@ -92,25 +94,25 @@ func isSigned(path string) bool {
 	return strings.HasPrefix(path, "payload.") || slices.ContainsFunc(all[:], func(n named) bool { return n.path == path })
 }
 
-// fold makes the signature as small as its bits allow.
+// fold makes the signature as small as its bits allow; there is none when even the largest
+// would be too full.
 func (b *bloom) fold() Signature {
 	ones := 0
 	for _, word := range b {
 		ones += bits.OnesCount64(word)
 	}
-	if ones > signatureBits/2 {
-		return nil
-	}
 	size := 1
-	for size*64 < 3*ones {
-		size *= 2
+	for ; 2*64*size < 5*ones; size *= 2 {
+		if size == len(b) {
+			return nil
+		}
 	}
 	var folded bloom
 	for i, word := range b {
 		folded[i%size] |= word
 	}
 	sig := make(Signature, 8*size)
-	for i, word := range folded[:min(size, len(folded))] { // a full one is larger than what it is made of
+	for i, word := range folded[:size] {
 		binary.LittleEndian.PutUint64(sig[8*i:], word)
 	}
 	return sig
