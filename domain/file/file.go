@@ -281,6 +281,9 @@ var (
 	checksums = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
+// IsMediaType reports whether a text is a media type such as text/plain, without parameters.
+func IsMediaType(s string) bool { return mimetypes.MatchString(s) }
+
 func (f Facts) validate() error {
 	var errs []domain.FieldError
 	fault := func(ok bool, field, message string) {
@@ -291,7 +294,7 @@ func (f Facts) validate() error {
 	fault(IsName(f.Name), "name", "must be 1 to 255 bytes without slashes, control characters and characters that change the direction of text")
 	fault(f.ExpiresAfter >= 0 && f.ExpiresAfter <= maxExpiresAfter, "expiresAfter", "must be a number of seconds, at most those of a hundred years")
 	fault(isMetadata(f.Metadata), "metadata", "must be at most 100 fields with names of 1 to 100 characters, and 32 KB together")
-	fault(mimetypes.MatchString(f.Mimetype), "mimetype", "must be a media type")
+	fault(IsMediaType(f.Mimetype), "mimetype", "must be a media type")
 	fault(f.Size >= 0 && checksums.MatchString(f.Checksum), "checksum", "must be a SHA-256 and a size")
 	if len(errs) > 0 {
 		return domain.Invalid(errs...)

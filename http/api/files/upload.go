@@ -402,7 +402,7 @@ var textTypes = regexp.MustCompile(`^(text/.+|application/(json|xml|javascript|x
 func mimetypeOf(head []byte, declared string) string {
 	seen, _, _ := strings.Cut(http.DetectContentType(head), ";")
 	mimetype, _, err := mime.ParseMediaType(declared)
-	if err != nil || !mediaTypes.MatchString(mimetype) {
+	if err != nil || !file.IsMediaType(mimetype) {
 		return seen
 	}
 	fits := false
@@ -421,8 +421,6 @@ func mimetypeOf(head []byte, declared string) string {
 	}
 	return seen
 }
-
-var mediaTypes = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
 func looksLikeSVG(head []byte) bool { return bytes.Contains(bytes.ToLower(head), []byte("<svg")) }
 
