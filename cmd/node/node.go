@@ -120,9 +120,9 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	err := n.run(
 		ctx,
-		n.listen, n.lockData, n.ensureKeys, n.startTracing,
+		n.listen, n.lockData, n.ensureKeys, n.startTracing, n.openProfiles,
 		n.openStores, n.openLog, n.openReadModels, n.openSearchIndex, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
-		n.openRuntime, n.openAgents, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
+		n.openRuntime, n.openAgents, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor,
 	)
 	if err != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

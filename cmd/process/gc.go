@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -50,6 +51,7 @@ func PaceCollections(ctx context.Context) error {
 			debug.SetGCPercent(growth)
 		}
 		if idle.next(allocated, objects-min(objects, alive)+free) {
+			runtime.GC() // pools keep what they have over one collection
 			debug.FreeOSMemory()
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -21,6 +22,8 @@ import (
 var version, commit = "dev", ""
 
 func main() {
+	// Until somebody asks for profiles.
+	runtime.MemProfileRate = 0
 	if len(os.Args) == 2 && children[os.Args[1]] != nil { // before anything is read that a child is not to have
 		if err := children[os.Args[1]](os.Stdin, os.Stdout); err != nil {
 			printError(os.Stderr, err)
