@@ -33,8 +33,8 @@ type hub struct {
 
 // The rhythm of the hub.
 const (
-	hubPause = time.Millisecond       // between two rounds, so that what comes together goes together
-	hubWait  = 250 * time.Millisecond // for the other log, which may be slower
+	hubPause = time.Millisecond // between two rounds, so that what comes together goes together
+	hubWait  = 2 * time.Second  // for the other log, which may be slower
 )
 
 // hubQueue is how many events may wait to be passed on.
@@ -105,12 +105,14 @@ func (h *hub) receive(log domain.Log, events []domain.Recorded) {
 	}
 }
 
-// overflow gives up what is queued: whoever follows begins again, from the index.
+// overflow gives up what is queued: whoever follows begins again, from the index. The
+// caller holds the mutex.
 func (h *hub) overflow() {
 	h.queued = [2][]domain.Recorded{}
 	h.published, h.latestStale = h.received, true
 	for _, t := range h.topics {
 		t.restartReaders()
+		t.wakeReaders() // there may be no next round
 	}
 }
 
@@ -382,11 +384,16 @@ func (h *hub) wakeReaders() {
 	defer h.mu.Unlock()
 	for _, t := range h.topics {
 		if t.touched {
-			t.touched = false
-			close(t.changed)
-			t.changed = make(chan struct{})
+			t.wakeReaders()
 		}
 	}
+}
+
+// wakeReaders wakes the readers of the topic. The caller holds the hub's mutex.
+func (t *topic) wakeReaders() {
+	t.touched = false
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
 // joinTopic returns the topic of a workspace, where the next event will be, and the
