@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 var quiet = slog.New(slog.DiscardHandler)
 
 // patience bounds every wait of a test.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func bounded(tb testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node/nodetest"
@@ -64,17 +65,18 @@ func TestThreeNodesSearchAlike(t *testing.T) {
 
 	for _, query := range []string{"payment refund", "number 17", "*", `"thirty days" -payment`} {
 		for _, mode := range []string{"text", "vector", "hybrid"} {
-			var answers []any
-			for _, node := range nodes {
-				body := fmt.Sprintf(`{"query":%q,"mode":%q,"limit":100}`, query, mode)
-				require.Eventually(t, func() bool { // a node that has just come back may have to follow the log still
-					return node.Call(t, "POST", faq+"/search", root, body).StatusCode == http.StatusOK
-				}, time.Minute, 50*time.Millisecond)
-				answer := node.Call(t, "POST", faq+"/search", root, body).JSON(t)
-				answers = append(answers, []any{answer["mode"], answer["total"], answer["results"]})
-			}
-			require.Equal(t, answers[0], answers[1], "%s, %s", query, mode)
-			require.Equal(t, answers[1], answers[2], "%s, %s", query, mode)
+			body := fmt.Sprintf(`{"query":%q,"mode":%q,"limit":100}`, query, mode)
+			require.EventuallyWithT(t, func(c *assert.CollectT) { // a node that has just come back may have to follow the log still
+				var answers []any
+				for _, node := range nodes {
+					got := node.Call(t, "POST", faq+"/search", root, body)
+					require.Equal(c, http.StatusOK, got.StatusCode, "%s", got.Body)
+					answer := got.JSON(t)
+					answers = append(answers, []any{answer["mode"], answer["total"], answer["results"]})
+				}
+				require.Equal(c, answers[0], answers[1], "%s, %s", query, mode)
+				require.Equal(c, answers[1], answers[2], "%s, %s", query, mode)
+			}, time.Minute, 50*time.Millisecond)
 		}
 	}
 }
