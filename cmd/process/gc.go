@@ -25,9 +25,9 @@ const (
 // After a start or much work Go keeps memory that it does not use for minutes, and for as long as nothing is
 // collected also the garbage. An idle process gives it back.
 const (
-	idlePeriods = 5        // intervals of little work, after which a process is idle
-	idleAllocs  = 1 << 20  // bytes that are allocated in such an interval, at most
-	unusedBytes = 16 << 20 // bytes that are worth a collection
+	idlePeriods = 5       // intervals of little work, after which a process is idle
+	idleAllocs  = 1 << 20 // bytes that are allocated in such an interval, at most
+	unusedBytes = 4 << 20 // bytes that are worth a collection
 )
 
 // PaceCollections lets the heap grow further while there is much garbage, and gives memory
