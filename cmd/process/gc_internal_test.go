@@ -45,7 +45,7 @@ func TestAnIdleHeapGivesMemoryBackOnce(t *testing.T) {
 		{310 << 20, 100 << 20, true, "idle for long enough"},
 		{310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"},
 		{310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"}, {310 << 20, 1 << 20, false, "little is left"},
-		{311 << 20, 16 << 20, true, "it has become enough"},
+		{311 << 20, 4 << 20, true, "it has become enough"},
 	} {
 		require.Equal(t, look.gives, h.next(look.allocated, look.unused), look.why)
 	}
