@@ -272,7 +272,7 @@ func DecodeRaw(to *json.RawMessage, value []byte) error {
 	switch {
 	case string(value) == "null":
 		*to = nil
-	case !json.Valid(value):
+	case !IsEncoded(value) && !json.Valid(value):
 		return errNotJSON
 	default:
 		*to = bytes.Clone(value)
