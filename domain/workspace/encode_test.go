@@ -128,3 +128,27 @@ func requireSameEntry(t require.TestingT, body string) {
 		require.True(t, reflect.DeepEqual(want, got), "%s: %+v, %+v", body, want, got)
 	}
 }
+
+func TestADocumentIsDescribedInJSONAsInValues(t *testing.T) {
+	t.Parallel()
+	bodies := []string{"", "null", `"text"`, "[]", "{", "{}"}
+	for _, name := range []any{"Charge", "é\u00a0\u2028\x7f", "<b>&\"\\\n", 1.5, 1e300, nil, []any{true}} {
+		member := document.MapOf(document.Pair{Key: "é", Value: name})
+		body, err := document.JSON(document.MapOf(
+			document.Pair{Key: "do", Value: []any{member}}, document.Pair{Key: "name", Value: name}, document.Pair{Key: "config", Value: member},
+			document.Pair{Key: "blocks", Value: []any{member}}, document.Pair{Key: "cases", Value: 0.0}, document.Pair{Key: "when", Value: member},
+		))
+		require.NoError(t, err)
+		bodies = append(bodies, string(body))
+	}
+	for _, folder := range []string{"automations", "pages", "imports", "tests", "agents", "knowledge"} {
+		for _, body := range bodies {
+			e := workspace.Entry{Path: folder + "/a", Body: json.RawMessage(body)}
+			want, err := json.Marshal(e.Describe())
+			require.NoError(t, err)
+			got, err := e.DescribeJSON()
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got), "%s: %s", folder, body)
+		}
+	}
+}
