@@ -2,6 +2,7 @@ package projections
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -119,5 +120,15 @@ func TestProblemsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 		want, err := json.Marshal(paths)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(appendPaths(nil, paths)))
+
+		slices.Sort(paths)
+		more := text.Draw(t, "more")
+		if with, ok := insertPath(appendPaths(nil, paths), more); ok {
+			if !slices.Contains(paths, more) {
+				paths = append(paths, more)
+				slices.Sort(paths)
+			}
+			require.Equal(t, string(appendPaths(nil, paths)), string(with))
+		}
 	})
 }
