@@ -99,8 +99,11 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 		}
 		var events []domain.Event
 		var with []eventstore.Commit
-		if events, err = decide(d, agg, cmd, pre); err == nil && len(events) > 0 && beside != nil {
-			with, err = beside(agg.state, d.Fold(agg.state, events...), ids.beside)
+		var after S
+		if events, err = decide(d, agg, cmd, pre); err == nil && len(events) > 0 {
+			if after = d.Fold(agg.state, events...); beside != nil {
+				with, err = beside(agg.state, after, ids.beside)
+			}
 		}
 		if (err != nil || len(events) == 0) && !current {
 			agg, err = refresh(ctx, e, d, id, agg)
@@ -110,7 +113,7 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 		if err != nil || len(events) == 0 {
 			return newExecution(ctx, agg, false), err
 		}
-		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events, with)
+		next, appendErr := appendTo(ctx, e, d, id, agg, after, ids, events, with)
 		if appendErr == nil {
 			return newExecution(ctx, next, true), nil
 		}
@@ -217,8 +220,8 @@ func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 }
 
 // appendTo records events, with what else belongs to the decision, and returns
-// the aggregate with them folded in.
-func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], ids ids, events []domain.Event, with []eventstore.Commit) (*folded[S], error) {
+// the aggregate after them, with the state that they turned it into.
+func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], after S, ids ids, events []domain.Event, with []eventstore.Commit) (*folded[S], error) {
 	facts := make([]eventstore.Fact, len(events))
 	for i, ev := range events {
 		facts[i] = eventstore.Fact{ID: ids.at(i), Event: ev}
@@ -233,7 +236,7 @@ func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], 
 		return refresh(ctx, e, d, id, agg) // stored by an earlier attempt, long ago
 	}
 	next := *agg
-	next.state = d.Fold(agg.state, events...)
+	next.state = after
 	next.seq = receipt.Seqs[len(facts)-1]
 	next.length += len(events)
 	for _, f := range facts {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 // selfDecoder is implemented by an event that is read for every run: it is decoded without reflection.
@@ -166,6 +167,10 @@ func DecodeText(to *string, value []byte) error {
 		*to = text
 		return nil
 	}
+	if text, ok := unescape(Unquoted(value)); ok {
+		*to = text
+		return nil
+	}
 	return json.Unmarshal(value, to)
 }
 
@@ -180,12 +185,54 @@ func PlainText(value []byte) (text string, ok bool) {
 
 // isPlainString reports whether b needs no decoding inside quotes.
 func isPlainString(b []byte) bool {
+	ascii := true
 	for _, c := range b {
-		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+		if c < ' ' || c == '"' || c == '\\' {
 			return false
 		}
+		ascii = ascii && c < utf8.RuneSelf
 	}
-	return true
+	return ascii || utf8.Valid(b)
+}
+
+// unescape returns the text that is written as b inside quotes. It returns false for what is no JSON or no UTF-8, and for
+// escapes by number, which encoding/json decodes.
+func unescape(b []byte) (text string, ok bool) {
+	if !utf8.Valid(b) {
+		return "", false
+	}
+	decoded := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if c < ' ' || c == '"' {
+			return "", false
+		}
+		if c != '\\' {
+			decoded = append(decoded, c)
+			continue
+		}
+		if i++; i >= len(b) {
+			return "", false
+		}
+		switch b[i] {
+		case '"', '\\', '/':
+			c = b[i]
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		default:
+			return "", false
+		}
+		decoded = append(decoded, c)
+	}
+	return string(decoded), len(decoded) > 0
 }
 
 // maxPlainDigits is how many digits any number has that fits into 32 bits.
@@ -225,7 +272,7 @@ func DecodeRaw(to *json.RawMessage, value []byte) error {
 	switch {
 	case string(value) == "null":
 		*to = nil
-	case !json.Valid(value):
+	case !IsEncoded(value) && !json.Valid(value):
 		return errNotJSON
 	default:
 		*to = bytes.Clone(value)

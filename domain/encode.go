@@ -141,13 +141,51 @@ func (o *ObjectEncoder) Encoded(name string, encoded []byte) {
 
 // AppendText appends a text as encoding/json encodes it.
 func AppendText(to []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(text) // never fails
-			return append(to, quoted...)
+	to = append(to, '"')
+	begin := 0 // of what is not appended yet
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+				to = appendEscape(append(to, text[begin:i]...), c)
+				begin = i + 1
+			}
+			i++
+			continue
 		}
+		r, length := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && length == 1:
+			to = append(append(to, text[begin:i]...), `\ufffd`...)
+			begin = i + 1
+		case r == '\u2028' || r == '\u2029':
+			to = append(append(append(to, text[begin:i]...), `\u202`...), hexDigits[r&0xF])
+			begin = i + length
+		}
+		i += length
 	}
-	return append(append(append(to, '"'), text...), '"')
+	return append(append(to, text[begin:]...), '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendEscape appends the escape of a character below 0x80.
+func appendEscape(to []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(to, '\\', c)
+	case '\b':
+		return append(to, '\\', 'b')
+	case '\f':
+		return append(to, '\\', 'f')
+	case '\n':
+		return append(to, '\\', 'n')
+	case '\r':
+		return append(to, '\\', 'r')
+	case '\t':
+		return append(to, '\\', 't')
+	}
+	return append(to, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xF])
 }
 
 // Encode adds the members of the source.

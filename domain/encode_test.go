@@ -45,6 +45,24 @@ func TestASourceIsEncodedAsEncodingJSONDoes(t *testing.T) {
 	})
 }
 
+func TestTextsAreEncodedAndDecodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText().Draw(t, "text")
+		want, err := json.Marshal(text)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(domain.AppendText(nil, text)))
+
+		written := rapid.OneOf(rapid.Just(string(want)), rapid.StringMatching(`"([a-z\"\x{e9}\x{10000}\x{2028}\x1f]|\\[a-z"\\/0-9]|\\u[0-9a-fD]{4}){0,6}"`), rapid.Map(anyText(), func(s string) string {
+			return `"` + s + `"`
+		})).Draw(t, "written")
+		got, was := "before", "before"
+		err, wantErr := domain.DecodeText(&got, []byte(written)), json.Unmarshal([]byte(written), &was)
+		require.Equal(t, wantErr == nil, err == nil, written)
+		require.Equal(t, was, got, written)
+	})
+}
+
 func TestJSONIsWrittenAgainAsEncodingJSONDoes(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

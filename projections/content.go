@@ -238,14 +238,17 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 
 // putDocument stores a document and its DocumentMeta under its hash.
 func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
-	meta := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
+	var about []byte
 	if folder, slug := workspace.Folder(e.Path); slug != "" && folder != "" {
 		if len(e.Body) == 0 && e.About == nil {
 			return nil // it was stored when it was staged
 		}
-		meta.About = e.Describe()
+		var err error
+		if about, err = e.DescribeJSON(); err != nil {
+			return err
+		}
 	}
-	about, err := meta.encode()
+	meta, err := encodeMeta(e.Checksum, e.Events, about)
 	if err != nil {
 		return err
 	}
@@ -267,8 +270,8 @@ func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 			}
 		}
 	}
-	value := make([]byte, 0, binary.MaxVarintLen32+len(about)+len(body))
-	return tx.Set(key, append(appendPart(value, about), body...))
+	value := make([]byte, 0, binary.MaxVarintLen32+len(meta)+len(body))
+	return tx.Set(key, append(appendPart(value, meta), body...))
 }
 
 // storedDocument is the length of the DocumentMeta of a document, the DocumentMeta, and the document as JSON, unless that
@@ -520,22 +523,19 @@ func (c Content) Document(r Reader, id, hash string) (doc *document.Map, n Docum
 	return doc, n, err
 }
 
-// encode returns what encoding/json makes of n.
-func (n *DocumentMeta) encode() ([]byte, error) {
-	o := domain.NewObjectEncoder(nil)
-	o.Text("checksum", n.Checksum)
-	for _, member := range []struct {
-		name string
-		doc  *document.Map
-	}{{"events", n.Events}, {"about", n.About}} {
-		if member.doc == nil {
-			continue
-		}
-		body, err := document.SafeJSON(member.doc)
+// encodeMeta returns what encoding/json makes of a DocumentMeta. about is JSON; nil: there is none.
+func encodeMeta(checksum string, events *document.Map, about []byte) ([]byte, error) {
+	o := domain.NewObjectEncoder(make([]byte, 0, 256+len(about)))
+	o.Text("checksum", checksum)
+	if events != nil {
+		body, err := document.SafeJSON(events)
 		if err != nil {
 			return nil, err
 		}
-		o.Encoded(member.name, body)
+		o.Encoded("events", body)
+	}
+	if about != nil {
+		o.Encoded("about", about)
 	}
 	return o.End()
 }

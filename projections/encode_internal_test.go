@@ -2,6 +2,7 @@ package projections
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,12 +82,16 @@ func TestMetaOfDocumentsIsEncodedAsEncodingJSONDoes(t *testing.T) {
 		if rapid.Bool().Draw(t, "has events") {
 			m.Events = document.MapOf(document.Pair{Key: rapid.String().Draw(t, "key"), Value: []any{rapid.String().Draw(t, "value"), 1.5, nil}})
 		}
+		var about []byte
 		if rapid.Bool().Draw(t, "is listed") {
 			m.About = document.MapOf(document.Pair{Key: "name", Value: rapid.String().Draw(t, "name")})
+			var err error
+			about, err = workspace.Entry{About: m.About}.DescribeJSON()
+			require.NoError(t, err)
 		}
 		want, err := json.Marshal(m)
 		require.NoError(t, err)
-		got, err := m.encode()
+		got, err := encodeMeta(m.Checksum, m.Events, about)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
 		var decoded, brief, expected DocumentMeta
@@ -115,5 +120,15 @@ func TestProblemsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 		want, err := json.Marshal(paths)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(appendPaths(nil, paths)))
+
+		slices.Sort(paths)
+		more := text.Draw(t, "more")
+		if with, ok := insertPath(appendPaths(nil, paths), more); ok {
+			if !slices.Contains(paths, more) {
+				paths = append(paths, more)
+				slices.Sort(paths)
+			}
+			require.Equal(t, string(appendPaths(nil, paths)), string(with))
+		}
 	})
 }

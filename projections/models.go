@@ -79,6 +79,7 @@ type Models struct {
 
 	listener atomic.Pointer[Listener] // is called with applied events
 	ring     atomic.Pointer[ringRead] // every request asks for it
+	silent   silentWorkspaces
 
 	mu      sync.Mutex
 	next    uint32              // number of the next generation

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -377,9 +378,17 @@ func (w problemsTx) filledBuckets(list []byte) (filled uint64, err error) {
 
 // bucket returns the paths in a bucket of a list.
 func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) {
-	body, ok, err := w.Get(bucketKey(list, bucket))
-	if err != nil || !ok {
+	body, _, err := w.Get(bucketKey(list, bucket))
+	if err != nil {
 		return nil, err
+	}
+	return pathsOf(body)
+}
+
+// pathsOf returns the paths of a bucket as they are stored; none when there is no bucket.
+func pathsOf(body []byte) (paths []string, err error) {
+	if body == nil {
+		return nil, nil
 	}
 	err = domain.VisitElements(body, func(value []byte) error {
 		path := ""
@@ -465,9 +474,19 @@ func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 // changeBucket adds the changed paths to a bucket, which had paths or none, or removes them, and
 // reports whether the bucket has paths afterwards.
 func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []string, in map[string]bool) (has bool, err error) {
+	key := bucketKey(list, bucket)
 	var paths []string
 	if had {
-		if paths, err = w.bucket(list, bucket); err != nil {
+		body, ok, err := w.Get(key)
+		if err != nil {
+			return false, err
+		}
+		if ok && len(changed) == 1 && in[changed[0]] { // one more, which is by far the most frequent change
+			if body, ok = insertPath(body, changed[0]); ok {
+				return true, w.tx.Set(key, body)
+			}
+		}
+		if paths, err = pathsOf(body); err != nil {
 			return false, err
 		}
 	}
@@ -478,11 +497,43 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 		}
 	}
 	if len(paths) == 0 {
-		return false, w.tx.Delete(bucketKey(list, bucket))
+		return false, w.tx.Delete(key)
 	}
 	slices.Sort(paths)
-	return true, w.tx.Set(bucketKey(list, bucket), appendPaths(nil, paths))
+	return true, w.tx.Set(key, appendPaths(nil, paths))
 }
+
+// insertPath returns the paths of a bucket, as they are stored and in their order, with one more. It returns false where
+// they are not written as they are.
+func insertPath(body []byte, path string) ([]byte, bool) {
+	entry := domain.AppendText(make([]byte, 0, len(path)+2), path)
+	if len(body) < 2 || !domain.IsEncoded(body) || bytes.IndexByte(entry, '\\') >= 0 {
+		return nil, false
+	}
+	at := 1
+	for body[at] == '"' {
+		end := at + 1 + bytes.IndexByte(body[at+1:], '"')
+		other := body[at+1 : end]
+		if string(other) == path {
+			return body, true
+		}
+		if string(other) > path {
+			return slices.Concat(body[:at], entry, comma, body[at:]), true
+		}
+		if at = end + 1; body[at] == ',' {
+			at++
+		}
+	}
+	switch {
+	case body[at] != ']' || at != len(body)-1:
+		return nil, false
+	case at == 1:
+		return slices.Concat(body[:at], entry, body[at:]), true
+	}
+	return slices.Concat(body[:at], comma, entry, body[at:]), true
+}
+
+var comma = []byte{','}
 
 // review finds the problems of documents again. changed has what is known of some of them already.
 func (w problemsTx) review(touched map[string]bool, changed map[string]*documentFacts) error {

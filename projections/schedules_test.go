@@ -151,6 +151,25 @@ func TestSchedulesKnowWhoListensToThePlatform(t *testing.T) {
 			require.Equal(t, of.may, may)
 		})
 	}
+	t.Run("one that begins to listen", func(t *testing.T) {
+		t.Parallel()
+		c := newClocks(t)
+		c.do(workspace.Stream("w1"), workspace.Created{Workspace: snapshot("w1", "W")}, workspace.AutomationCreated{Entry: custom})
+		for range 2 {
+			may, err := c.MayListen("w1")
+			require.NoError(t, err)
+			require.False(t, may)
+		}
+		c.do(workspace.Stream("w1"), workspace.AutomationUpdated{Entry: native})
+		for range 2 {
+			may, err := c.MayListen("w1")
+			require.NoError(t, err)
+			require.True(t, may)
+		}
+		may, err := c.MayListen("w2")
+		require.NoError(t, err)
+		require.False(t, may)
+	})
 	t.Run("a copy", func(t *testing.T) {
 		t.Parallel()
 		c := newClocks(t)

@@ -486,3 +486,23 @@ func TestTheGuideListsEveryInstruction(t *testing.T) {
 		require.Regexp(t, "(?m)^\\|[^|]*`"+name+"`", string(guide), "docs/automations.md has no row for %s", name)
 	}
 }
+
+// An automation is as large as its JSON, however much of that are escapes and digits.
+func TestAnAutomationIsAsLargeAsItsJSON(t *testing.T) {
+	t.Parallel()
+	for name, item := range map[string]any{"control characters": "\x01\x01\x01\x01", "digits": -1.7976931348623157e+308, "objects": value.NewObject(), "truths": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := func(n int) *value.Object {
+				return value.NewObject("name", "t", "do", []any{}, "output", slices.Repeat([]any{item}, n))
+			}
+			fit := automation.MaxSize/(len(value.JSON(item, ""))+1) - 100
+			isTooLarge := func(n int) bool {
+				_, faults := automation.Parse(of(n), automation.Rules{})
+				return slices.ContainsFunc(faults, func(f automation.Fault) bool { return strings.Contains(f.Message, "at most 1048576 bytes") })
+			}
+			require.False(t, isTooLarge(fit))
+			require.True(t, isTooLarge(fit+200))
+		})
+	}
+}

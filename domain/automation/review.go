@@ -258,15 +258,15 @@ func (v *reviewer) variables(a *Automation) {
 	if v.setsComputedName || !closed {
 		return
 	}
-	known := maps.Clone(v.set)
-	for name := range declared {
-		known[name] = true
-	}
-	likely := maps.Clone(known)
-	maps.Copy(likely, knownVariables)
+	var likely map[string]bool // what else may be meant: looked for when something is missing
 	for _, root := range v.order {
-		if known[root] || knownVariables[root] || v.tested[root] {
+		if v.set[root] || declared[root] || knownVariables[root] || v.tested[root] {
 			continue
+		}
+		if likely == nil {
+			likely = maps.Clone(knownVariables)
+			maps.Copy(likely, v.set)
+			maps.Copy(likely, declared)
 		}
 		v.Findings = append(v.Findings, Finding{Field: v.read[root], Warning: true, Message: "nothing sets the variable " + strconv.Quote(root) +
 			nearest.DidYouMean(root, slices.Values(slices.Sorted(maps.Keys(likely))))})

@@ -432,6 +432,25 @@ func (e Entry) Describe() *document.Map {
 	return Describe(e.Path, doc)
 }
 
+// DescribeJSON returns Describe as encoding/json encodes it. What is left of most documents is written in them as it is.
+func (e Entry) DescribeJSON() ([]byte, error) {
+	folder, _ := Folder(e.Path)
+	if e.About != nil || folder == "pages" || !domain.IsEncoded(e.Body) {
+		return document.SafeJSON(e.Describe())
+	}
+	o := domain.NewObjectEncoder(make([]byte, 0, min(len(e.Body), 1<<10)))
+	err := domain.VisitMembers(e.Body, func(key, value []byte) error {
+		if !slices.Contains(unlisted[folder], string(key)) {
+			o.Encoded(string(key), value)
+		}
+		return nil
+	})
+	if err != nil { // no object
+		return document.SafeJSON(e.Describe())
+	}
+	return o.End()
+}
+
 // Describe returns what lists show of the document at a path.
 func Describe(path string, doc *document.Map) *document.Map {
 	folder, _ := Folder(path)

@@ -31,35 +31,6 @@ const (
 // maxBody is the largest size of an event: with headers it is below the default limit of a broker.
 const maxBody = 1<<20 - 32<<10
 
-// envelope is the stored form of an event. Payload is what the API shows. Data, when present, is what
-// folding needs instead.
-type envelope struct {
-	ID        string               `json:"id"`
-	Type      string               `json:"type"`
-	Schema    int                  `json:"schema"`
-	Workspace string               `json:"workspaceId"`
-	Kind      string               `json:"aggregate,omitempty"`
-	Key       string               `json:"aggregateId,omitempty"`
-	CreatedAt string               `json:"createdAt"`
-	Source    domain.Meta          `json:"source"`
-	Target    *domain.Target       `json:"target,omitempty"`
-	Options   *domain.EventOptions `json:"options,omitempty"`
-	Payload   json.RawMessage      `json:"payload,omitempty"`
-	Data      json.RawMessage      `json:"data,omitempty"`
-}
-
-// appendBodies adds payload and data, which are JSON already, to an encoded envelope. The encoder would
-// read every byte of them again.
-func appendBodies(body, payload, data []byte) []byte {
-	whole := make([]byte, 0, len(body)+len(payload)+len(data)+32)
-	whole = append(whole, body[:len(body)-1]...)
-	whole = append(append(whole, `,"payload":`...), payload...)
-	if data != nil {
-		whole = append(append(whole, `,"data":`...), data...)
-	}
-	return append(whole, '}')
-}
-
 // encode returns the message of a fact, without expectations.
 func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nats.Msg, error) {
 	name := f.Event.EventType()
@@ -67,15 +38,26 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
-	body, err := json.Marshal(envelope{
-		ID: f.ID, Type: name, Schema: max(l.conn.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
-		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: domain.FormatTime(at),
-		Source: c.Meta, Target: f.Target, Options: optionsOrNil(f.Options),
-	})
+	o := domain.NewObjectEncoder(make([]byte, 0, len(payload)+len(data)+envelopeRoom))
+	o.Text("id", f.ID)
+	o.Text("type", name)
+	o.Int("schema", int64(max(l.conn.opts.Events[name].Schema, 1)))
+	o.Text("workspaceId", c.Stream.Scope)
+	o.TextIfAny("aggregate", c.Stream.Kind)
+	o.TextIfAny("aggregateId", c.Stream.ID)
+	o.Text("createdAt", domain.FormatTime(at))
+	o.Open("source")
+	c.Meta.Encode(&o)
+	o.Close()
+	encodeEmission(&o, f)
+	o.Encoded("payload", payload)
+	if data != nil {
+		o.Encoded("data", data) // what folding needs instead of the payload, which the API shows
+	}
+	body, err := o.End()
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
-	body = appendBodies(body, payload, data)
 	if len(body) > maxBody {
 		return nil, errTooLarge(name, len(body))
 	}
@@ -87,36 +69,47 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	return m, nil
 }
 
+// envelopeRoom is what an envelope takes besides the payload and the data, about.
+const envelopeRoom = 768
+
+// encodeEmission adds whom an event is for, and how it was emitted.
+func encodeEmission(o *domain.ObjectEncoder, f eventstore.Fact) {
+	if f.Target != nil {
+		o.Any("target", f.Target)
+	}
+	if f.Options != (domain.EventOptions{}) {
+		o.Any("options", f.Options)
+	}
+}
+
 // errTooLarge refuses an event for its size.
 func errTooLarge(name string, length int) error {
 	return domain.Refuse(domain.CodeInvalidRequest, "event %s is too large", name).
 		Reason("event_too_large").With("eventType", name).With("length", length).With("limit", maxBody)
 }
 
-// optionsOrNil returns nil for the zero value.
-func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
-	if o == (domain.EventOptions{}) {
-		return nil
-	}
-	return &o
-}
-
 // encodeBodies returns the payload of ev and, when it differs, its data.
 func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
-	if e, ok := ev.(domain.SelfEncoder); ok {
-		payload, err = e.AppendJSON(make([]byte, 0, 512))
-		return payload, nil, err
-	}
-	if e, ok := ev.(domain.Unknown); ok && domain.IsEncoded(e.Body) {
-		return e.Body, nil, nil
-	}
-	data, err = json.Marshal(ev)
+	data, err = encodeBody(ev)
 	withPayload, ok := ev.(domain.PayloadEvent)
 	if err != nil || !ok {
 		return data, nil, err
 	}
-	payload, err = json.Marshal(withPayload.Payload())
+	payload, err = encodeBody(withPayload.Payload())
 	return payload, data, err
+}
+
+// encodeBody encodes an event, or what the API shows of it.
+func encodeBody(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case domain.SelfEncoder:
+		return v.AppendJSON(make([]byte, 0, 512))
+	case domain.Unknown:
+		if domain.IsEncoded(v.Body) {
+			return v.Body, nil
+		}
+	}
+	return json.Marshal(v)
 }
 
 // logOf returns the log of a commit: one without an aggregate is activity.

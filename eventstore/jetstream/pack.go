@@ -246,12 +246,7 @@ func (l *Log) encodeEvent(f eventstore.Fact) ([]byte, error) {
 	o.Text("id", f.ID)
 	o.Text("type", name)
 	o.Int("schema", int64(max(l.conn.opts.Events[name].Schema, 1)))
-	if f.Target != nil {
-		o.Any("target", f.Target)
-	}
-	if options := optionsOrNil(f.Options); options != nil {
-		o.Any("options", options)
-	}
+	encodeEmission(&o, f)
 	o.Encoded("payload", payload)
 	if data != nil {
 		o.Encoded("data", data)
