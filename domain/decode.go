@@ -174,6 +174,18 @@ func DecodeText(to *string, value []byte) error {
 	return json.Unmarshal(value, to)
 }
 
+// DecodeTexts returns the texts of a JSON list; of an empty one it is empty and not nil.
+func DecodeTexts(value []byte) ([]string, error) {
+	texts := []string{}
+	err := VisitElements(value, func(element []byte) error {
+		text := ""
+		err := DecodeText(&text, element)
+		texts = append(texts, text)
+		return err
+	})
+	return texts, err
+}
+
 // PlainText returns the text of a JSON string that needs no decoding; ok is false for other values.
 func PlainText(value []byte) (text string, ok bool) {
 	inside := Unquoted(value)
