@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// selfDecoder is implemented by an event that is read for every run: it is decoded without reflection.
+// selfDecoder is implemented by an event that is read for every run or save: it is decoded without reflection.
 type selfDecoder interface {
 	// DecodeJSON decodes what AppendJSON encoded. It returns false for any other JSON, which encoding/json decodes.
 	DecodeJSON(body []byte) bool

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// SelfEncoder is implemented by an event that is stored for every run: it is encoded without reflection, to the bytes
-// that encoding/json makes of it.
+// SelfEncoder is implemented by an event that is stored often, as for every run or save, and by what the API shows of it:
+// it is encoded without reflection, to the bytes that encoding/json makes of it.
 type SelfEncoder interface {
 	AppendJSON(to []byte) ([]byte, error)
 }

@@ -410,17 +410,9 @@ func (w problemsTx) filledBuckets(list []byte) (filled uint64, err error) {
 
 // bucket returns the paths in a bucket of a list.
 func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) {
-	body, _, err := w.Get(bucketKey(list, bucket))
-	if err != nil {
+	body, ok, err := w.Get(bucketKey(list, bucket))
+	if err != nil || !ok {
 		return nil, err
-	}
-	return pathsOf(body)
-}
-
-// pathsOf returns the paths of a bucket as they are stored; none when there is no bucket.
-func pathsOf(body []byte) ([]string, error) {
-	if body == nil {
-		return nil, nil
 	}
 	return domain.DecodeTexts(body)
 }
@@ -496,11 +488,14 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 			return false, err
 		}
 		if ok && len(changed) == 1 && in[changed[0]] { // one more, which is by far the most frequent change
-			if body, ok = insertPath(body, changed[0]); ok {
-				return true, w.tx.Set(key, body)
+			if with, inserted := insertPath(body, changed[0]); inserted {
+				return true, w.tx.Set(key, with)
 			}
 		}
-		if paths, err = pathsOf(body); err != nil {
+		if ok {
+			paths, err = domain.DecodeTexts(body)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
