@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// selfDecoder is implemented by an event that is read for every run: it is decoded without reflection.
+// selfDecoder is implemented by an event that is read for every run or save: it is decoded without reflection.
 type selfDecoder interface {
 	// DecodeJSON decodes what AppendJSON encoded. It returns false for any other JSON, which encoding/json decodes.
 	DecodeJSON(body []byte) bool
@@ -172,6 +172,18 @@ func DecodeText(to *string, value []byte) error {
 		return nil
 	}
 	return json.Unmarshal(value, to)
+}
+
+// DecodeTexts returns the texts of a JSON list; of an empty one it is empty and not nil.
+func DecodeTexts(value []byte) ([]string, error) {
+	texts := []string{}
+	err := VisitElements(value, func(element []byte) error {
+		text := ""
+		err := DecodeText(&text, element)
+		texts = append(texts, text)
+		return err
+	})
+	return texts, err
 }
 
 // PlainText returns the text of a JSON string that needs no decoding; ok is false for other values.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// SelfEncoder is implemented by an event that is stored for every run: it is encoded without reflection, to the bytes
-// that encoding/json makes of it.
+// SelfEncoder is implemented by an event that is stored often, as for every run or save, and by what the API shows of it:
+// it is encoded without reflection, to the bytes that encoding/json makes of it.
 type SelfEncoder interface {
 	AppendJSON(to []byte) ([]byte, error)
 }
@@ -115,6 +115,14 @@ func (o *ObjectEncoder) Each(name string, n int, element func(i int)) {
 	o.json = append(o.json, ']')
 }
 
+// TextsIfAny adds a list of texts that is not empty.
+func (o *ObjectEncoder) TextsIfAny(name string, texts []string) {
+	if len(texts) > 0 {
+		o.begin(name)
+		o.json = AppendTexts(o.json, texts)
+	}
+}
+
 // JSON adds JSON as encoding/json writes it again: without spaces.
 func (o *ObjectEncoder) JSON(name string, body json.RawMessage) {
 	if IsEncoded(body) {
@@ -165,6 +173,18 @@ func AppendText(to []byte, text string) []byte {
 		i += length
 	}
 	return append(append(to, text[begin:]...), '"')
+}
+
+// AppendTexts appends a list of texts as encoding/json encodes it; nil is an empty list.
+func AppendTexts(to []byte, texts []string) []byte {
+	to = append(to, '[')
+	for i, text := range texts {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = AppendText(to, text)
+	}
+	return append(to, ']')
 }
 
 const hexDigits = "0123456789abcdef"

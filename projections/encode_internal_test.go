@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"svc/domain"
+	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -119,16 +121,62 @@ func TestProblemsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 		paths := rapid.SliceOfN(text, 1, 4).Draw(t, "paths")
 		want, err := json.Marshal(paths)
 		require.NoError(t, err)
-		require.Equal(t, string(want), string(appendPaths(nil, paths)))
+		require.Equal(t, string(want), string(domain.AppendTexts(nil, paths)))
 
 		slices.Sort(paths)
 		more := text.Draw(t, "more")
-		if with, ok := insertPath(appendPaths(nil, paths), more); ok {
+		if with, ok := insertPath(domain.AppendTexts(nil, paths), more); ok {
 			if !slices.Contains(paths, more) {
 				paths = append(paths, more)
 				slices.Sort(paths)
 			}
-			require.Equal(t, string(appendPaths(nil, paths)), string(with))
+			require.Equal(t, string(domain.AppendTexts(nil, paths)), string(with))
 		}
+	})
+}
+
+func TestReviewsAreEncodedAndDecodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	text := anyText()
+	texts := rapid.OneOf(rapid.Just[[]string](nil), rapid.SliceOfN(text, 0, 3))
+	references := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) automation.Reference {
+		return automation.Reference{Name: text.Draw(t, "name"), Field: text.Draw(t, "field")}
+	}), 0, 3)
+	findings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) automation.Finding {
+		return automation.Finding{Field: text.Draw(t, "field"), Message: text.Draw(t, "message"), Warning: rapid.Bool().Draw(t, "warning")}
+	}), 0, 3)
+	config := rapid.SampledFrom([]string{"", "null", "{}", `{"a":"\"<b>"}`, ` { "a" : 1 } `})
+	rapid.Check(t, func(t *rapid.T) {
+		f := documentFacts{Review: automation.Review{
+			Findings: findings.Draw(t, "findings"), Calls: references.Draw(t, "calls"), Secrets: references.Draw(t, "secrets"), Listens: references.Draw(t, "listens"),
+			Bases: references.Draw(t, "bases"), Emits: texts.Draw(t, "emits"), EmitsLike: texts.Draw(t, "emitsLike"),
+		}, App: text.Draw(t, "app"), Version: text.Draw(t, "version"), Config: json.RawMessage(config.Draw(t, "config"))}
+		want, err := json.Marshal(f)
+		require.NoError(t, err)
+		got, err := f.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+		var expected, decoded documentFacts
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.NoError(t, decoded.decode(want))
+		require.Equal(t, expected, decoded)
+	})
+}
+
+func TestListsOfProblemsAreEncodedAndDecodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	text := anyText()
+	rapid.Check(t, func(t *rapid.T) {
+		found := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Problem {
+			return Problem{Object: text.Draw(t, "object"), Field: text.Draw(t, "field"), Message: text.Draw(t, "message"), Warning: rapid.Bool().Draw(t, "warning"), Kind: text.Draw(t, "kind"), Name: text.Draw(t, "name")}
+		}), 1, 4).Draw(t, "found")
+		want, err := json.Marshal(found)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(encodeProblems(found)))
+		var expected []Problem
+		require.NoError(t, json.Unmarshal(want, &expected))
+		decoded, err := decodeProblems("", want)
+		require.NoError(t, err)
+		require.Equal(t, expected, decoded)
 	})
 }

@@ -239,7 +239,39 @@ func (w problemsTx) putFacts(path string, old, next *documentFacts) error {
 			return err
 		}
 	}
-	return setJSON(w.tx, key, next)
+	body, err := next.encode()
+	if err != nil {
+		return err
+	}
+	return w.tx.Set(key, body)
+}
+
+// encode returns what encoding/json makes of f.
+func (f *documentFacts) encode() ([]byte, error) {
+	o := domain.NewObjectEncoder(make([]byte, 0, 256))
+	f.Review.Encode(&o)
+	o.TextIfAny("app", f.App)
+	o.TextIfAny("version", f.Version)
+	if len(f.Config) > 0 {
+		o.JSON("config", f.Config)
+	}
+	return o.End()
+}
+
+// decode sets f, which is empty, from what is stored.
+func (f *documentFacts) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		switch string(key) {
+		case "app":
+			return domain.DecodeText(&f.App, value)
+		case "version":
+			return domain.DecodeText(&f.Version, value)
+		case "config":
+			f.Config = bytes.Clone(value)
+			return nil
+		}
+		return f.Review.DecodeMember(key, value)
+	})
 }
 
 func instanceKey(appSlug, workspaceID, path string) []byte {
@@ -253,7 +285,7 @@ func (w problemsTx) facts(path string) (*documentFacts, error) {
 		return nil, err
 	}
 	facts := &documentFacts{}
-	return facts, json.Unmarshal(body, facts)
+	return facts, facts.decode(body)
 }
 
 // namesOf returns the lists that a document is in.
@@ -378,37 +410,11 @@ func (w problemsTx) filledBuckets(list []byte) (filled uint64, err error) {
 
 // bucket returns the paths in a bucket of a list.
 func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) {
-	body, _, err := w.Get(bucketKey(list, bucket))
-	if err != nil {
+	body, ok, err := w.Get(bucketKey(list, bucket))
+	if err != nil || !ok {
 		return nil, err
 	}
-	return pathsOf(body)
-}
-
-// pathsOf returns the paths of a bucket as they are stored; none when there is no bucket.
-func pathsOf(body []byte) (paths []string, err error) {
-	if body == nil {
-		return nil, nil
-	}
-	err = domain.VisitElements(body, func(value []byte) error {
-		path := ""
-		err := domain.DecodeText(&path, value)
-		paths = append(paths, path)
-		return err
-	})
-	return paths, err
-}
-
-// appendPaths appends paths as encoding/json encodes them.
-func appendPaths(to []byte, paths []string) []byte {
-	to = append(to, '[')
-	for i, path := range paths {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = domain.AppendText(to, path)
-	}
-	return append(to, ']')
+	return domain.DecodeTexts(body)
 }
 
 // listChanges are paths to add to lists (true) or to remove (false), by the key of the list.
@@ -482,11 +488,14 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 			return false, err
 		}
 		if ok && len(changed) == 1 && in[changed[0]] { // one more, which is by far the most frequent change
-			if body, ok = insertPath(body, changed[0]); ok {
-				return true, w.tx.Set(key, body)
+			if with, inserted := insertPath(body, changed[0]); inserted {
+				return true, w.tx.Set(key, with)
 			}
 		}
-		if paths, err = pathsOf(body); err != nil {
+		if ok {
+			paths, err = domain.DecodeTexts(body)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
@@ -500,7 +509,7 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 		return false, w.tx.Delete(key)
 	}
 	slices.Sort(paths)
-	return true, w.tx.Set(key, appendPaths(nil, paths))
+	return true, w.tx.Set(key, domain.AppendTexts(nil, paths))
 }
 
 // insertPath returns the paths of a bucket, as they are stored and in their order, with one more. It returns false where
@@ -568,7 +577,21 @@ func (w problemsTx) set(object string, found []Problem) error {
 		}
 		return w.tx.Delete(key)
 	}
-	return setJSON(w.tx, key, found)
+	return w.tx.Set(key, encodeProblems(found))
+}
+
+// encodeProblems returns what encoding/json makes of problems.
+func encodeProblems(list []Problem) []byte {
+	body := append(make([]byte, 0, 256*len(list)), '[')
+	for i := range list {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		o := domain.NewObjectEncoder(body)
+		list[i].encode(&o)
+		body, _ = o.End() // texts have no faults
+	}
+	return append(body, ']')
 }
 
 // resolve returns the problems of a document: its own, and the names that do not exist.
@@ -1042,17 +1065,13 @@ func objectOf(body []byte) (*value.Object, error) {
 func (p Problems) List(r Reader, workspaceID string, visit func(Problem) (more bool)) error {
 	prefix := scopedKey('b', workspaceID, nil)
 	return r.Iterate(p, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
-		var found []Problem
-		if err := json.Unmarshal(value, &found); err != nil {
-			return false, err
-		}
+		found, err := decodeProblems(string(key[len(prefix):]), value)
 		for _, problem := range found {
-			problem.Object = string(key[len(prefix):])
-			if !visit(problem) {
-				return false, nil
+			if err != nil || !visit(problem) {
+				return false, err
 			}
 		}
-		return true, nil
+		return true, err
 	})
 }
 
@@ -1063,7 +1082,7 @@ func (p Problems) References(r Reader, workspaceID string, visit func(path strin
 	for _, folder := range []string{"automations/", "pages/"} {
 		err := r.Iterate(p, Span{Prefix: scopedKey('z', workspaceID, []byte(folder))}, func(key, value []byte) (bool, error) {
 			var facts documentFacts
-			if err := json.Unmarshal(value, &facts); err != nil {
+			if err := facts.decode(value); err != nil {
 				return false, err
 			}
 			return true, visit(string(key[len(all):]), facts.Review)
@@ -1076,11 +1095,16 @@ func (p Problems) References(r Reader, workspaceID string, visit func(path strin
 }
 
 // Of returns the problems of one object.
-func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err error) {
+func (p Problems) Of(r Reader, workspaceID, object string) ([]Problem, error) {
 	body, ok, err := r.Get(p, scopedKey('b', workspaceID, []byte(object)))
 	if err != nil || !ok {
 		return nil, err
 	}
+	return decodeProblems(object, body)
+}
+
+// decodeProblems returns the problems of an object from what is stored.
+func decodeProblems(object string, body []byte) (found []Problem, err error) {
 	err = domain.VisitElements(body, func(value []byte) error {
 		problem := Problem{Object: object}
 		err := problem.decode(value)
@@ -1088,6 +1112,15 @@ func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err
 		return err
 	})
 	return found, err
+}
+
+// encode adds the members of a problem that are stored.
+func (p *Problem) encode(o *domain.ObjectEncoder) {
+	o.Text("field", p.Field)
+	o.Text("message", p.Message)
+	o.IfTrue("warning", p.Warning)
+	o.TextIfAny("kind", p.Kind)
+	o.TextIfAny("name", p.Name)
 }
 
 // decode sets p from what is stored.

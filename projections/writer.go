@@ -390,51 +390,69 @@ func (w *writer) finishAt(last uint64) error {
 const recentBytes = 16 << 20
 
 // recentValues are the values of keys that a writer has read: most are read again with the next change of their
-// workspace. Nobody else writes these keys. They are held in two halves: when the younger one is full, the older one
-// is dropped, but for what was read meanwhile.
+// workspace. Nobody else writes these keys. When those that were used in a turn take too much, the others are dropped,
+// and the next turn begins.
 type recentValues struct {
-	young, old  map[string]cachedValue
-	size, bound int // of the younger half
+	values      map[string]*recentValue
+	turn        int
+	size, bound int // of what was used in this turn
+}
+
+// recentValue is the value of a key, and the turn in which it was last used.
+type recentValue struct {
+	cachedValue
+	turn int
 }
 
 func newRecentValues(bytes int) *recentValues {
-	return &recentValues{young: map[string]cachedValue{}, bound: bytes / 2}
+	return &recentValues{values: map[string]*recentValue{}, bound: bytes / 2}
 }
 
 // get returns what is known of a key.
 func (c *recentValues) get(key []byte) (v cachedValue, ok bool) {
-	if v, ok = c.young[string(key)]; ok {
-		return v, true
+	known := c.values[string(key)]
+	if known == nil {
+		return v, false
 	}
-	if v, ok = c.old[string(key)]; ok {
-		c.put(string(key), v)
-	}
-	return v, ok
+	v = known.cachedValue
+	c.use(len(key), known, v)
+	return v, true
 }
 
-// put remembers the value of a key.
+// put remembers the value of a key that is not known.
 func (c *recentValues) put(key string, v cachedValue) {
-	if was, ok := c.young[key]; ok {
-		c.size -= len(key) + len(was.value) + bulkEntry
-	}
-	c.young[key] = v
-	if c.size += len(key) + len(v.value) + bulkEntry; c.size > c.bound {
-		c.young, c.old, c.size = map[string]cachedValue{}, c.young, 0
-	}
+	known := &recentValue{turn: c.turn - 1}
+	c.values[key] = known
+	c.use(len(key), known, v)
 }
 
 // update remembers what was written to a key, if the key was read before.
 func (c *recentValues) update(key []byte, v cachedValue) {
-	if _, ok := c.young[string(key)]; ok {
-		c.put(string(key), v)
-	} else if _, ok := c.old[string(key)]; ok {
-		c.put(string(key), v)
+	if known := c.values[string(key)]; known != nil {
+		c.use(len(key), known, v)
 	}
+}
+
+// use notes that a value was used, and what it is now.
+func (c *recentValues) use(key int, known *recentValue, v cachedValue) {
+	if known.turn == c.turn {
+		c.size -= key + len(known.value) + bulkEntry
+	}
+	known.cachedValue, known.turn = v, c.turn
+	if c.size += key + len(v.value) + bulkEntry; c.size <= c.bound {
+		return
+	}
+	for other, v := range c.values {
+		if v.turn != c.turn {
+			delete(c.values, other)
+		}
+	}
+	c.turn, c.size = c.turn+1, 0
 }
 
 func (c *recentValues) clear() {
 	if c != nil {
-		c.young, c.old, c.size = map[string]cachedValue{}, nil, 0
+		c.values, c.size = map[string]*recentValue{}, 0
 	}
 }
 

@@ -100,12 +100,18 @@ func TestRecentKeysAreThoseOfTheTransaction(t *testing.T) {
 					clear(value) // it belongs to who asked
 				}
 			}
-			size := 0
-			for key, v := range recent.young {
-				size += len(key) + len(v.value) + bulkEntry
+			size, before := 0, 0
+			for key, v := range recent.values {
+				if v.turn == recent.turn {
+					size += len(key) + len(v.value) + bulkEntry
+				} else {
+					require.Equal(t, recent.turn-1, v.turn)
+					before += len(key) + len(v.value) + bulkEntry
+				}
 			}
 			require.Equal(t, size, recent.size)
 			require.LessOrEqual(t, size, recent.bound)
+			require.LessOrEqual(t, before, recent.bound+bulkEntry+100, "with the one that did not fit")
 			if random.IntN(5) == 0 { // it fails
 				txn.Discard()
 				recent.clear()

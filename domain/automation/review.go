@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/domain"
 	"svc/domain/automation/expr"
 	"svc/domain/nearest"
 	"svc/domain/value"
@@ -57,6 +58,85 @@ const (
 	Emission
 	Listening
 )
+
+// Encode adds the members of a review as encoding/json encodes them.
+func (r *Review) Encode(o *domain.ObjectEncoder) {
+	if len(r.Findings) > 0 {
+		o.Each("findings", len(r.Findings), func(i int) {
+			o.Text("field", r.Findings[i].Field)
+			o.Text("message", r.Findings[i].Message)
+			o.IfTrue("warning", r.Findings[i].Warning)
+		})
+	}
+	encodeReferences(o, "calls", r.Calls)
+	encodeReferences(o, "secrets", r.Secrets)
+	encodeReferences(o, "listens", r.Listens)
+	encodeReferences(o, "bases", r.Bases)
+	o.TextsIfAny("emits", r.Emits)
+	o.TextsIfAny("emitsLike", r.EmitsLike)
+}
+
+func encodeReferences(o *domain.ObjectEncoder, name string, list []Reference) {
+	if len(list) > 0 {
+		o.Each(name, len(list), func(i int) {
+			o.Text("name", list[i].Name)
+			o.Text("field", list[i].Field)
+		})
+	}
+}
+
+// DecodeMember sets a member of a review from what Encode encoded. Members that it does not know it leaves out.
+func (r *Review) DecodeMember(key, value []byte) (err error) {
+	switch string(key) {
+	case "findings":
+		return domain.VisitElements(value, func(element []byte) error {
+			r.Findings = append(r.Findings, Finding{})
+			return domain.VisitMembers(element, r.Findings[len(r.Findings)-1].decodeMember)
+		})
+	case "calls":
+		return decodeReferences(&r.Calls, value)
+	case "secrets":
+		return decodeReferences(&r.Secrets, value)
+	case "listens":
+		return decodeReferences(&r.Listens, value)
+	case "bases":
+		return decodeReferences(&r.Bases, value)
+	case "emits":
+		r.Emits, err = domain.DecodeTexts(value)
+	case "emitsLike":
+		r.EmitsLike, err = domain.DecodeTexts(value)
+	}
+	return err
+}
+
+func (f *Finding) decodeMember(key, value []byte) error {
+	switch string(key) {
+	case "field":
+		return domain.DecodeText(&f.Field, value)
+	case "message":
+		return domain.DecodeText(&f.Message, value)
+	case "warning":
+		return domain.DecodeBool(&f.Warning, value)
+	}
+	return nil
+}
+
+func decodeReferences(to *[]Reference, value []byte) error {
+	return domain.VisitElements(value, func(element []byte) error {
+		var r Reference
+		err := domain.VisitMembers(element, func(key, value []byte) error {
+			switch string(key) {
+			case "name":
+				return domain.DecodeText(&r.Name, value)
+			case "field":
+				return domain.DecodeText(&r.Field, value)
+			}
+			return nil
+		})
+		*to = append(*to, r)
+		return err
+	})
+}
 
 // maxNames is how many names of a sort a bounded review has.
 const maxNames = 500

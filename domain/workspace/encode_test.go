@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/automation"
 	"svc/domain/catalog"
 	"svc/domain/document"
@@ -127,6 +128,28 @@ func requireSameEntry(t require.TestingT, body string) {
 	if wantErr == nil {
 		require.True(t, reflect.DeepEqual(want, got), "%s: %+v, %+v", body, want, got)
 	}
+}
+
+func TestItemsAreEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	text := rapid.OneOf(rapid.Just(""), rapid.String(), rapid.Just("<b>&\"\\\n\u2028\xff"))
+	item := rapid.Custom(func(t *rapid.T) workspace.Item {
+		return workspace.Item{
+			Hash: text.Draw(t, "hash"), Revision: rapid.Uint64().Draw(t, "revision"), ID: text.Draw(t, "id"), Public: rapid.Bool().Draw(t, "public"),
+			Endpoint: text.Draw(t, "endpoint"), App: text.Draw(t, "app"), Sealed: rapid.SampledFrom([]map[string][]byte{nil, {}, {"b": {1}}}).Draw(t, "sealed"),
+			HiddenPaths: rapid.SampledFrom([]workspace.HiddenPaths{nil, {}, {{"<k>"}}}).Draw(t, "untold"),
+			Shares:      rapid.SampledFrom([][]access.Share{nil, {}, {{Target: access.Target{ID: "<s>"}}}}).Draw(t, "shares"), Frozen: text.Draw(t, "frozen"),
+			Published: rapid.SampledFrom([]*workspace.Publication{nil, {}, {Number: 2, Hash: "h"}}).Draw(t, "published"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.MapOf(text, item).Draw(t, "items")
+		want, err := json.Marshal(items)
+		require.NoError(t, err)
+		got, err := workspace.NewItems(items).MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	})
 }
 
 func TestADocumentIsDescribedInJSONAsInValues(t *testing.T) {

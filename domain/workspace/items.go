@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"svc/domain"
 	"svc/domain/persistent"
 )
 
@@ -155,8 +156,46 @@ func (s *Items) count(path string, n int) {
 	}
 }
 
-// MarshalJSON implements json.Marshaler: the same as of a map.
-func (s Items) MarshalJSON() ([]byte, error) { return json.Marshal(s.byPath) }
+// MarshalJSON implements json.Marshaler: the same as of a map. Snapshots of a workspace consist of it.
+func (s Items) MarshalJSON() (body []byte, err error) {
+	body = append(make([]byte, 0, 2+s.Len()*itemRoom), '{')
+	for path, item := range s.byPath.All() {
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		o := domain.NewObjectEncoder(append(domain.AppendText(body, path), ':'))
+		item.encode(&o)
+		if body, err = o.End(); err != nil {
+			return nil, err
+		}
+	}
+	return append(body, '}'), nil
+}
+
+// itemRoom is what an item takes as JSON with its path, about.
+const itemRoom = 160
+
+func (i *Item) encode(o *domain.ObjectEncoder) {
+	o.Text("hash", i.Hash)
+	o.Encoded("revision", strconv.AppendUint(nil, i.Revision, 10))
+	o.TextIfAny("id", i.ID)
+	o.IfTrue("public", i.Public)
+	o.TextIfAny("endpoint", i.Endpoint)
+	o.TextIfAny("app", i.App)
+	if len(i.Sealed) > 0 {
+		o.Any("sealed", i.Sealed)
+	}
+	if len(i.HiddenPaths) > 0 {
+		o.Any("untold", i.HiddenPaths)
+	}
+	if len(i.Shares) > 0 {
+		o.Any("shares", i.Shares)
+	}
+	o.TextIfAny("frozen", i.Frozen)
+	if i.Published != nil {
+		o.Any("published", i.Published)
+	}
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Items) UnmarshalJSON(body []byte) error {
