@@ -130,7 +130,11 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 		change.Content = true
 		return h.applyContent(tx, ev, d, change)
 	}
-	return setJSON(tx, scopedKey('h', scope, seqKey(ev.Seq)), change)
+	body, err := change.encode()
+	if err != nil {
+		return err
+	}
+	return tx.Set(scopedKey('h', scope, seqKey(ev.Seq)), body)
 }
 
 // allBucket is how many sequences a part of the history of everything is about.
@@ -225,11 +229,11 @@ var errContentChange = errors.New("a change of content is damaged")
 
 // putContentChange stores a change of content.
 func putContentChange(tx Tx, c Change, refs manifestChange) error {
-	change, err := json.Marshal(c)
+	change, err := c.encode()
 	if err != nil {
 		return err
 	}
-	delta, err := json.Marshal(refs)
+	delta, err := refs.encode()
 	if err != nil {
 		return err
 	}
@@ -288,18 +292,17 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 			now.Before = binary.BigEndian.Uint64(value)
 		} else if ok {
 			now.Was = &Ref{}
-			if err := json.Unmarshal(value[8:], now.Was); err != nil {
+			if err := now.Was.decode(value[8:]); err != nil {
 				return err
 			}
 		}
 		refs[path] = now
 		last := seqKey(seq)
 		if len(refs) <= maxParts {
-			ref, err := json.Marshal(now.Ref)
-			if err != nil {
+			var err error
+			if last, err = now.appendJSON(last); err != nil {
 				return err
 			}
-			last = append(last, ref...)
 		}
 		if err := tx.Set(key, last); err != nil {
 			return err
