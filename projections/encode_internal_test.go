@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -71,6 +72,27 @@ func TestRecordsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 		for n := range stored {
 			require.Error(t, new(Record).decode(stored[:n]))
 		}
+	})
+}
+
+func TestListedSettingsAreEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := anyRecord().Draw(t, "record").Meta
+		l.Photo = anyText().Draw(t, "photo")
+		if rapid.Bool().Draw(t, "is described") {
+			l.Description = document.InEveryLanguage(rapid.String().Draw(t, "description"))
+		}
+		if rapid.Bool().Draw(t, "has nothing") {
+			l.Labels, l.CustomDomains = nil, nil
+		}
+		want, err := json.Marshal(l)
+		require.NoError(t, err)
+		o := domain.NewObjectEncoder(nil)
+		l.encode(&o)
+		got, err := o.End()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
 	})
 }
 

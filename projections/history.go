@@ -174,7 +174,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 		}
 		d.Entries = append(staged, d.Entries...)
 	}
-	entries, err := entriesWithRoots(d)
+	roots, err := tx.roots(d)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 		refs[path] = refChange{}
 		parts = append(parts, path)
 	}
-	for _, e := range entries {
+	for _, e := range roots.with(d.Entries) {
 		if e.From != "" {
 			refs[e.From] = refChange{}
 			parts = append(parts, e.From)
@@ -196,8 +196,8 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 	if err := h.addBefore(tx, id, ev.Seq, refs, d.IsNew); err != nil {
 		return err
 	}
-	if d.Settings != nil {
-		touched, err := h.updateIndex(tx, id, d.Settings.Index())
+	if roots.index != nil {
+		touched, err := h.updateIndex(tx, id, roots.index)
 		if err != nil {
 			return err
 		}
@@ -313,11 +313,19 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 
 // updateIndex returns what a new index document touches.
 func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, error) {
-	before := document.MapOf()
-	if err := getJSON(tx, scopedKey('i', id, nil), before); err != nil {
+	before, key := document.MapOf(), scopedKey('i', id, nil)
+	value, ok, err := tx.Get(key)
+	if err == nil && ok {
+		err = before.UnmarshalJSON(value)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return workspace.Parts(before, after), setJSON(tx, scopedKey('i', id, nil), after)
+	body, err := document.SafeJSON(after)
+	if err != nil {
+		return nil, err
+	}
+	return workspace.Parts(before, after), tx.Set(key, body)
 }
 
 // putManifest stores the whole manifest now and then.

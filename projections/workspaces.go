@@ -266,7 +266,9 @@ func (r *Record) encode() ([]byte, error) {
 	if r.encodedMeta != nil {
 		o.Encoded("meta", r.encodedMeta)
 	} else {
-		o.Any("meta", r.Meta)
+		o.Open("meta")
+		r.Meta.encode(&o)
+		o.Close()
 	}
 	o.IntIfAny("synced", int64(r.Synced))
 	if len(r.Repositories) > 0 {
@@ -322,6 +324,25 @@ func cutRecord(value []byte) (s State, dynamic, rest []byte, err error) {
 		return s, nil, nil, errHeader
 	}
 	return s, dynamic, rest, nil
+}
+
+// encode adds the members of l.
+func (l *Listed) encode(o *domain.ObjectEncoder) {
+	o.Text("name", l.Name)
+	o.TextIfAny("slug", l.Slug)
+	if !l.Description.IsZero() {
+		o.Any("description", l.Description)
+	}
+	o.TextIfAny("photo", l.Photo)
+	if l.Labels == nil {
+		o.Any("labels", nil)
+	} else {
+		o.Encoded("labels", appendPaths(nil, l.Labels))
+	}
+	if len(l.CustomDomains) > 0 {
+		o.Encoded("customDomains", appendPaths(nil, l.CustomDomains))
+	}
+	o.IfTrue("registerWorkspace", l.RegisterWorkspace)
 }
 
 // decode sets l, which is empty, from what is stored.

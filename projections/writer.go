@@ -232,7 +232,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev})
+	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -247,7 +247,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // the store already has keys
-	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}); err != nil {
+	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -275,8 +275,9 @@ func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n
 	if err != nil {
 		return n, err
 	}
+	share := make([]shared, len(counted))
 	for _, s := range w.scopes {
-		if fault, err := s.applyRecovered(to, counted); err != nil {
+		if fault, err := s.applyRecovered(to, counted, share); err != nil {
 			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
 		}
 	}
@@ -343,9 +344,9 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message. An error and a panic both become a fault. It returns the
+// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a fault. It returns the
 // sequence of the event that failed.
-func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fault uint64, err error) {
+func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
@@ -358,13 +359,18 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fau
 	}
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{to, s.area}, events); err != nil {
+		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area}, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
 	}
-	for _, at = range events {
-		if err := s.Apply(Tx{to, s.area}, at); err != nil {
+	for i := range events {
+		at = events[i]
+		tx := Tx{keys: to, area: s.area}
+		if share != nil {
+			tx.shared = &share[i]
+		}
+		if err := s.Apply(tx, at); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 	}
@@ -703,17 +709,19 @@ func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *wri
 func (w *writer) collect(events []domain.Recorded) error {
 	started, at, count := w.now(), w.at, 0
 	var groups [][]domain.Recorded
+	var shares [][]shared
 	var refused error // what came before it is applied
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
 		if refused = err; err == nil {
-			groups, at, events, count = append(groups, counted), next, events[len(group):], count+n
+			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			at, events, count = next, events[len(group):], count+n
 		}
 	}
 	err := w.eachProjection(func(i int) error {
-		for _, group := range groups {
-			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group); err != nil {
+		for g, group := range groups {
+			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g]); err != nil {
 				return err
 			}
 		}
