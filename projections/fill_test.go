@@ -3,6 +3,7 @@ package projections_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/projections"
 )
@@ -25,10 +28,33 @@ func longLog(t *testing.T) (h *fixture, at domain.Position) {
 	h = newFixture(t)
 	allocateInBatches(t, h.log.Log, 1200)
 	first := create(t, h.log.Log, "a", "one")
-	at = update(t, h.log.Log, "a", "two", first.Seqs[0]).Position.Max(appendActivity(t, h.log.Log).Position)
+	at = edit(t, h.log.Log, "a", update(t, h.log.Log, "a", "two", first.Seqs[0]).Seqs[0]).Max(appendActivity(t, h.log.Log).Position)
 	require.NoError(t, h.Reach(bounded(t), at))
 	h.stop()
 	return h, at
+}
+
+// edit changes automations and settings of a workspace whose last event is at a sequence.
+func edit(t *testing.T, s eventstore.Store, id string, last uint64) (at domain.Position) {
+	t.Helper()
+	for i := range 150 {
+		name := fmt.Sprintf("d%02d", i%20)
+		body := fmt.Appendf(nil, `{"slug":%q,"name":"Change %d <&>","when":{"events":["e%d"]},"do":[{"emit":{"event":"e%d"}},{"call-%d":{}}]}`, name, i, i%7, i%5, i%3)
+		entry := workspace.Entry{Path: "automations/" + name, Hash: workspace.HashOf(body), Checksum: "sha256:" + workspace.HashOf(body), Body: body}
+		var ev domain.Event = workspace.AutomationUpdated{Entry: entry}
+		switch {
+		case i < 20:
+			ev = workspace.AutomationCreated{Entry: entry}
+		case i%10 == 9:
+			settings := workspace.Settings{Name: fmt.Sprintf("Edit %d", i), Labels: []string{"x<y"}, Description: document.InEveryLanguage(name)}
+			ev = workspace.Updated{Workspace: workspace.Snapshot{ID: id, Settings: settings}}
+		case i >= 140:
+			ev = workspace.AutomationDeleted{Slug: name}
+		}
+		r := add(t, s, workspace.Stream(id), last, ev)
+		last, at = r.Seqs[0], r.Position
+	}
+	return at
 }
 
 // allocateInBatches is allocateBlocks by several writers.
