@@ -138,43 +138,16 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 			return err
 		}
 	}
-	entries, err := entriesWithRoots(d)
+	roots, err := tx.roots(d)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
+	for _, e := range roots.with(d.Entries) {
 		if err := c.putItem(tx, ev, id, e, revision, d.IsNew); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// entriesWithRoots returns the entries of a delta, with the index and the security
-// document as entries too.
-func entriesWithRoots(d workspace.Delta) ([]workspace.Entry, error) {
-	var roots []workspace.Entry
-	if d.Settings != nil {
-		e, err := rootEntry("index", d.Settings.Index())
-		if err != nil {
-			return nil, err
-		}
-		e.HiddenPaths = d.Settings.HiddenPaths
-		roots = append(roots, e)
-	}
-	if d.Security != nil {
-		e, err := rootEntry("security", d.Security.Document())
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, e)
-	}
-	return append(roots, d.Entries...), nil
-}
-
-func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {
-	body, err := document.JSON(doc)
-	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Body: body}, err
 }
 
 // countChange returns the number of changes of documents, this one included.

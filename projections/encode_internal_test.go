@@ -77,6 +77,27 @@ func TestRecordsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 	})
 }
 
+func TestListedSettingsAreEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := anyRecord().Draw(t, "record").Meta
+		l.Photo = anyText().Draw(t, "photo")
+		if rapid.Bool().Draw(t, "is described") {
+			l.Description = document.InEveryLanguage(rapid.String().Draw(t, "description"))
+		}
+		if rapid.Bool().Draw(t, "has nothing") {
+			l.Labels, l.CustomDomains = nil, nil
+		}
+		want, err := json.Marshal(l)
+		require.NoError(t, err)
+		o := domain.NewObjectEncoder(nil)
+		l.encode(&o)
+		got, err := o.End()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	})
+}
+
 func TestMetaOfDocumentsIsEncodedAsEncodingJSONDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,6 +124,61 @@ func TestMetaOfDocumentsIsEncodedAsEncodingJSONDoes(t *testing.T) {
 		require.NoError(t, brief.decode(want, false))
 		expected.About = nil
 		require.Equal(t, expected, brief)
+	})
+}
+
+func anyRef() *rapid.Generator[Ref] {
+	return rapid.Custom(func(t *rapid.T) Ref {
+		text := anyText()
+		r := Ref{Hash: text.Draw(t, "hash"), Apart: rapid.Bool().Draw(t, "apart"), ID: text.Draw(t, "id"), Public: rapid.Bool().Draw(t, "public")}
+		if rapid.Bool().Draw(t, "has secrets") {
+			r.Sealed = rapid.MapOf(rapid.String(), rapid.SliceOfN(rapid.Byte(), 1, 4)).Draw(t, "sealed")
+			r.HiddenPaths = rapid.SliceOf(rapid.SliceOfN(rapid.String(), 1, 2)).Draw(t, "hidden")
+		}
+		return r
+	})
+}
+
+func TestTheHistoryIsEncodedAsEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, number, yes := anyText(), anyNumber(), rapid.Bool()
+		c := Change{
+			Seq: number.Draw(t, "seq"), Workspace: text.Draw(t, "workspace"), At: text.Draw(t, "at"), By: text.Draw(t, "by"), Type: text.Draw(t, "type"),
+			Summary: text.Draw(t, "summary"), CorrelationID: text.Draw(t, "correlation"), Content: yes.Draw(t, "content"),
+			Parts: rapid.SliceOf(text).Draw(t, "parts"), Many: yes.Draw(t, "many"), Rollback: yes.Draw(t, "rollback"),
+		}
+		want, err := json.Marshal(c)
+		require.NoError(t, err)
+		got, err := c.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+
+		refs := manifestChange{}
+		for range rapid.IntRange(0, 4).Draw(t, "documents") {
+			ref := refChange{Ref: anyRef().Draw(t, "now"), Before: number.Draw(t, "before")}
+			if yes.Draw(t, "was there") {
+				was := anyRef().Draw(t, "was")
+				ref.Was = &was
+			}
+			refs[rapid.String().Draw(t, "path")] = ref
+		}
+		want, err = json.Marshal(refs)
+		require.NoError(t, err)
+		got, err = refs.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+
+		r := anyRef().Draw(t, "ref")
+		want, err = json.Marshal(r)
+		require.NoError(t, err)
+		got, err = r.appendJSON(nil)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+		var decoded, expected Ref
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.NoError(t, decoded.decode(want))
+		require.Equal(t, expected, decoded)
 	})
 }
 

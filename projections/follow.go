@@ -134,6 +134,9 @@ func (m *Models) followOnce(ctx context.Context, f *follower) error {
 		return err
 	}
 	f.advance(w.at.Seq, info.Last-w.at.Seq)
+	if filled, err := m.fill(ctx, w.gen); err != nil || filled {
+		return err // a filled generation is followed by the next attempt
+	}
 	return m.read(ctx, f.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
 		return true, m.applyBatch(ctx, f, w, b, info.Last)
 	})

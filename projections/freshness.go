@@ -78,10 +78,10 @@ func (m *Models) Current(ctx context.Context) error {
 	return m.Fresh(ctx)
 }
 
-// isOutOfSpace reports whether the read models wait for space on the disk.
+// isOutOfSpace reports whether the read models wait for space on the disk, and have something to read meanwhile.
 func (m *Models) isOutOfSpace() bool {
 	return slices.ContainsFunc(m.Health().Logs, func(l LogHealth) bool {
-		return l.Fault != nil && errors.Is(l.Fault, ErrNoSpace)
+		return l.Applied > 0 && l.Fault != nil && errors.Is(l.Fault, ErrNoSpace)
 	})
 }
 

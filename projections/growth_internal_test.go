@@ -84,7 +84,7 @@ func (m *countedModels) apply(ev domain.Event) {
 }
 
 // tx is a transaction of the projection at a place of the table.
-func (m *countedModels) tx(i int) Tx { return Tx{&m.countedKeys, []byte{byte(i)}} }
+func (m *countedModels) tx(i int) Tx { return Tx{keys: &m.countedKeys, area: []byte{byte(i)}} }
 
 // history reads what History stored.
 func (m *countedModels) history() manifestSource {

@@ -79,6 +79,12 @@ func start(tb testing.TB, o projections.Options) (m *projections.Models, stop fu
 	}
 	m, err := projections.New(o)
 	require.NoError(tb, err)
+	return m, run(tb, m)
+}
+
+// run runs models until the returned function or the test ends.
+func run(tb testing.TB, m *projections.Models) (stop func()) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -88,7 +94,7 @@ func start(tb testing.TB, o projections.Options) (m *projections.Models, stop fu
 	})
 	stop = func() { cancel(); running.Wait() }
 	tb.Cleanup(stop)
-	return m, stop
+	return stop
 }
 
 // fixture is a log, a store and the models between them.

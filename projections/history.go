@@ -130,7 +130,11 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 		change.Content = true
 		return h.applyContent(tx, ev, d, change)
 	}
-	return setJSON(tx, scopedKey('h', scope, seqKey(ev.Seq)), change)
+	body, err := change.encode()
+	if err != nil {
+		return err
+	}
+	return tx.Set(scopedKey('h', scope, seqKey(ev.Seq)), body)
 }
 
 // allBucket is how many sequences a part of the history of everything is about.
@@ -170,7 +174,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 		}
 		d.Entries = append(staged, d.Entries...)
 	}
-	entries, err := entriesWithRoots(d)
+	roots, err := tx.roots(d)
 	if err != nil {
 		return err
 	}
@@ -179,7 +183,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 		refs[path] = refChange{}
 		parts = append(parts, path)
 	}
-	for _, e := range entries {
+	for _, e := range roots.with(d.Entries) {
 		if e.From != "" {
 			refs[e.From] = refChange{}
 			parts = append(parts, e.From)
@@ -192,8 +196,8 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 	if err := h.addBefore(tx, id, ev.Seq, refs, d.IsNew); err != nil {
 		return err
 	}
-	if d.Settings != nil {
-		touched, err := h.updateIndex(tx, id, d.Settings.Index())
+	if roots.index != nil {
+		touched, err := h.updateIndex(tx, id, roots.index)
 		if err != nil {
 			return err
 		}
@@ -225,11 +229,11 @@ var errContentChange = errors.New("a change of content is damaged")
 
 // putContentChange stores a change of content.
 func putContentChange(tx Tx, c Change, refs manifestChange) error {
-	change, err := json.Marshal(c)
+	change, err := c.encode()
 	if err != nil {
 		return err
 	}
-	delta, err := json.Marshal(refs)
+	delta, err := refs.encode()
 	if err != nil {
 		return err
 	}
@@ -288,18 +292,17 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 			now.Before = binary.BigEndian.Uint64(value)
 		} else if ok {
 			now.Was = &Ref{}
-			if err := json.Unmarshal(value[8:], now.Was); err != nil {
+			if err := now.Was.decode(value[8:]); err != nil {
 				return err
 			}
 		}
 		refs[path] = now
 		last := seqKey(seq)
 		if len(refs) <= maxParts {
-			ref, err := json.Marshal(now.Ref)
-			if err != nil {
+			var err error
+			if last, err = now.appendJSON(last); err != nil {
 				return err
 			}
-			last = append(last, ref...)
 		}
 		if err := tx.Set(key, last); err != nil {
 			return err
@@ -310,11 +313,19 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 
 // updateIndex returns what a new index document touches.
 func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, error) {
-	before := document.MapOf()
-	if err := getJSON(tx, scopedKey('i', id, nil), before); err != nil {
+	before, key := document.MapOf(), scopedKey('i', id, nil)
+	value, ok, err := tx.Get(key)
+	if err == nil && ok {
+		err = before.UnmarshalJSON(value)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return workspace.Parts(before, after), setJSON(tx, scopedKey('i', id, nil), after)
+	body, err := document.SafeJSON(after)
+	if err != nil {
+		return nil, err
+	}
+	return workspace.Parts(before, after), tx.Set(key, body)
 }
 
 // putManifest stores the whole manifest now and then.

@@ -77,6 +77,8 @@ type Models struct {
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
+	unfillable atomic.Uint32 // the generation that was refused an event when it was filled
+
 	listener atomic.Pointer[Listener] // is called with applied events
 	ring     atomic.Pointer[ringRead] // every request asks for it
 	silent   silentWorkspaces

@@ -15,8 +15,9 @@ import (
 // Tx gives a Projection access to its own keys in the generation that is written. It sees the
 // writes of earlier events of the same batch. It is valid during Apply only.
 type Tx struct {
-	keys keys
-	area []byte
+	keys   keys
+	area   []byte
+	shared *shared // nil: nothing
 }
 
 // keys is a transaction or a bulk, which a generation is written to.

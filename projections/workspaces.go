@@ -266,7 +266,9 @@ func (r *Record) encode() ([]byte, error) {
 	if r.encodedMeta != nil {
 		o.Encoded("meta", r.encodedMeta)
 	} else {
-		o.Any("meta", r.Meta)
+		o.Open("meta")
+		r.Meta.encode(&o)
+		o.Close()
 	}
 	o.IntIfAny("synced", int64(r.Synced))
 	if len(r.Repositories) > 0 {
@@ -324,9 +326,22 @@ func cutRecord(value []byte) (s State, dynamic, rest []byte, err error) {
 	return s, dynamic, rest, nil
 }
 
+// encode adds the members of l.
+func (l *Listed) encode(o *domain.ObjectEncoder) {
+	o.Text("name", l.Name)
+	o.TextIfAny("slug", l.Slug)
+	if !l.Description.IsZero() {
+		o.Any("description", l.Description)
+	}
+	o.TextIfAny("photo", l.Photo)
+	o.Encoded("labels", domain.AppendTexts(nil, l.Labels))
+	o.TextsIfAny("customDomains", l.CustomDomains)
+	o.IfTrue("registerWorkspace", l.RegisterWorkspace)
+}
+
 // decode sets l, which is empty, from what is stored.
 func (l *Listed) decode(body []byte) error {
-	return domain.VisitMembers(body, func(key, value []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) (err error) {
 		switch string(key) {
 		case "name":
 			return domain.DecodeText(&l.Name, value)
@@ -337,21 +352,13 @@ func (l *Listed) decode(body []byte) error {
 		case "photo":
 			return domain.DecodeText(&l.Photo, value)
 		case "labels":
-			return decodeTexts(&l.Labels, value)
+			l.Labels, err = domain.DecodeTexts(value)
 		case "customDomains":
-			return decodeTexts(&l.CustomDomains, value)
+			l.CustomDomains, err = domain.DecodeTexts(value)
 		case "registerWorkspace":
 			return domain.DecodeBool(&l.RegisterWorkspace, value)
 		}
-		return nil
-	})
-}
-
-func decodeTexts(to *[]string, value []byte) error {
-	*to = []string{}
-	return domain.VisitElements(value, func(value []byte) error {
-		*to = append(*to, "")
-		return domain.DecodeText(&(*to)[len(*to)-1], value)
+		return err
 	})
 }
 

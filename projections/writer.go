@@ -2,12 +2,14 @@ package projections
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +36,8 @@ type writer struct {
 	key     []byte // of the checkpoint
 	metrics *metrics
 	now     func() time.Time
-	// bulk buffers writes until a flush. It is nil for the live generation.
-	bulk *bulk
+	// bulks buffer the writes of each projection until a flush. They are nil for the live generation.
+	bulks []*bulk
 	// recent has what the live generation of STATE was asked for; nil: nothing is remembered.
 	recent *recentValues
 	// audit records events and gaps; a gap is then not a fault. It is set only for a
@@ -104,7 +106,7 @@ func (w *writer) end() {
 // apply applies events, except those that were applied before. When it fails, all events before
 // the one that failed have been applied.
 func (w *writer) apply(events []domain.Recorded) error {
-	if w.bulk != nil {
+	if w.bulks != nil {
 		return w.collect(events)
 	}
 	for len(events) > 0 && events[0].Seq <= w.at.Seq {
@@ -230,7 +232,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev})
+	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -245,7 +247,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // the store already has keys
-	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}); err != nil {
+	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -269,8 +271,23 @@ func groupLength(events []domain.Recorded) int {
 // moves at. It returns the number of events; when it fails, the number of events of the group before the
 // one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
-	var counted []domain.Recorded // a part of group, or a copy when some between them do not count
-	first := 0
+	counted, n, err := w.countGroup(at, group)
+	if err != nil {
+		return n, err
+	}
+	share := make([]shared, len(counted))
+	for _, s := range w.scopes {
+		if fault, err := s.applyRecovered(to, counted, share); err != nil {
+			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
+		}
+	}
+	return n, nil
+}
+
+// countGroup returns the events of one message that come after at and count, moves at, and returns how many come after it.
+// When an event must not be applied, it returns the number of events of the group before that one.
+func (w *writer) countGroup(at *checkpoint, group []domain.Recorded) (counted []domain.Recorded, n int, err error) {
+	first := 0 // counted is a part of group, or a copy when some between them do not count
 	for i := range group {
 		ev := &group[i]
 		if ev.Seq <= at.Seq {
@@ -278,7 +295,7 @@ func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n
 		}
 		counts, err := w.check(*at, *ev)
 		if err != nil {
-			return i, err
+			return nil, i, err
 		}
 		if counts && len(counted) == 0 {
 			first = i
@@ -293,12 +310,7 @@ func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n
 		at.Seq, at.EventID = ev.Seq, ev.ID
 		n++
 	}
-	for _, s := range w.scopes {
-		if fault, err := s.applyRecovered(to, counted); err != nil {
-			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
-		}
-	}
-	return n, nil
+	return counted, n, nil
 }
 
 // check reports whether ev, which follows at, must be applied; an error is a fault.
@@ -332,9 +344,9 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message. An error and a panic both become a fault. It returns the
+// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a fault. It returns the
 // sequence of the event that failed.
-func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fault uint64, err error) {
+func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
@@ -347,13 +359,18 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded) (fau
 	}
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{to, s.area}, events); err != nil {
+		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area}, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
 	}
-	for _, at = range events {
-		if err := s.Apply(Tx{to, s.area}, at); err != nil {
+	for i := range events {
+		at = events[i]
+		tx := Tx{keys: to, area: s.area}
+		if share != nil {
+			tx.shared = &share[i]
+		}
+		if err := s.Apply(tx, at); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 	}
@@ -377,7 +394,7 @@ func (w *writer) finishAt(last uint64) error {
 		}
 	}
 	end := checkpoint{Identity: w.at.Identity, Seq: last}
-	if w.bulk != nil {
+	if w.bulks != nil {
 		w.at = end
 		return nil
 	}
@@ -484,8 +501,8 @@ func (t recentKeys) delete(key []byte) error {
 }
 
 const (
-	bulkBytes = 16 << 20 // changes that a bulk holds before they are written
-	keptBytes = 64 << 20 // values that a bulk keeps because they are read again
+	bulkBytes = 16 << 20 // changes that the bulks of a log hold before they are written
+	keptBytes = 64 << 20 // values that they keep because they are read again
 	bulkEntry = 128      // overhead of an entry besides key and value
 )
 
@@ -618,12 +635,9 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	return txnKeys{txn}.iterate(area, s, visit)
 }
 
-// isFull reports whether something should be written.
-func (b *bulk) isFull() bool { return b.size > bulkBytes || b.kept > keptBytes }
-
 // makeRoom writes the changes that nobody has read, and everything when too much is kept.
-func (b *bulk) makeRoom() error {
-	if b.kept <= keptBytes {
+func (b *bulk) makeRoom(keptTooMuch bool) error {
+	if !keptTooMuch {
 		return b.write(nil, true)
 	}
 	err := b.flush()
@@ -702,38 +716,93 @@ func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
 // store only after a flush.
 func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := m.newWriter(gen, log, at)
-	w.bulk, w.recent = newBulk(m.db), nil
+	w.bulks, w.recent = make([]*bulk, len(w.scopes)), nil
 	for i := range w.scopes {
-		w.scopes[i].watched = nil
+		w.scopes[i].watched, w.bulks[i] = nil, newBulk(m.db)
 	}
 	return w
 }
 
-// collect is apply for a builder: it writes to the bulk.
+// collect is apply for a builder: each projection applies all events in one go, and writes to its bulk.
 func (w *writer) collect(events []domain.Recorded) error {
-	started, count := w.now(), 0
-	for len(events) > 0 {
-		group := events[:groupLength(events)]
-		at := w.at
-		n, err := w.applyGroup(w.bulk, &at, group)
-		if err != nil {
-			return err
+	started, at, count := w.now(), w.at, 0
+	var groups [][]domain.Recorded
+	var shares [][]shared
+	var refused error // what came before it is applied
+	for len(events) > 0 && refused == nil {
+		group, next := events[:groupLength(events)], at
+		counted, n, err := w.countGroup(&next, group)
+		if refused = err; err == nil {
+			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			at, events, count = next, events[len(group):], count+n
 		}
-		w.at, events, count = at, events[len(group):], count+n
 	}
+	err := w.eachProjection(func(i int) error {
+		for g, group := range groups {
+			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.at = at
 	w.metrics.observe(w.log, count, w.now().Sub(started))
-	if !w.bulk.isFull() {
+	return cmp.Or(refused, w.makeRoom())
+}
+
+// makeRoom writes some of what the bulks hold when that is too much.
+func (w *writer) makeRoom() error {
+	size, kept := 0, 0
+	for _, b := range w.bulks {
+		size, kept = size+b.size, kept+b.kept
+	}
+	if size <= bulkBytes && kept <= keptBytes {
 		return nil
 	}
-	if err := w.bulk.makeRoom(); err != nil {
+	if err := w.eachProjection(func(i int) error { return w.bulks[i].makeRoom(kept > keptBytes) }); err != nil {
 		return fmt.Errorf("write %s up to %d: %w", w.log, w.at.Seq, err)
 	}
 	return nil
 }
 
+// atOnce is how many projections a builder works on at once.
+const atOnce = 4
+
+// eachProjection calls do with the number of each projection, several at once. Of several faults it returns the one of the
+// first event.
+func (w *writer) eachProjection(do func(i int) error) error {
+	failed := make([]error, len(w.scopes))
+	var next atomic.Int32
+	var working sync.WaitGroup
+	for range min(atOnce, len(w.scopes)) {
+		working.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(failed); i = next.Add(1) - 1 {
+				failed[i] = do(int(i))
+			}
+		})
+	}
+	working.Wait()
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) == 0 {
+		return nil
+	}
+	return slices.MinFunc(failed, func(a, b error) int { return cmp.Compare(refusedAt(a), refusedAt(b)) })
+}
+
+// refusedAt returns the sequence of the event that an error is about, 0 when it is about none.
+func refusedAt(err error) uint64 {
+	if fault, ok := errors.AsType[*Fault](err); ok {
+		return fault.From
+	}
+	return 0
+}
+
 // flush writes what a builder has collected to the store, and then its checkpoint.
 func (w *writer) flush() error {
-	if err := w.bulk.flush(); err != nil {
+	if err := w.eachProjection(func(i int) error { return w.bulks[i].flush() }); err != nil {
 		return fmt.Errorf("write %s up to %d: %w", w.log, w.at.Seq, err)
 	}
 	txn := w.db.NewTransaction(true)

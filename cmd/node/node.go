@@ -336,7 +336,6 @@ func (n *Node) Serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- n.server.Serve(n.listener) }()
 	n.work("import at start", n.importAtStart)
-	n.work("pace of collections", process.PaceCollections)
 	n.log.Info("serving", "address", n.Addr().String(), "api", n.config().HTTP.APIURL, "version", n.opts.Version)
 
 	var err error

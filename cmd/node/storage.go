@@ -112,6 +112,7 @@ func (n *Node) openReadModels(context.Context) (err error) {
 	if n.models, err = projections.New(o); err != nil {
 		return fmt.Errorf("open the read models: %w", err)
 	}
+	n.work("pace of collections", process.PaceCollections) // a build of the read models makes more garbage than all that comes after it
 	n.work("read models", n.models.Run)
 	return nil
 }

@@ -3,7 +3,9 @@
 package bench
 
 import (
+	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/process"
 	"svc/domain"
 	"svc/eventstore/jetstream"
 	"svc/projections"
@@ -20,29 +23,34 @@ import (
 const aimReplay = 0.5
 
 // benchReplay compares a rebuild of the read models with a consumer of the same
-// log that does nothing.
+// log that does nothing. A start builds them, too, when their names have changed.
 func benchReplay(t *testing.T, _ *history) {
 	past := newHistory(t, 250_000)
 	past.fill(t)
 	others := watchOthers(t)
-	var ours, control series
+	var ours, start, control series
 	for range runs {
-		ours = append(ours, rebuildOnce(t, past))
+		ours = append(ours, replayOnce(t, past, "replay", func(models *projections.Models) error {
+			_, err := models.Rebuild(t.Context(), nil)
+			return err
+		}))
+		start = append(start, replayOnce(t, past, "start", func(models *projections.Models) error { return followOnce(t.Context(), models) }))
 		control = append(control, consumeOnce(t, past))
 	}
 	out := line{
 		"runs": runs, "others_cores": others(), "ratios": ours.ratios(control), "events": past.events, "workspaces": past.workspaces, "log_mb": megabytes(sizeOf(t, past.log())),
 		"fill_per_s": past.rate, "aim": aimReplay, "ratio": ours.ratio(control), "ok": ours.ratio(control) >= aimReplay,
 		"ratio_cpu": control.of(sample.cpuEach) / ours.of(sample.cpuEach), "durability": "none: read models are rebuilt, not synced",
-		"stored": past.events, "answered": ours.count() + control.count(), "sent": uint64(2*runs) * past.events,
+		"stored": past.events, "answered": ours.count() + start.count() + control.count(), "sent": uint64(3*runs) * past.events,
 	}
 	ours.describe(out, "rebuild")
+	start.describe(out, "start")
 	control.describe(out, "consume")
 	out.print(t, "replay")
 }
 
-// rebuildOnce fills read models from nothing.
-func rebuildOnce(t *testing.T, past *history) sample {
+// replayOnce fills read models from nothing, with the pace of collections that the service has.
+func replayOnce(t *testing.T, past *history, name string, fill func(*projections.Models) error) sample {
 	t.Helper()
 	store := openStore(t, past.log(), jetstream.SyncGroup)
 	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir() + "/readmodels", Log: slog.New(slog.DiscardHandler)})
@@ -50,14 +58,19 @@ func rebuildOnce(t *testing.T, past *history) sample {
 	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	collectGarbage()
-	stop, err := profile("replay")
+	stop, err := profile(name)
 	require.NoError(t, err)
+	pacing, stopPacing := context.WithCancel(t.Context())
+	var paced sync.WaitGroup
+	paced.Go(func() { _ = process.PaceCollections(pacing) })
 	cpu, start := ownCPU(t), time.Now()
-	report, err := models.Rebuild(t.Context(), nil)
-	s := sample{took: time.Since(start), cpu: ownCPU(t) - cpu, count: int(report.Position.State)}
+	err = fill(models)
+	s := sample{took: time.Since(start), cpu: ownCPU(t) - cpu, count: int(models.Position().State)}
+	stopPacing()
+	paced.Wait()
 	stop()
 	require.NoError(t, err)
-	require.Equal(t, past.events, report.Position.State)
+	require.Equal(t, past.events, models.Position().State)
 	found := 0
 	require.NoError(t, models.View(func(r projections.Reader) error {
 		return projections.Workspaces{}.List(r, false, func(projections.Record) bool { found++; return true })
@@ -66,6 +79,17 @@ func rebuildOnce(t *testing.T, past *history) sample {
 	require.NoError(t, db.Close())
 	closeStore(t, store)
 	return s
+}
+
+// followOnce is a start after the names of the read models have changed: it runs them until they have caught up.
+func followOnce(ctx context.Context, models *projections.Models) error {
+	running, stop := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = models.Run(running) }) // it never fails
+	err := models.CaughtUp(ctx)
+	stop()
+	ended.Wait()
+	return err
 }
 
 // consumeOnce reads the log with the client library's own ordered consumer, over

@@ -1,0 +1,61 @@
+package projections
+
+import (
+	"sync"
+
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// shared is what several projections need of one event: the first that asks computes it for all of them, which may apply
+// the event at the same time. They must not change it.
+type shared struct {
+	once  sync.Once
+	roots roots
+	err   error
+}
+
+// roots are the index and the security document that an event changes.
+type roots struct {
+	index   *document.Map // nil: it is not changed
+	entries []workspace.Entry
+}
+
+// roots returns the roots of the delta of the event that is applied.
+func (tx Tx) roots(d workspace.Delta) (roots, error) {
+	if tx.shared == nil {
+		return rootsOf(d)
+	}
+	tx.shared.once.Do(func() { tx.shared.roots, tx.shared.err = rootsOf(d) })
+	return tx.shared.roots, tx.shared.err
+}
+
+func rootsOf(d workspace.Delta) (r roots, err error) {
+	if d.Settings != nil {
+		r.index = d.Settings.Index()
+		e, err := rootEntry("index", r.index)
+		if err != nil {
+			return r, err
+		}
+		e.HiddenPaths = d.Settings.HiddenPaths
+		r.entries = append(r.entries, e)
+	}
+	if d.Security != nil {
+		e, err := rootEntry("security", d.Security.Document())
+		if err != nil {
+			return r, err
+		}
+		r.entries = append(r.entries, e)
+	}
+	return r, nil
+}
+
+func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {
+	body, err := document.JSON(doc)
+	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Body: body}, err
+}
+
+// with returns the entries of the roots, and others after them.
+func (r roots) with(entries []workspace.Entry) []workspace.Entry {
+	return append(r.entries[:len(r.entries):len(r.entries)], entries...)
+}
