@@ -174,8 +174,11 @@ func DecodeText(to *string, value []byte) error {
 	return json.Unmarshal(value, to)
 }
 
-// DecodeTexts returns the texts of a JSON list; of an empty one it is empty and not nil.
+// DecodeTexts returns the texts of a JSON list; null is nil, and an empty list is not.
 func DecodeTexts(value []byte) ([]string, error) {
+	if string(value) == "null" {
+		return nil, nil
+	}
 	texts := []string{}
 	err := VisitElements(value, func(element []byte) error {
 		text := ""

@@ -77,7 +77,7 @@ func TestRecordsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 	})
 }
 
-func TestListedSettingsAreEncodedAsEncodingJSONDoes(t *testing.T) {
+func TestListedSettingsAreEncodedAndDecodedAsEncodingJSONDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyRecord().Draw(t, "record").Meta
@@ -95,6 +95,10 @@ func TestListedSettingsAreEncodedAsEncodingJSONDoes(t *testing.T) {
 		got, err := o.End()
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
+		var decoded, expected Listed
+		require.NoError(t, decoded.decode(got))
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.Equal(t, expected, decoded)
 	})
 }
 

@@ -334,7 +334,11 @@ func (l *Listed) encode(o *domain.ObjectEncoder) {
 		o.Any("description", l.Description)
 	}
 	o.TextIfAny("photo", l.Photo)
-	o.Encoded("labels", domain.AppendTexts(nil, l.Labels))
+	if l.Labels == nil {
+		o.Encoded("labels", []byte("null"))
+	} else {
+		o.Encoded("labels", domain.AppendTexts(nil, l.Labels))
+	}
 	o.TextsIfAny("customDomains", l.CustomDomains)
 	o.IfTrue("registerWorkspace", l.RegisterWorkspace)
 }
