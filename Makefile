@@ -57,7 +57,7 @@ test: ## run all tests
 RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node(/.*)?|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
 # Of those, the tests of what has goroutines nowhere else: streams to clients, runs, and
 # who follows the log.
-RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
+RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|InBulk|TriedAgain
 
 # Compilers, tests and the linter collect garbage a third of their time where memory is not scarce.
 build test cover arch race race-all browser e2e lint: export GOGC = 400

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
@@ -57,14 +58,21 @@ func edit(t *testing.T, s eventstore.Store, id string, last uint64) (at domain.P
 	return at
 }
 
-// allocateInBatches is allocateBlocks by several writers.
+// allocateInBatches is allocateBlocks with a hundred workspaces in one append.
 func allocateInBatches(t *testing.T, s eventstore.Store, n int) {
 	t.Helper()
-	var writing sync.WaitGroup
-	for range 8 {
-		writing.Go(func() { allocateBlocks(t, s, n/8) })
+	for range n / 100 {
+		var commits []eventstore.Commit
+		for range 100 {
+			id := ulid.Make().String()
+			commits = append(commits, eventstore.Commit{
+				Stream: workspace.Stream(id), Meta: domain.Meta{UserID: "u1"},
+				Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: workspace.Created{Workspace: snapshot(id, "filler")}}},
+			})
+		}
+		_, err := s.Append(context.WithoutCancel(t.Context()), commits...)
+		require.NoError(t, err)
 	}
-	writing.Wait()
 }
 
 // contents are the hashes of all read models.

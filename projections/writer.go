@@ -344,8 +344,8 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a fault. It returns the
-// sequence of the event that failed.
+// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a
+// fault. It returns the sequence of the event that failed.
 func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
@@ -727,8 +727,8 @@ func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *wri
 func (w *writer) collect(events []domain.Recorded) error {
 	started, at, count := w.now(), w.at, 0
 	var groups [][]domain.Recorded
-	var shares [][]shared
-	var refused error // what came before it is applied
+	var shares [][]shared // of the events of each group
+	var refused error     // what came before it is applied
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
