@@ -61,12 +61,12 @@ func requireFilled(t *testing.T, db *DB, round int) {
 
 func TestAnIdleStoreHasNoCompactors(t *testing.T) {
 	requireNoCompactors(t) // of the stores of earlier tests
-	busy, err := OpenDB(DBOptions{Dir: filepath.Join(t.TempDir(), "models"), Log: slog.New(slog.DiscardHandler), compactionPause: time.Hour})
+	busy, err := OpenDB(DBOptions{Dir: filepath.Join(t.TempDir(), "models"), MemtableMB: 1, Log: slog.New(slog.DiscardHandler), compactionPause: time.Hour})
 	require.NoError(t, err)
 	require.Equal(t, 2, compactors(), "what this test counts")
 	require.Empty(t, busy.guard.tables)
 	fill(t, busy, 0)
-	require.NotEmpty(t, busy.guard.tables, "new tables are announced")
+	require.Eventually(t, func() bool { return len(busy.guard.tables) > 0 }, time.Minute, time.Millisecond, "new tables are announced")
 	require.NoError(t, busy.Close())
 
 	idle := openSmallDB(t, filepath.Join(t.TempDir(), "models"))
