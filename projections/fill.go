@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"svc/domain"
+	"svc/eventstore"
 )
 
 // minFill is how many messages a log has at least when read models that have nothing of it are filled.
@@ -25,11 +27,11 @@ func (m *Models) fill(ctx context.Context, gen *generation) (filled bool, err er
 		return false, err
 	}
 	defer m.work.release()
-	ends, err := m.worthFilling(ctx, gen)
-	if err != nil || ends == nil {
+	logs, err := m.worthFilling(ctx, gen)
+	if err != nil || logs == nil {
 		return false, err
 	}
-	err = m.fillNow(ctx, gen, ends)
+	err = m.fillNow(ctx, gen, logs)
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		m.opts.Log.Warn("read models are followed from the beginning", "why", fault)
 		m.unfillable.Store(gen.num)
@@ -38,23 +40,24 @@ func (m *Models) fill(ctx context.Context, gen *generation) (filled bool, err er
 	return err == nil, err
 }
 
-// worthFilling returns how far each log reaches, nil when gen is not empty or the logs are short.
-func (m *Models) worthFilling(ctx context.Context, gen *generation) (ends map[domain.Log]uint64, err error) {
+// worthFilling returns what each log has, nil when gen is not empty or the logs are short.
+func (m *Models) worthFilling(ctx context.Context, gen *generation) (logs map[domain.Log]eventstore.Info, err error) {
 	if empty, err := m.isEmpty(gen); err != nil || !empty {
 		return nil, err
 	}
-	ends, long := map[domain.Log]uint64{}, false
+	long := false
+	logs = map[domain.Log]eventstore.Info{}
 	for _, f := range m.logs {
 		info, err := m.opts.Store.Info(ctx, f.log)
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", f.log, err)
 		}
-		ends[f.log], long = info.Last, long || info.Messages >= minFill
+		logs[f.log], long = info, long || info.Messages >= minFill
 	}
 	if !long {
 		return nil, nil
 	}
-	return ends, nil
+	return logs, nil
 }
 
 // isEmpty reports whether gen is live and has nothing of any log, and whether it may be filled.
@@ -76,13 +79,9 @@ func (m *Models) isEmpty(gen *generation) (empty bool, err error) {
 }
 
 // fillNow is fill up to the ends of the logs. What comes after them is followed: listeners wait for it.
-func (m *Models) fillNow(ctx context.Context, old *generation, ends map[domain.Log]uint64) error {
+func (m *Models) fillNow(ctx context.Context, old *generation, logs map[domain.Log]eventstore.Info) error {
 	started := m.opts.Now()
-	info, err := m.opts.Store.Info(ctx, domain.State)
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", domain.State, err)
-	}
-	if err := m.checkState(ctx, info, 0); err != nil { // snapshots may be later than what the log has kept
+	if err := m.checkState(ctx, logs[domain.State], 0); err != nil { // snapshots may be later than what the log has kept
 		return err
 	}
 	gen, err := m.claimGeneration()
@@ -90,11 +89,15 @@ func (m *Models) fillNow(ctx context.Context, old *generation, ends map[domain.L
 		return err
 	}
 	defer m.releaseGeneration(gen)
-	m.opts.Log.Info("read models are built", "generation", gen.num, "state", ends[domain.State], "activity", ends[domain.Activity])
+	m.opts.Log.Info("read models are built", "generation", gen.num, "state", logs[domain.State].Last, "activity", logs[domain.Activity].Last)
+	meter := newMeter(m.logProgress(gen))
+	for log, info := range logs {
+		meter.expect(log, info.Messages)
+	}
 	var writers []*writer
 	for _, f := range m.logs {
 		w := m.newBuilder(gen, f.log, checkpoint{})
-		if err := m.replay(ctx, w, ends[f.log], newMeter(nil)); err != nil {
+		if err := m.replay(ctx, w, logs[f.log].Last, meter); err != nil {
 			return err
 		}
 		writers = append(writers, w)
@@ -104,4 +107,18 @@ func (m *Models) fillNow(ctx context.Context, old *generation, ends map[domain.L
 	}
 	m.opts.Log.Info("read models built", "generation", gen.num, "duration", Duration(m.opts.Now().Sub(started)))
 	return nil
+}
+
+// fillReportEvery is how often a node says how far it has come with its read models.
+const fillReportEvery = 10 * time.Second
+
+// logProgress returns a Progress that writes to the log of the node, now and then.
+func (m *Models) logProgress(gen *generation) Progress {
+	last := m.opts.Now()
+	return func(done, total uint64) {
+		if now := m.opts.Now(); now.Sub(last) >= fillReportEvery {
+			m.opts.Log.Info("read models are being built", "generation", gen.num, "messages", done, "of", total)
+			last = now
+		}
+	}
 }

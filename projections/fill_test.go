@@ -1,6 +1,7 @@
 package projections_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,6 +116,32 @@ func TestReadModelsThatHaveNothingAreBuiltInBulk(t *testing.T) {
 	more := create(t, h.log.Log, "later", "one").Position
 	require.NoError(t, m.Reach(bounded(t), more))
 	require.Equal(t, more, <-heard, "listeners get what came after it")
+}
+
+func TestANodeSaysHowFarItHasComeWithItsReadModels(t *testing.T) {
+	h, at := longLog(t)
+	db, _ := openDB(t, t.TempDir())
+	var said bytes.Buffer
+	var clock atomic.Int64
+	m, stop := start(t, projections.Options{
+		DB: db, Store: h.log.Log, Log: slog.New(slog.NewTextHandler(&said, nil)),
+		Now: func() time.Time { return time.Unix(10*clock.Add(1), 0) },
+	})
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, at, m.Position())
+	stop()
+	var done, total, lines uint64
+	for line := range strings.Lines(said.String()) {
+		if _, counts, ok := strings.Cut(line, "read models are being built"); ok {
+			before := done
+			_, err := fmt.Sscanf(strings.TrimSpace(counts), "\" generation=2 messages=%d of=%d", &done, &total)
+			require.NoError(t, err, "%s", line)
+			require.Less(t, before, done)
+			lines++
+		}
+	}
+	require.Positive(t, lines)
+	require.Equal(t, total, done, "all of both logs")
 }
 
 // gate is a store that delivers nothing after a sequence of STATE until it is opened.

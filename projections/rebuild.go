@@ -162,9 +162,9 @@ func (t *meter) report(log domain.Log, messages uint64) {
 		return
 	}
 	var done, total uint64
-	for l, n := range t.done {
-		done += n
-		total += max(n, t.total[l])
+	for l, n := range t.total {
+		done += t.done[l]
+		total += max(t.done[l], n)
 	}
 	t.progress(done, total)
 }
