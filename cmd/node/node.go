@@ -174,8 +174,8 @@ func (n *Node) stopWith(name string, stop func()) {
 // config returns the settings as they are now.
 func (n *Node) config() *settings.Config { return &n.opts.Settings.Get().Config }
 
-func (n *Node) lockData(context.Context) error {
-	lock, err := process.LockDir(n.config().Core.DataDir)
+func (n *Node) lockData(ctx context.Context) error {
+	lock, err := process.LockDir(ctx, n.config().Core.DataDir)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,8 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"svc/commands"
 )
 
 // DirLock keeps a second process out of a data directory. The kernel releases it
@@ -19,8 +23,15 @@ type DirLock struct{ file *os.File }
 // ErrDirInUse says that another process has the data directory.
 var ErrDirInUse = errors.New("the data directory is in use")
 
+// A process that has ended, or let go, may have a child that was forked just now: it holds the lock, too, until it runs
+// another program.
+const (
+	lockPatience = 2 * time.Second
+	lockPause    = 10 * time.Millisecond
+)
+
 // LockDir locks a data directory for this process. It creates the directory if needed.
-func LockDir(dir string) (*DirLock, error) {
+func LockDir(ctx context.Context, dir string) (*DirLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the data directory cannot be made: %w; choose another with DATA_DIR", err)
 	}
@@ -32,12 +43,22 @@ func LockDir(dir string) (*DirLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := awaitLock(ctx, f, lockPatience); err != nil {
 		holder := readPID(f)
 		_ = f.Close()
 		return nil, fmt.Errorf("%w: %s is held by %s: stop it first, or choose another with DATA_DIR", ErrDirInUse, dir, holder)
 	}
 	return &DirLock{f}, errors.Join(f.Truncate(0), writePID(f))
+}
+
+// awaitLock locks a file, and tries until patience is at its end.
+func awaitLock(ctx context.Context, f *os.File, patience time.Duration) error {
+	for last := time.Now().Add(patience); ; {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || time.Now().After(last) || commands.Sleep(ctx, lockPause) != nil {
+			return err
+		}
+	}
 }
 
 func writePID(f *os.File) error {
