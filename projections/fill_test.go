@@ -201,7 +201,7 @@ func TestABuildInBulkThatIsInterruptedBeginsAgain(t *testing.T) {
 			dir := t.TempDir()
 			db, closeDB := openDB(t, dir)
 			held := newGate(h.log.Log, 1000)
-			m, stop := start(t, projections.Options{DB: db, Store: held, Log: quiet, Projections: all})
+			_, stop := start(t, projections.Options{DB: db, Store: held, Log: quiet, Projections: all})
 			<-held.reached
 			require.Eventually(t, func() bool { return hasKeys(t, db, 2) }, patience, time.Millisecond, "a part of it is written")
 			if killed {
@@ -213,7 +213,7 @@ func TestABuildInBulkThatIsInterruptedBeginsAgain(t *testing.T) {
 
 			db, _ = openDB(t, dir)
 			told := make(watch, 1)
-			m, _ = start(t, projections.Options{DB: db, Store: h.log.Log, Log: slog.New(told), Projections: all})
+			m, _ := start(t, projections.Options{DB: db, Store: h.log.Log, Log: slog.New(told), Projections: all})
 			require.NoError(t, m.CaughtUp(bounded(t)))
 			require.Equal(t, at, m.Position())
 			require.Equal(t, want, contents(t, m))
