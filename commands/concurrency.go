@@ -2,11 +2,15 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Turns serialises the work of each key on this node, such as the commands of one aggregate: concurrent ones would
@@ -133,6 +137,22 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
+	}
+}
+
+// lockPause is the wait between two attempts to lock a file.
+const lockPause = 5 * time.Millisecond
+
+// LockFile locks a file until it is closed, or its process ends. While another one has the lock, it waits until ctx ends.
+func LockFile(ctx context.Context, f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if err := Sleep(ctx, lockPause); err != nil {
+			return err
+		}
 	}
 }
 

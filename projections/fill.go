@@ -89,7 +89,7 @@ func (m *Models) fillNow(ctx context.Context, old *generation, logs map[domain.L
 		return err
 	}
 	defer m.releaseGeneration(gen)
-	m.opts.Log.Info("read models are built", "generation", gen.num, "state", logs[domain.State].Last, "activity", logs[domain.Activity].Last)
+	m.opts.Log.Info("building read models", "generation", gen.num, "state", logs[domain.State].Last, "activity", logs[domain.Activity].Last)
 	meter := newMeter(m.logProgress(gen))
 	for log, info := range logs {
 		meter.expect(log, info.Messages)

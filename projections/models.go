@@ -81,7 +81,8 @@ type Models struct {
 
 	listener atomic.Pointer[Listener] // is called with applied events
 	ring     atomic.Pointer[ringRead] // every request asks for it
-	silent   silentWorkspaces
+
+	withoutListeners workspacesWithoutListeners
 
 	mu      sync.Mutex
 	next    uint32              // number of the next generation

@@ -124,40 +124,43 @@ func (m *Models) AppAudience(appSlug string) (publisher string, users []string, 
 // MayListen reports whether a workspace may have listeners to events of the platform.
 func (m *Models) MayListen(workspaceID string) (bool, error) {
 	now := m.MomentOf(Schedules{}) // before the reader: what changes between them is looked at again
-	if m.silent.has(now, workspaceID) {
+	if m.withoutListeners.has(now, workspaceID) {
 		return false, nil
 	}
 	r := m.Reader()
 	defer r.Close()
 	may, err := Schedules{}.MayListen(r, workspaceID)
 	if err == nil && !may {
-		m.silent.add(now, workspaceID)
+		m.withoutListeners.add(now, workspaceID)
 	}
 	return may, err
 }
 
-// silentWorkspaces are workspaces without listeners to events of the platform, at a moment: each change of a workspace
+// workspacesWithoutListeners are workspaces without listeners to events of the platform, at a moment: each change of a workspace
 // asks for its listeners, and few workspaces have any.
-type silentWorkspaces struct {
+type workspacesWithoutListeners struct {
 	mu  sync.Mutex
 	at  Moment
 	ids map[string]struct{}
 }
 
-// maxSilent is how many workspaces without listeners are remembered.
-const maxSilent = 10_000
+// maxWithoutListeners is how many workspaces without listeners are remembered.
+const maxWithoutListeners = 10_000
 
-func (s *silentWorkspaces) has(now Moment, workspaceID string) bool {
+func (s *workspacesWithoutListeners) has(now Moment, workspaceID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.ids[workspaceID]
-	return known && s.at == now && now != 0
+	return known && s.at == now
 }
 
-func (s *silentWorkspaces) add(now Moment, workspaceID string) {
+func (s *workspacesWithoutListeners) add(now Moment, workspaceID string) {
+	if now == 0 {
+		return // it is not known when that was
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at != now || len(s.ids) >= maxSilent {
+	if s.at != now || len(s.ids) >= maxWithoutListeners {
 		s.at, s.ids = now, map[string]struct{}{}
 	}
 	s.ids[workspaceID] = struct{}{}

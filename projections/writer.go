@@ -104,7 +104,7 @@ func (w *writer) end() {
 }
 
 // apply applies events, except those that were applied before. When it fails, all events before
-// the one that failed have been applied.
+// the one that failed have been applied, but by a builder, which is of no use then.
 func (w *writer) apply(events []domain.Recorded) error {
 	if w.bulks != nil {
 		return w.collect(events)
@@ -728,7 +728,7 @@ func (w *writer) collect(events []domain.Recorded) error {
 	started, at, count := w.now(), w.at, 0
 	var groups [][]domain.Recorded
 	var shares [][]shared // of the events of each group
-	var refused error     // what came before it is applied
+	var refused error     // the fault of an earlier event, if there is one, is told instead
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)

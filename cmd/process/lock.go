@@ -23,12 +23,9 @@ type DirLock struct{ file *os.File }
 // ErrDirInUse says that another process has the data directory.
 var ErrDirInUse = errors.New("the data directory is in use")
 
-// A process that has ended, or let go, may have a child that was forked just now: it holds the lock, too, until it runs
-// another program.
-const (
-	lockPatience = 2 * time.Second
-	lockPause    = 10 * time.Millisecond
-)
+// lockPatience is how long a lock is waited for. A process that has ended, or let go, may have a child that was forked
+// just now: it holds the lock, too, until it runs another program.
+const lockPatience = 2 * time.Second
 
 // LockDir locks a data directory for this process. It creates the directory if needed.
 func LockDir(ctx context.Context, dir string) (*DirLock, error) {
@@ -43,22 +40,14 @@ func LockDir(ctx context.Context, dir string) (*DirLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitLock(ctx, f, lockPatience); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	if err := commands.LockFile(ctx, f); err != nil {
 		holder := readPID(f)
 		_ = f.Close()
 		return nil, fmt.Errorf("%w: %s is held by %s: stop it first, or choose another with DATA_DIR", ErrDirInUse, dir, holder)
 	}
 	return &DirLock{f}, errors.Join(f.Truncate(0), writePID(f))
-}
-
-// awaitLock locks a file, and tries until patience is at its end.
-func awaitLock(ctx context.Context, f *os.File, patience time.Duration) error {
-	for last := time.Now().Add(patience); ; {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || time.Now().After(last) || commands.Sleep(ctx, lockPause) != nil {
-			return err
-		}
-	}
 }
 
 func writePID(f *os.File) error {

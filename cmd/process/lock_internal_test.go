@@ -5,9 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/commands"
 )
 
 // A child has the lock of its parent from the fork on, and here for as long as it wants.
@@ -28,7 +29,7 @@ func TestADirectoryIsLockedWhenTheChildOfItsLastHolderLetsGo(t *testing.T) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
 	require.NoError(t, err)
 	locked := make(chan error, 1)
-	go func() { locked <- awaitLock(t.Context(), f, time.Minute) }()
+	go func() { locked <- commands.LockFile(t.Context(), f) }()
 	require.NoError(t, in.Close())
 	require.NoError(t, child.Wait())
 	require.NoError(t, <-locked)

@@ -46,8 +46,8 @@ func ServeProfiles(address string, internalKey func() string, log *slog.Logger) 
 
 const profilesPath = "/debug/pprof/"
 
-// memoryPerSample is how many bytes are allocated between two that the heap profile knows of, as Go has it.
-// main switches that off, because what is known takes a megabyte of memory.
+// memoryPerSample is how many bytes are allocated for each sample of the heap profile, on average: Go's default. Until
+// somebody asks for profiles, main takes no samples: they need a megabyte of memory.
 const memoryPerSample = 512 << 10
 
 func profileHandler(internalKey func() string) http.Handler {

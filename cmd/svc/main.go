@@ -22,7 +22,7 @@ import (
 var version, commit = "dev", ""
 
 func main() {
-	// Until somebody asks for profiles.
+	// No samples of the heap until somebody asks for profiles.
 	runtime.MemProfileRate = 0
 	if len(os.Args) == 2 && children[os.Args[1]] != nil { // before anything is read that a child is not to have
 		if err := children[os.Args[1]](os.Stdin, os.Stdout); err != nil {

@@ -154,26 +154,15 @@ func (d *Directory) lockDirectory(name string) (*os.File, error) {
 	return f, nil
 }
 
-// lockWait is the wait between tries to get the lock: it is held for a few renames.
-const lockWait = 5 * time.Millisecond
-
 // lock locks the repository for renames, on every machine that shares the directory.
 func (d *Directory) lock(ctx context.Context) (free func(), err error) {
 	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // nothing is in it, and who shares the directory must be able to take it
 	if err != nil {
 		return nil, err
 	}
-	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-		case err == nil:
-			return func() { _ = f.Close() }, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			_ = f.Close()
-			return nil, err
-		}
-		if err := commands.Sleep(ctx, lockWait); err != nil {
-			_ = f.Close()
-			return nil, err
-		}
+	if err := commands.LockFile(ctx, f); err != nil {
+		_ = f.Close()
+		return nil, err
 	}
+	return func() { _ = f.Close() }, nil
 }

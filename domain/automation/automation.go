@@ -35,8 +35,8 @@ type Schema struct {
 	Payload, Output *value.Object // nil when absent
 }
 
-// maxGrowth is how many bytes of JSON there are at most for each one that value.FitsWithin counts: of a number it counts one.
-const maxGrowth = 32
+// jsonPerByte is how many bytes of JSON there are at most for each one that value.FitsWithin counts: of a number it counts one.
+const jsonPerByte = 32
 
 // Parse reads a document: a *value.Object, or any map that value.From takes. The Automation
 // shares the values of the document, which must not be changed after that. Only a document
@@ -51,7 +51,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 		c.formFault(false, domain.CodeInvalidRequest, "", "", "an automation is an object")
 		return nil, c.faults
 	}
-	if !value.FitsWithin(o, MaxSize/maxGrowth) && len(value.JSON(o, "")) > MaxSize {
+	if !value.FitsWithin(o, MaxSize/jsonPerByte) && len(value.JSON(o, "")) > MaxSize {
 		c.fault("", "", "an automation has at most %d bytes", MaxSize)
 		return nil, c.faults
 	}
