@@ -39,7 +39,7 @@ type exchange struct {
 	revision string
 	route    *Route
 	template string // the route's path with its prefix: the metrics label
-	vars     map[string]string
+	vars     pathVars
 	lost     error // why no route was found
 
 	credentials Credentials // of the caller; never logged
@@ -92,7 +92,7 @@ func (ex *exchange) workspaceID() string {
 	if ex.grant.WorkspaceID != "" {
 		return ex.grant.WorkspaceID
 	}
-	return ex.vars["workspaceId"]
+	return ex.vars.get("workspaceId")
 }
 
 // PagePrefix is the prefix of the workspace that the Authorizer gets for a path that names a page
@@ -101,19 +101,19 @@ const PagePrefix = "page:"
 
 // workspaceParam returns the workspace as the path names it, or a page of it.
 func (ex *exchange) workspaceParam() string {
-	if page := ex.vars["pageId"]; page != "" {
+	if page := ex.vars.get("pageId"); page != "" {
 		return PagePrefix + page
 	}
-	return ex.vars["workspaceId"]
+	return ex.vars.get("workspaceId")
 }
 
 // Var returns the decoded path variable, or "".
-func Var(r *http.Request, name string) string { return exchangeOf(r).vars[name] }
+func Var(r *http.Request, name string) string { return exchangeOf(r).vars.get(name) }
 
 // WithVars returns r with path variables set: for tests of handlers without a
 // gateway.
 func WithVars(r *http.Request, vars map[string]string) *http.Request {
-	ex := &exchange{settings: Settings{}.withDefaults(), caller: CallerFrom(r.Context()), vars: vars}
+	ex := &exchange{settings: Settings{}.withDefaults(), caller: CallerFrom(r.Context()), vars: pathVarsOf(vars)}
 	return r.WithContext(withExchange(r.Context(), ex))
 }
 

@@ -29,10 +29,10 @@ type router struct {
 type row struct {
 	route    *Route
 	segments []segment
-	slashy   bool // a variable takes several segments
-	label    string
-	names    []string   // of the variables of the segments, "" for words; nil when only path can find them
-	path     *mux.Route // matches the whole path and finds its variables; nil when names do
+	slashy   bool              // a variable takes several segments
+	labels   map[string]string // the template without patterns, for metrics and spans, by version; "" is without
+	names    []string          // of the variables of the segments, "" for words; nil when only path can find them
+	path     *mux.Route        // matches the whole path and finds its variables; nil when names do
 }
 
 // unmatched is the template of requests that have no route.
@@ -51,7 +51,7 @@ func newRouter(routes []Route) (*router, error) {
 	for i := range sorted {
 		route := &sorted[i]
 		segments := parseTemplate(route.Path)
-		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), label: label(segments), names: variableNames(segments)}
+		rw := &row{route: route, segments: segments, slashy: isSlashy(segments), labels: labels(segments, rt.versions), names: variableNames(segments)}
 		if rw.names == nil {
 			rw.path = paths.NewRoute().Path(route.Path)
 			if err := rw.path.GetError(); err != nil {
@@ -96,53 +96,75 @@ func foldKeys(path string) string {
 
 // find fills in the version, route and variables of ex, or why there is none.
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
-	at := probeRequest(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
+	at := probe{r, method, foldKeys(trimSlash(r.URL.EscapedPath()))}
 	ex.template = unmatched
 	if found, vars := rt.conditional.match(at); found != nil {
 		ex.version = stable(rt.versions)
 		ex.setRoute(found, vars, "")
 		return
 	}
-	version, t, prefix := rt.tableFor(at)
+	version, t, named := rt.tableFor(&at)
 	ex.version = version
 	if found, vars := t.match(at); found != nil {
-		ex.setRoute(found, vars, prefix)
+		ex.setRoute(found, vars, named)
 		return
 	}
 	ex.lost = routeError(t, at)
 }
 
-// tableFor returns the version and the table for a probe, and removes the prefix of its path.
-func (rt *router) tableFor(at *http.Request) (version *Version, found *table, prefix string) {
-	version, rest, prefixed := splitVersion(rt.versions, at.URL.RawPath)
+// tableFor returns the version and the table for a probe, and removes the version from its path; named is the version
+// that the path has, "" when it has none.
+func (rt *router) tableFor(at *probe) (version *Version, found *table, named string) {
+	version, rest, prefixed := splitVersion(rt.versions, at.path)
 	if !prefixed {
 		return version, rt.plain, ""
 	}
-	at.URL = escapedURL(rest)
-	return version, rt.versioned, "/" + version.Name
+	at.path = rest
+	return version, rt.versioned, version.Name
 }
 
 // methods lists what the path of r answers.
 func (rt *router) methods(r *http.Request) []string {
-	at := probeRequest(r, r.Method, trimSlash(r.URL.EscapedPath()))
-	_, t, _ := rt.tableFor(at)
+	at := probe{r, r.Method, trimSlash(r.URL.EscapedPath())}
+	_, t, _ := rt.tableFor(&at)
 	return allowedMethods(t, at)
 }
 
 // setRoute sets the route that matched and decodes its variables.
-func (ex *exchange) setRoute(found *row, vars map[string]string, prefix string) {
-	ex.route, ex.template = found.route, prefix+found.label
+func (ex *exchange) setRoute(found *row, vars pathVars, version string) {
+	ex.route, ex.template = found.route, found.labels[version]
 	ex.vars = vars
-	for name, escaped := range vars {
-		value, err := url.PathUnescape(escaped)
+	for i, escaped := range vars {
+		value, err := url.PathUnescape(escaped.value)
 		if err != nil || !printable(value) {
-			ex.lost = domain.Refuse(domain.CodeInvalidParameter, "%s in the path is not acceptable text", name).
-				With("parameter", name)
-			delete(ex.vars, name)
-			continue
+			ex.lost = domain.Refuse(domain.CodeInvalidParameter, "%s in the path is not acceptable text", escaped.name).
+				With("parameter", escaped.name)
+			value = ""
 		}
-		ex.vars[name] = value
+		vars[i].value = value
 	}
+}
+
+// pathVars are the variables of a path.
+type pathVars []pathVar
+
+type pathVar struct{ name, value string }
+
+func pathVarsOf(values map[string]string) (vars pathVars) {
+	for name, value := range values {
+		vars = append(vars, pathVar{name, value})
+	}
+	return vars
+}
+
+// get returns the value of a variable, or "".
+func (v pathVars) get(name string) string {
+	for _, known := range v {
+		if known.name == name {
+			return known.value
+		}
+	}
+	return ""
 }
 
 // printable reports whether s is UTF-8 without control characters.
@@ -150,26 +172,35 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// probeRequest is r as the tables see it: another method, a path without prefix. Its
-// escaped path is always in RawPath.
-func probeRequest(r *http.Request, method, escaped string) *http.Request {
+// probe is a request as the tables see it: with another method, and a path without prefix.
+type probe struct {
+	request *http.Request
+	method  string
+	path    string // escaped
+}
+
+// asRequest returns the probe for conditions and patterns. Its escaped path is always in RawPath.
+func (p probe) asRequest() *http.Request {
 	at := new(http.Request)
-	*at = *r
-	at.Method = method
-	at.URL = escapedURL(escaped)
+	*at = *p.request
+	at.Method = p.method
+	plain, _ := url.PathUnescape(p.path)
+	at.URL = &url.URL{RawPath: p.path, Path: plain}
 	return at
 }
 
-func escapedURL(path string) *url.URL {
-	plain, _ := url.PathUnescape(path)
-	return &url.URL{RawPath: path, Path: plain}
+// appendWords appends the parts of an escaped path between its slashes.
+func appendWords(words []string, path string) []string {
+	for word := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		words = append(words, word)
+	}
+	return words
 }
 
 // routeError is the error of a request without a route: 405 for a known path, else 404.
-func routeError(t *table, at *http.Request) error {
-	method := at.Method
+func routeError(t *table, at probe) error {
 	if methods := allowedMethods(t, at); len(methods) > 0 {
-		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", method)
+		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", at.method)
 		e.Header.Set("Allow", strings.Join(methods, ", "))
 		return e
 	}
@@ -177,10 +208,10 @@ func routeError(t *table, at *http.Request) error {
 }
 
 // allowedMethods lists the methods that the path answers, OPTIONS included.
-func allowedMethods(t *table, at *http.Request) []string {
+func allowedMethods(t *table, at probe) []string {
 	var methods []string
 	for _, method := range corsMethods {
-		at.Method = method
+		at.method = method
 		if found, _ := t.match(at); found != nil {
 			methods = append(methods, method)
 		}
@@ -229,13 +260,14 @@ func (t *table) add(rw *row) {
 
 // match returns the first row that matches a request, and the variables of its path, which are escaped; nil for none.
 // The cheap conditions are checked first, then the variables.
-func (t *table) match(r *http.Request) (*row, map[string]string) {
-	words := strings.Split(strings.TrimPrefix(r.URL.RawPath, "/"), "/")
+func (t *table) match(at probe) (*row, pathVars) {
+	var few [12]string // as many as most paths have: no allocation
+	words := appendWords(few[:0], at.path)
 	for _, rw := range t.parts[min(len(words), len(t.parts))-1] {
-		if !rw.route.answers(r.Method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(r) {
+		if !rw.route.answers(at.method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(at.asRequest()) {
 			continue
 		}
-		if vars, ok := rw.variables(r, words); ok {
+		if vars, ok := rw.variables(at, words); ok {
 			return rw, vars
 		}
 	}
@@ -243,13 +275,13 @@ func (t *table) match(r *http.Request) (*row, map[string]string) {
 }
 
 // variables returns the variables of the path of a request, whose words fit; ok is false when it does not match.
-func (rw *row) variables(r *http.Request, words []string) (vars map[string]string, ok bool) {
+func (rw *row) variables(at probe, words []string) (vars pathVars, ok bool) {
 	if rw.names == nil {
 		var m mux.RouteMatch
-		ok = rw.path.Match(r, &m)
-		return m.Vars, ok
+		ok = rw.path.Match(at.asRequest(), &m)
+		return pathVarsOf(m.Vars), ok
 	}
-	vars = make(map[string]string, len(rw.names))
+	vars = make(pathVars, 0, len(rw.segments))
 	for i, name := range rw.names {
 		if name == "" {
 			continue
@@ -261,7 +293,7 @@ func (rw *row) variables(r *http.Request, words []string) (vars map[string]strin
 		if text == "" {
 			return nil, false
 		}
-		vars[name] = text
+		vars = append(vars, pathVar{name, text})
 	}
 	return vars, true
 }
@@ -333,9 +365,14 @@ func rankOf(text string) int {
 	return rankFree
 }
 
-// label returns the template without patterns, for metrics and spans.
-func label(segments []segment) string {
-	return "/" + join(segments, func(name, _ string) string { return name })
+// labels returns the template without patterns, for each version and for none.
+func labels(segments []segment, versions []Version) map[string]string {
+	plain := "/" + join(segments, func(name, _ string) string { return name })
+	all := map[string]string{"": plain}
+	for _, v := range versions {
+		all[v.Name] = "/" + v.Name + plain
+	}
+	return all
 }
 
 // shape returns the template without variable names, for finding duplicates.
