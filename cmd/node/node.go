@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"svc/cmd/process"
 	"svc/cmd/readiness"
@@ -219,7 +218,6 @@ func (n *Node) listen(context.Context) error {
 func (n *Node) startTracing(ctx context.Context) error {
 	o := n.config().Obs
 	if o.OTLPEndpoint == "" {
-		n.tracer = noop.NewTracerProvider().Tracer("svc")
 		return nil
 	}
 	provider, err := process.NewTracing(ctx, o, n.opts.Version)

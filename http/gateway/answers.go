@@ -193,7 +193,7 @@ func renderAnswer(r *http.Request, a *Answer) (*reply, error) {
 	} else {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	rp.header.Set("Content-Type", jsonType)
+	rp.header["Content-Type"] = jsonOnly
 	return rp, nil
 }
 
@@ -266,7 +266,7 @@ func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
 		rp.copy(w, r)
 	default:
 		if rp.status != http.StatusNotModified && rp.status != http.StatusNoContent {
-			h.Set("Content-Length", strconv.Itoa(len(rp.body)))
+			exchangeOf(r).setHeader(h, "Content-Length", strconv.Itoa(len(rp.body)))
 		}
 		w.WriteHeader(rp.status)
 		_, _ = w.Write(rp.body) // fails only when the client has disconnected

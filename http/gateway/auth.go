@@ -128,7 +128,7 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 	}
 	ex.setCaller(caller)
 	if caller.SessionID != "" && !ex.route.Shared {
-		w.Header().Set("X-Svc-Session-Id", caller.SessionID)
+		ex.setHeader(w.Header(), "X-Svc-Session-Id", caller.SessionID)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func failure(ex *exchange, err error) *reply {
 	if bad != nil { // the details cannot be encoded: a fault of the platform
 		encoded, _ = json.Marshal(errorBody{Error: refusal.Code, Message: refusal.Message, RequestID: ex.id})
 	}
-	rp := &reply{status: status, header: http.Header{"Content-Type": {jsonType}}, body: encoded}
+	rp := &reply{status: status, header: http.Header{"Content-Type": jsonOnly}, body: encoded}
 	if e, ok := errors.AsType[*Refusal](err); ok {
 		maps.Copy(rp.header, e.Header)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -49,6 +50,8 @@ type exchange struct {
 	slot        *slot
 	readAt      domain.Position // what a read contains at least
 	devices     []string        // tokens of the device, on routes that sign in
+
+	headers []string // values of the answer's headers
 
 	mu   sync.Mutex
 	rate *rateState // the tightest limit met so far
@@ -162,29 +165,43 @@ func (g *Gateway) openExchange(next http.Handler) http.Handler {
 		g.router.find(ex, r, routedMethod(r))
 
 		ctx, span := g.startSpan(r, ex)
-		defer span.End()
-		ex.command = &commands.Request{Meta: g.eventSource(ex, r, trace.SpanContextFromContext(ctx)), Address: addressText(ex.ip)}
+		ex.command = &commands.Request{Meta: g.eventSource(ex, r), Address: addressText(ex.ip)}
 		ctx = commands.WithRequest(withExchange(ctx, ex), ex.command)
 
 		h := w.Header()
-		h.Set("X-Correlation-Id", ex.id)
-		h.Set("Traceparent", ex.parent)
-		h.Set("X-Svc-Api-Version-Used", ex.version.Revisions[len(ex.version.Revisions)-1])
+		ex.setHeader(h, "X-Correlation-Id", ex.id)
+		ex.setHeader(h, "Traceparent", ex.parent)
+		ex.setHeader(h, "X-Svc-Api-Version-Used", ex.version.Revisions[len(ex.version.Revisions)-1])
 		r = r.WithContext(ctx)
 		if rec, ok := w.(*recorder); ok {
 			watchBody(rec, r, ex)
 		}
+		if span == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		defer span.End()
 		next.ServeHTTP(w, r)
 		endSpan(span, w)
 	})
 }
 
+// setHeader sets a header of the answer, whose name must be canonical. The values of an exchange share their memory.
+func (ex *exchange) setHeader(h http.Header, name, value string) {
+	if len(ex.headers) == cap(ex.headers) {
+		ex.headers = make([]string, 0, 12) // as many as most answers have
+	}
+	n := len(ex.headers)
+	ex.headers = append(ex.headers, value)
+	h[name] = ex.headers[n : n+1 : n+1]
+}
+
 // eventSource returns the source of the events of the request, without the caller, who is not
 // known yet.
-func (g *Gateway) eventSource(ex *exchange, r *http.Request, sc trace.SpanContext) domain.Meta {
+func (g *Gateway) eventSource(ex *exchange, r *http.Request) domain.Meta {
 	meta := domain.Meta{
 		CorrelationID: ex.id,
-		TraceID:       sc.TraceID().String(),
+		TraceID:       traceIDOf(ex.parent),
 		Host:          g.opts.Host,
 		HTTP:          &domain.HTTPCause{Method: r.Method, Path: ex.maskedPath(r.URL.Path), Hostname: hostname(r.Host)},
 	}
@@ -202,11 +219,14 @@ func hostname(host string) string {
 	return host
 }
 
-// startSpan continues the client's trace, or begins one. Without a tracer the
+// startSpan continues the client's trace, or begins one. Without a tracer there is no span, but the
 // trace still has an id, so that events can be joined by it.
 func (g *Gateway) startSpan(r *http.Request, ex *exchange) (context.Context, trace.Span) {
-	remote := parseTraceparent(r.Header)
-	ctx := r.Context()
+	remote, ctx := parseTraceparent(r.Header), r.Context()
+	if g.opts.Tracer == nil {
+		ex.parent = traceparent(nextSpan(remote))
+		return ctx, nil
+	}
 	if remote.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
 	}
@@ -222,17 +242,32 @@ func (g *Gateway) startSpan(r *http.Request, ex *exchange) (context.Context, tra
 		sc = nextSpan(remote)
 		ctx = trace.ContextWithSpanContext(ctx, sc)
 	}
-	ex.parent = "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
+	ex.parent = traceparent(sc)
 	return ctx, span
 }
+
+// traceparent writes the W3C header.
+func traceparent(sc trace.SpanContext) string {
+	traceID, spanID := sc.TraceID(), sc.SpanID()
+	b := make([]byte, 0, 55)
+	b = hex.AppendEncode(append(b, "00-"...), traceID[:])
+	b = hex.AppendEncode(append(b, '-'), spanID[:])
+	b = hex.AppendEncode(append(b, '-'), []byte{byte(sc.TraceFlags())})
+	return string(b)
+}
+
+// traceIDOf returns the id of the trace in a header that traceparent wrote.
+func traceIDOf(parent string) string { return parent[3:35] }
 
 // nextSpan is a span of our own in the trace of parent, or in a new one.
 func nextSpan(parent trace.SpanContext) trace.SpanContext {
 	traceID, spanID := parent.TraceID(), trace.SpanID{}
+	var random [len(traceID) + len(spanID)]byte
+	_, _ = rand.Read(random[:])
+	copy(spanID[:], random[:])
 	if !parent.IsValid() {
-		_, _ = rand.Read(traceID[:])
+		copy(traceID[:], random[len(spanID):])
 	}
-	_, _ = rand.Read(spanID[:])
 	return parent.WithTraceID(traceID).WithSpanID(spanID).WithRemote(false)
 }
 
@@ -433,16 +468,19 @@ func (g *Gateway) setCallerHeaders(_ http.ResponseWriter, r *http.Request) error
 
 // addCallerHeaders sets the headers that identify the caller.
 func addCallerHeaders(h http.Header, c Caller) {
-	for _, word := range [...]struct{ name, value string }{
+	words := [...]struct{ name, value string }{
 		{"X-Svc-User-Id", c.UserID},
 		{"X-Svc-Session-Id", c.SessionID},
 		{"X-Svc-Role", c.Role},
 		{"X-Svc-Workspace-Id", cmp.Or(c.SourceWorkspaceID, c.WorkspaceID)},
 		{"X-Svc-Auth-Data", c.AuthData},
-	} {
+	}
+	values := make([]string, len(words))
+	for i, word := range words {
 		delete(h, word.name)
 		if word.value != "" {
-			h[word.name] = []string{word.value}
+			values[i] = word.value
+			h[word.name] = values[i : i+1 : i+1]
 		}
 	}
 }

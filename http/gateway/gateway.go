@@ -29,7 +29,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"svc/commands"
 	"svc/domain"
@@ -124,9 +123,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
-	}
-	if o.Tracer == nil {
-		o.Tracer = noop.NewTracerProvider().Tracer("svc/http/gateway")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

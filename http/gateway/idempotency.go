@@ -408,7 +408,7 @@ func (o *idempotency) storeLastFrame(r *http.Request, c claim, last any, failure
 		o.deleteClaim(r, c)
 		return
 	}
-	o.storeAnswer(r, c, &reply{status: http.StatusOK, header: http.Header{"Content-Type": {jsonType}}, body: body})
+	o.storeAnswer(r, c, &reply{status: http.StatusOK, header: http.Header{"Content-Type": jsonOnly}, body: body})
 }
 
 func (o *idempotency) deleteClaim(r *http.Request, c claim) {

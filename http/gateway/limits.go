@@ -102,9 +102,9 @@ func (ex *exchange) setRateHeaders(h http.Header) {
 	if ex.rate == nil {
 		return
 	}
-	h.Set("X-Ratelimit-Limit", strconv.FormatInt(ex.rate.max, 10))
-	h.Set("X-Ratelimit-Remaining", strconv.FormatInt(ex.rate.remaining(), 10))
-	h.Set("X-Ratelimit-Reset", strconv.FormatInt(ex.rate.reset.Unix(), 10))
+	ex.setHeader(h, "X-Ratelimit-Limit", strconv.FormatInt(ex.rate.max, 10))
+	ex.setHeader(h, "X-Ratelimit-Remaining", strconv.FormatInt(ex.rate.remaining(), 10))
+	ex.setHeader(h, "X-Ratelimit-Reset", strconv.FormatInt(ex.rate.reset.Unix(), 10))
 }
 
 // setTightest stores the limit with the least remaining uses.

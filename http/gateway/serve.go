@@ -138,7 +138,7 @@ func (g *Gateway) forbidStoring(h http.Header, ex *exchange, rp *reply) {
 	kind := rp.header.Get("Content-Type")
 	isDocument := strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/yaml")
 	if isDocument && ex.caller.Kind != KindNone && rp.header.Get("Cache-Control") == "" || rp.header.Get("Set-Cookie") != "" {
-		h.Set("Cache-Control", "no-store")
+		h["Cache-Control"] = noStore
 	}
 }
 
@@ -184,10 +184,17 @@ func (g *Gateway) logFailure(r *http.Request, err error) {
 	log.ErrorContext(r.Context(), "request failed")
 }
 
+// Values of headers that are always the same. They must not be changed.
+var (
+	noStore  = []string{"no-store"}
+	noSniff  = []string{"nosniff"}
+	jsonOnly = []string{jsonType}
+)
+
 // harden sets the security headers of every answer.
 func (g *Gateway) harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header()["X-Content-Type-Options"] = noSniff
 		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
 			// It may have had a Content-Length too, which net/http drops: a proxy may see the end of
 			// the request elsewhere. What follows is not read (RFC 9112, 6.1).
@@ -369,7 +376,7 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 	if !isKnownMethod(method) {
 		method = "other" // clients must not be able to add values of a label
 	}
-	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(duration.Seconds())
+	g.metrics.duration.WithLabelValues(method, ex.template, statusText(rec.status)).Observe(duration.Seconds())
 	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs
 	if quiet || !g.opts.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
@@ -379,6 +386,14 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 		slog.Int("status", rec.status), slog.Float64("durationMs", float64(duration)/float64(time.Millisecond)),
 		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()),
 		slog.String("ip", addressText(ex.ip)))
+}
+
+// statusText returns a status as a label.
+func statusText(status int) string {
+	if status == http.StatusOK { // nearly all are: no allocation
+		return "200"
+	}
+	return strconv.Itoa(status)
 }
 
 func isKnownMethod(method string) bool {

@@ -145,7 +145,7 @@ func (g *Gateway) checkVersion(w http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
 	revision, err := ex.version.revision(r.Header.Get("X-Svc-Api-Version"))
 	ex.revision = revision
-	w.Header().Set("X-Svc-Api-Version-Used", revision)
+	ex.setHeader(w.Header(), "X-Svc-Api-Version-Used", revision)
 	ex.version.setRetirementHeaders(w.Header(), ex.start)
 	if ex.version.StateAt(ex.start) == Retired {
 		return ex.version.retiredError()
