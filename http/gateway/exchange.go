@@ -45,6 +45,7 @@ type exchange struct {
 
 	credentials Credentials // of the caller; never logged
 	caller      Caller
+	key         string // of the caller, see callerKey; "" before the caller is known
 	grant       Grant
 	command     *commands.Request
 	slot        *slot
@@ -83,7 +84,8 @@ func (ex *exchange) writes(r *http.Request) bool {
 
 // setCaller sets the caller, also for the events of the request.
 func (ex *exchange) setCaller(c Caller) {
-	ex.caller = c
+	ex.caller, ex.key = c, ""
+	ex.key = ex.callerKey()
 	ex.command.Meta.UserID = c.Actor()
 	ex.command.Meta.SessionID = c.SessionID
 	ex.command.Meta.AutomationDepth = c.Depth

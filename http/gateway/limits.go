@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -88,7 +87,7 @@ const ratePeriod = time.Minute
 
 // rateState is the use of one limit by a caller in the current window.
 type rateState struct {
-	limit     RateLimit
+	limit     *RateLimit
 	max, used int64
 	reset     time.Time
 }
@@ -170,7 +169,10 @@ func (ex *exchange) unlimited() bool {
 
 // callerKey returns the owner of limits and idempotency keys.
 func (ex *exchange) callerKey() string {
-	switch c := ex.caller; {
+	if ex.key != "" {
+		return ex.key
+	}
+	switch c := &ex.caller; {
 	case c.UserID != "":
 		return "user:" + c.UserID
 	case c.KeyID != "":
@@ -205,7 +207,19 @@ type windows struct {
 	unshared chan struct{} // has a value when there are counts to share
 
 	mu     sync.Mutex
-	counts map[string]*count
+	counts map[window]*count
+}
+
+// window names a counter: the uses of a class by a subject in a period.
+type window struct {
+	class   RateClass
+	subject string
+	start   int64 // Unix time
+}
+
+// key returns the key of the counter that all nodes share. Nobody can read the subject in it.
+func (w window) key() string {
+	return string(w.class) + "/" + digest(w.subject) + "/" + strconv.FormatInt(w.start, 10)
 }
 
 // count is one busy window on this node.
@@ -216,7 +230,7 @@ type count struct {
 }
 
 func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows {
-	return &windows{shared: shared, now: now, log: log, unshared: make(chan struct{}, 1), counts: map[string]*count{}}
+	return &windows{shared: shared, now: now, log: log, unshared: make(chan struct{}, 1), counts: map[window]*count{}}
 }
 
 // use counts one use of class by subject, stores it in ex, and refuses it when the limit is exceeded.
@@ -240,9 +254,8 @@ func (w *windows) useTimes(ctx context.Context, ex *exchange, class RateClass, s
 	most *= times
 	now := w.now()
 	start := now.Truncate(ratePeriod)
-	state := &rateState{limit: *limit, max: most, reset: start.Add(ratePeriod)}
-	key := fmt.Sprintf("%s/%s/%d", class, digest(subject), start.Unix())
-	state.used = w.add(ctx, *limit, key, state.reset)
+	state := &rateState{limit: limit, max: most, reset: start.Add(ratePeriod)}
+	state.used = w.add(ctx, limit, window{class, subject, start.Unix()}, state.reset)
 	ex.setTightest(state)
 	if state.used > most {
 		return state.refusal(now)
@@ -257,9 +270,9 @@ func digest(subject string) string {
 }
 
 // add counts one use and returns the total so far.
-func (w *windows) add(ctx context.Context, limit RateLimit, key string, reset time.Time) int64 {
+func (w *windows) add(ctx context.Context, limit *RateLimit, counted window, reset time.Time) int64 {
 	if limit.Exact && w.shared != nil {
-		total, err := w.addShared(ctx, key, 1)
+		total, err := w.addShared(ctx, counted, 1)
 		if err != nil {
 			w.log.WarnContext(ctx, "rate limit not counted", "limit", limit.Name, "err", err)
 		}
@@ -268,22 +281,22 @@ func (w *windows) add(ctx context.Context, limit RateLimit, key string, reset ti
 	defer w.requestSharing()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.counts[key]
+	c := w.counts[counted]
 	if c == nil {
 		if len(w.counts) >= maxWindows {
 			return 0
 		}
 		c = &count{reset: reset}
-		w.counts[key] = c
+		w.counts[counted] = c
 	}
 	c.pending++
 	return c.shared + c.pending
 }
 
-func (w *windows) addShared(ctx context.Context, key string, n int64) (int64, error) {
+func (w *windows) addShared(ctx context.Context, counted window, n int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, shareTimeout)
 	defer cancel()
-	return w.shared.Add(ctx, key, ratePeriod, n)
+	return w.shared.Add(ctx, counted.key(), ratePeriod, n)
 }
 
 // run shares the counts of this node until ctx ends. It waits while nothing is counted.
@@ -313,15 +326,15 @@ func (w *windows) requestSharing() {
 // share adds the counts of this node to the shared counters and deletes old windows. Failed ones are
 // tried again.
 func (w *windows) share(ctx context.Context) {
-	for key, n := range w.pendingCounts() {
-		total, err := w.addShared(ctx, key, n)
+	for counted, n := range w.pendingCounts() {
+		total, err := w.addShared(ctx, counted, n)
 		if err != nil {
 			w.log.WarnContext(ctx, "rate limits not settled", "err", err)
 			w.requestSharing()
 			return
 		}
 		w.mu.Lock()
-		if c := w.counts[key]; c != nil {
+		if c := w.counts[counted]; c != nil {
 			c.shared, c.pending = total, c.pending-n
 		}
 		w.mu.Unlock()
@@ -329,15 +342,15 @@ func (w *windows) share(ctx context.Context) {
 }
 
 // pendingCounts deletes old windows and returns the counts to share.
-func (w *windows) pendingCounts() map[string]int64 {
+func (w *windows) pendingCounts() map[window]int64 {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.counts, func(_ string, c *count) bool { return !now.Before(c.reset) })
-	pending := map[string]int64{}
-	for key, c := range w.counts {
+	maps.DeleteFunc(w.counts, func(_ window, c *count) bool { return !now.Before(c.reset) })
+	pending := map[window]int64{}
+	for counted, c := range w.counts {
 		if w.shared != nil && c.pending > 0 {
-			pending[key] = c.pending
+			pending[counted] = c.pending
 		}
 	}
 	return pending
