@@ -63,7 +63,7 @@ func (t *Turns[K]) release(key K, q *queue) {
 }
 
 // maxIdleWorkers is the number of idle goroutines of a WorkerPool.
-const maxIdleWorkers = 32
+const maxIdleWorkers = 128
 
 // WorkerPool runs each job on a goroutine of its own. Idle goroutines are reused: the stack of a new
 // one would have to grow again, which costs more than many jobs.

@@ -85,32 +85,30 @@ type claim struct {
 	lease *claimLease // nil: nothing is claimed yet
 }
 
-// wrap runs work once per key. It is inside of the request timeout: an answer that is too late for
+// respond calls h once per key. It is inside of the request timeout: an answer that is too late for
 // its caller is stored for the repeat.
-func (o *idempotency) wrap(work task) task {
-	return func(r *http.Request) (*reply, error) {
-		ex := exchangeOf(r)
-		keys := r.Header.Values("Idempotency-Key")
-		if len(keys) == 0 || isRead(r.Method) || !ex.writes(r) {
-			return work(r)
-		}
-		if len(keys) > 1 || !isKey(keys[0]) {
-			return nil, domain.Refuse(domain.CodeInvalidParameter, "Idempotency-Key must be 1 to %d printable characters", maxKeySize).
-				With("parameter", "Idempotency-Key")
-		}
-		if ex.caller.Kind == KindNone {
-			return work(r) // clients behind one IP must not get each other's answers
-		}
-		c, err := claimOf(r, ex, keys[0])
-		if err != nil {
-			return nil, err
-		}
-		ex.command.Seed = o.seed(c)
-		if o.store == nil {
-			return work(r)
-		}
-		return o.run(r, c, work)
+func (o *idempotency) respond(h HandlerFunc, r *http.Request) (*reply, error) {
+	ex := exchangeOf(r)
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) == 0 || isRead(r.Method) || !ex.writes(r) {
+		return respond(h, r)
 	}
+	if len(keys) > 1 || !isKey(keys[0]) {
+		return nil, domain.Refuse(domain.CodeInvalidParameter, "Idempotency-Key must be 1 to %d printable characters", maxKeySize).
+			With("parameter", "Idempotency-Key")
+	}
+	if ex.caller.Kind == KindNone {
+		return respond(h, r) // clients behind one IP must not get each other's answers
+	}
+	c, err := claimOf(r, ex, keys[0])
+	if err != nil {
+		return nil, err
+	}
+	ex.command.Seed = o.seed(c)
+	if o.store == nil {
+		return respond(h, r)
+	}
+	return o.run(r, c, func(r *http.Request) (*reply, error) { return respond(h, r) })
 }
 
 // seed returns the seed of the ids of a request: the same for its repeat on any node, and unknown to

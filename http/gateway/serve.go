@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -31,7 +32,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		g.send(w, r, rp)
 		return
 	}
-	rp, done, err := g.await(r, g.once.wrap(func(r *http.Request) (*reply, error) { return respond(h, r) }))
+	rp, done, err := g.await(r, func(r *http.Request) (*reply, error) { return g.once.respond(h, r) })
 	defer done()
 	if err != nil {
 		g.refuse(w, r, err)
@@ -257,34 +258,62 @@ type task func(*http.Request) (*reply, error)
 func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err error) {
 	ex := exchangeOf(r)
 	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
-	finished := make(chan outcome, 1)
+	wait := waits.Get().(*handlerWait)
 	ex.slot.retain()
 	g.workers.Run(func() {
 		defer ex.slot.release()
-		finished <- runTask(work, r.WithContext(ctx))
+		wait.finished <- runTask(work, r.WithContext(ctx))
 	})
-	timer := time.NewTimer(ex.settings.RequestTimeout)
-	defer timer.Stop()
+	wait.timer.Reset(ex.settings.RequestTimeout)
 	select {
-	case o := <-finished:
+	case o := <-wait.finished:
+		wait.timer.Stop()
+		waits.Put(wait)
 		return o.reply, cancel, o.err
-	case <-timer.C:
+	case <-wait.timer.C:
 	}
 	if !ex.writes(r) {
 		cancel()
 	}
-	g.working.Go(func() { g.awaitLate(r, cancel, finished) })
+	g.working.Go(func() { g.awaitLate(r, cancel, wait.finished) })
 	return nil, func() {}, context.DeadlineExceeded
 }
+
+// handlerWait is the wait of a request for its handler. It is used again when the handler was in time.
+type handlerWait struct {
+	finished chan outcome
+	timer    *time.Timer
+}
+
+var waits = sync.Pool{New: func() any {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return &handlerWait{make(chan outcome, 1), timer}
+}}
 
 // workContext returns the context of a handler. It ends at the latest when Close stops waiting.
 func (g *Gateway) workContext(ctx context.Context, writes bool) (context.Context, func()) {
 	if writes {
-		ctx = context.WithoutCancel(ctx)
+		life, cancel := context.WithCancel(g.life)
+		return detachedContext{life, ctx}, cancel
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.life, cancel)
 	return ctx, func() { stop(); cancel() }
+}
+
+// detachedContext is a context with the values of another one, that does not end with it.
+type detachedContext struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements context.Context. The context's own values come first: the package context looks for its parents there.
+func (c detachedContext) Value(key any) any {
+	if value := c.Context.Value(key); value != nil {
+		return value
+	}
+	return c.values.Value(key)
 }
 
 // awaitLate waits for a handler that continues after its request, and cancels it after the grace
