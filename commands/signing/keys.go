@@ -77,7 +77,7 @@ type Keys struct {
 	o        Options
 	alg      algorithm
 	parser   *jwt.Parser
-	verified *cache.Cache[digest, *verified]
+	verified *cache.Cache[string, *verified] // by token
 
 	set     atomic.Pointer[keySet]
 	signer  atomic.Pointer[PrivateKey]

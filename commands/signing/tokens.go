@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -181,14 +180,10 @@ func (k *Keys) startedRing(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// digest is the hash of a verified token.
-type digest [sha256.Size]byte
-
 // verified is a token with a valid signature and claims. Its key and its expiry are checked each time.
 type verified struct {
 	claims Claims
 	kid    string
-	size   int
 }
 
 const (
@@ -197,7 +192,7 @@ const (
 	entryBytes  = 512      // what remembering one costs besides
 )
 
-func weigh(_ digest, v *verified) uint32 { return uint32(v.size + entryBytes) }
+func weigh(token string, _ *verified) uint32 { return uint32(len(token) + entryBytes) } //nolint:gosec // it is at most maxToken
 
 // Verify returns the claims of a valid token: signed with JWKS_ALG by a key of the ring, by this
 // issuer, for this audience, and not expired. It refuses an expired token with CodeTokenExpired, and
@@ -209,30 +204,29 @@ func (k *Keys) Verify(ctx context.Context, token string) (Claims, error) {
 	if strings.ContainsAny(token, "\r\n") { // base64 would skip them: one token has one spelling
 		return Claims{}, invalid("it is malformed")
 	}
-	id := digest(sha256.Sum256([]byte(token)))
-	if known, ok := k.verified.Get(id); ok {
-		return k.checkVerified(id, known)
+	if known, ok := k.verified.Get(token); ok {
+		return k.checkVerified(token, known)
 	}
 	found, err := k.parse(ctx, token)
 	if err != nil {
 		return Claims{}, err
 	}
-	k.verified.Set(id, found)
+	k.verified.Set(strings.Clone(token), found) // it may be a part of more
 	return found.claims, nil
 }
 
 // checkVerified returns the claims of a token that was verified before, if they are still valid.
-func (k *Keys) checkVerified(id digest, known *verified) (Claims, error) {
+func (k *Keys) checkVerified(token string, known *verified) (Claims, error) {
 	set, err := k.current()
 	if err != nil {
 		return Claims{}, err
 	}
 	if _, there := set.public[known.kid]; !there {
-		k.verified.Drop(id)
+		k.verified.Drop(token)
 		return Claims{}, invalid("its key is not in use")
 	}
 	if isExpired(known.claims.ExpiresAt, k.o.Now()) {
-		k.verified.Drop(id)
+		k.verified.Drop(token)
 		return Claims{}, expired()
 	}
 	return known.claims, nil
@@ -261,7 +255,7 @@ func (k *Keys) parse(ctx context.Context, token string) (*verified, error) {
 	case err != nil:
 		return nil, refusal(err)
 	}
-	return &verified{claims: claims.claims(), kid: kid, size: len(token)}, nil
+	return &verified{claims: claims.claims(), kid: kid}, nil
 }
 
 var errUnknownKey = errors.New("unknown key")
