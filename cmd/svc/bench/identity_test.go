@@ -43,9 +43,12 @@ func benchIdentity(t *testing.T, _ *history) {
 	ctx := context.Background()
 	check := func(c gateway.Credentials) {
 		caller, err := h.node.Identity().Authenticate(ctx, c)
-		require.NoError(t, err)
-		_, err = h.node.Identity().Authorize(ctx, caller, permission, h.workspace)
-		require.NoError(t, err)
+		if err == nil {
+			_, err = h.node.Identity().Authorize(ctx, caller, permission, h.workspace)
+		}
+		if err != nil { // a call of require would cost as much as the rest
+			t.Fatal(err)
+		}
 	}
 	fresh := h.tokens(t, mine, 20_000)
 	next := 0
