@@ -179,7 +179,7 @@ type probe struct {
 	path    string // escaped
 }
 
-// asRequest returns the probe for conditions and patterns. Its escaped path is always in RawPath.
+// asRequest returns the probe for patterns. Its escaped path is always in RawPath.
 func (p probe) asRequest() *http.Request {
 	at := new(http.Request)
 	*at = *p.request
@@ -264,7 +264,7 @@ func (t *table) match(at probe) (*row, pathVars) {
 	var few [12]string // as many as most paths have: no allocation
 	words := appendWords(few[:0], at.path)
 	for _, rw := range t.parts[min(len(words), len(t.parts))-1] {
-		if !rw.route.answers(at.method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(at.asRequest()) {
+		if !rw.route.answers(at.method) || !rw.fits(words) || rw.route.When != nil && !rw.route.When(at.request) {
 			continue
 		}
 		if vars, ok := rw.variables(at, words); ok {

@@ -83,7 +83,7 @@ type Route struct {
 	SecretPath bool
 	// AnyOrigin lets every web origin read the answer, without credentials.
 	AnyOrigin bool
-	// When is a further condition, such as a host. Rows with one are tried first, with the whole
+	// When is a further condition on the request as it came, such as its host. Rows with one are tried first, with the whole
 	// path: their Surface must be Plain.
 	When func(*http.Request) bool
 }
