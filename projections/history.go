@@ -127,7 +127,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	if err := h.addToAll(tx, ev.Seq, scope); err != nil {
 		return err
 	}
-	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
+	if d, ok := tx.delta(ev); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true
 		return h.applyContent(tx, ev, d, change)
 	}
