@@ -50,7 +50,7 @@ func (a Access) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Unshared:
 		return a.change(tx, ev, id, func(d *AccessDocument) { d.Shares = access.DropShare(d.Shares, e.Target.String()) })
 	}
-	if delta, _ := workspace.DeltaOf(ev.Data); delta.Security != nil {
+	if delta, _ := tx.delta(ev); delta.Security != nil {
 		return a.change(tx, ev, id, func(d *AccessDocument) { d.Security, d.Revision = delta.Security.Security, d.Revision+1 })
 	}
 	return nil

@@ -308,7 +308,7 @@ type StorageSlugs map[string]map[string]string
 
 // Apply implements Projection.
 func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
-	d, ok := workspace.DeltaOf(ev.Data)
+	d, ok := tx.delta(ev)
 	_, back := ev.Data.(workspace.Restored)
 	if !ok || !back && !slices.ContainsFunc(d.Entries, func(e workspace.Entry) bool { return e.From != "" }) {
 		return nil

@@ -79,7 +79,7 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 			return err
 		}
 	}
-	d, ok := workspace.DeltaOf(ev.Data)
+	d, ok := tx.delta(ev)
 	if !ok {
 		return nil
 	}

@@ -173,16 +173,29 @@ func TestTheHistoryIsEncodedAsEncodingJSONDoes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
 
+		whole, is, expected := Manifest{}, Manifest{}, Manifest{}
+		require.NoError(t, json.Unmarshal(want, &expected))
+		require.NoError(t, is.decode(want))
+		require.Equal(t, expected, is)
+		for path, ref := range refs {
+			whole[path] = ref.Ref
+		}
+		want, err = json.Marshal(whole)
+		require.NoError(t, err)
+		got, err = whole.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+
 		r := anyRef().Draw(t, "ref")
 		want, err = json.Marshal(r)
 		require.NoError(t, err)
 		got, err = r.appendJSON(nil)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
-		var decoded, expected Ref
-		require.NoError(t, json.Unmarshal(want, &expected))
+		var decoded, expectedRef Ref
+		require.NoError(t, json.Unmarshal(want, &expectedRef))
 		require.NoError(t, decoded.decode(want))
-		require.Equal(t, expected, decoded)
+		require.Equal(t, expectedRef, decoded)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	if err := h.addToAll(tx, ev.Seq, scope); err != nil {
 		return err
 	}
-	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
+	if d, ok := tx.delta(ev); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true
 		return h.applyContent(tx, ev, d, change)
 	}
@@ -330,21 +331,29 @@ func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, err
 
 // putManifest stores the whole manifest now and then.
 func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
-	left := fullManifestEvery
-	if err := getJSON(tx, scopedKey('n', id, nil), &left); err != nil {
+	left, key := int64(fullManifestEvery), scopedKey('n', id, nil)
+	value, ok, err := tx.Get(key)
+	if err == nil && ok {
+		err = domain.DecodeInt(&left, value)
+	}
+	if err != nil {
 		return err
 	}
-	if left -= len(refs); left <= 0 && len(refs) <= maxParts {
+	if left -= int64(len(refs)); left <= 0 && len(refs) <= maxParts {
 		whole, err := manifestAt(txSource{tx}, id, seq)
 		if err != nil {
 			return err
 		}
-		if err := setJSON(tx, scopedKey('f', id, seqKey(seq)), whole); err != nil {
+		body, err := whole.encode()
+		if err != nil {
 			return err
 		}
-		left = max(fullManifestEvery, len(whole))
+		if err := tx.Set(scopedKey('f', id, seqKey(seq)), body); err != nil {
+			return err
+		}
+		left = int64(max(fullManifestEvery, len(whole)))
 	}
-	return setJSON(tx, scopedKey('n', id, nil), left)
+	return tx.Set(key, strconv.AppendInt(nil, left, 10))
 }
 
 func (History) stage(tx Tx, id string, e workspace.Staged) error {
@@ -431,19 +440,12 @@ func manifestAt(from manifestSource, id string, seq uint64) (Manifest, error) {
 	prefix := scopedKey('f', id, nil)
 	err := from.iterate(Span{Prefix: prefix, From: scopedKey('f', id, at), Reverse: true}, func(key, value []byte) (bool, error) {
 		since = binary.BigEndian.Uint64(key[len(prefix):])
-		return false, json.Unmarshal(value, &m)
+		return false, m.decode(value)
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = visitDeltas(from, id, since, seq, func(delta []byte) (bool, error) {
-		var refs Manifest
-		if err := json.Unmarshal(delta, &refs); err != nil {
-			return false, err
-		}
-		maps.Copy(m, refs)
-		return true, nil
-	})
+	err = visitDeltas(from, id, since, seq, func(delta []byte) (bool, error) { return true, m.decode(delta) })
 	maps.DeleteFunc(m, func(_ string, ref Ref) bool { return ref.Hash == "" })
 	return m, err
 }
@@ -478,13 +480,9 @@ const maxChanged = 1000
 func (h History) ChangedSince(r Reader, id string, after, until uint64) (changed Manifest, ok bool, err error) {
 	changed, ok = Manifest{}, true
 	err = visitDeltas(readerSource{r}, id, after, until, func(delta []byte) (bool, error) {
-		var refs Manifest
-		if err := json.Unmarshal(delta, &refs); err != nil {
-			return false, err
-		}
-		maps.Copy(changed, refs)
+		err := changed.decode(delta)
 		ok = len(changed) <= maxChanged
-		return ok, nil
+		return ok, err
 	})
 	return changed, ok && err == nil, err
 }

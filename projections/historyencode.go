@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -92,4 +93,29 @@ func (c manifestChange) encode() ([]byte, error) {
 		}
 	}
 	return append(b, '}'), nil
+}
+
+// encode returns what encoding/json makes of m.
+func (m Manifest) encode() ([]byte, error) {
+	c := make(manifestChange, len(m))
+	for path, ref := range m {
+		c[path] = refChange{Ref: ref}
+	}
+	return c.encode()
+}
+
+// decode sets in m what a stored manifest has, or what a stored change put there.
+func (m Manifest) decode(body []byte) error {
+	return domain.VisitMembers(body, func(key, value []byte) error {
+		path := string(key)
+		if bytes.IndexByte(key, '\\') >= 0 {
+			if err := json.Unmarshal(slices.Concat([]byte{'"'}, key, []byte{'"'}), &path); err != nil {
+				return err
+			}
+		}
+		var ref Ref
+		err := ref.decode(value)
+		m[path] = ref
+		return err
+	})
 }

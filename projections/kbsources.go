@@ -42,7 +42,7 @@ func (p KBSources) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Deleted, workspace.Undeleted:
 		return p.changeIfKnown(tx, ev)
 	}
-	d, ok := workspace.DeltaOf(ev.Data)
+	d, ok := tx.delta(ev)
 	if ok && d.Settings != nil {
 		if err := p.changeModels(tx, ev, d.Settings.Models); err != nil {
 			return err

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -135,7 +136,7 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 			return w.settings(ev.Seq, e.Workspace.Settings, nil)
 		}
 	}
-	d, ok := workspace.DeltaOf(ev.Data)
+	d, ok := tx.delta(ev)
 	if !ok {
 		return nil
 	}
@@ -166,13 +167,17 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 	return w.change(changes, touched, d.IsNew)
 }
 
+// kindsOfNames are what the names of documents begin with in lists, by their folder.
+var kindsOfNames = map[string]string{"automations": "c:", "imports": "i:", "knowledge": "k:"}
+
 // change replaces the facts of documents, nil for deleted ones, and reviews the affected
 // documents and the touched ones. With areNew none of the documents was there before.
 func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool, areNew bool) error {
-	index := listChanges{}
+	var index listChanges
 	var appeared, gone []string // names
 	olds := map[string]*documentFacts{}
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
+	paths := slices.Sorted(maps.Keys(changes))
+	for _, path := range paths {
 		var old *documentFacts
 		if !areNew {
 			var err error
@@ -184,7 +189,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		olds[path], touched[path] = old, true
 		index.note(path, w.namesOf(old), w.namesOf(next))
 		if folder, slug := workspace.Folder(path); (old == nil) != (next == nil) {
-			name := map[string]string{"automations": "c:", "imports": "i:", "knowledge": "k:"}[folder]
+			name := kindsOfNames[folder]
 			if name != "" && next != nil {
 				appeared = append(appeared, name+slug)
 			} else if name != "" {
@@ -215,7 +220,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 			return err
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
+	for _, path := range paths {
 		if err := w.putFacts(path, olds[path], changes[path]); err != nil {
 			return err
 		}
@@ -394,7 +399,7 @@ func bucketOf(path string) int { return int(crc32.ChecksumIEEE([]byte(path)) % l
 
 // bucketKey is the key of a bucket of a list.
 func bucketKey(list []byte, bucket int) []byte {
-	key := append(slices.Clone(list), byte(bucket))
+	key := append(append(make([]byte, 0, len(list)+1), list...), byte(bucket))
 	key[0] -= 'a' - 'A'
 	return key
 }
@@ -417,20 +422,24 @@ func (w problemsTx) bucket(list []byte, bucket int) (paths []string, err error) 
 	return domain.DecodeTexts(body)
 }
 
-// listChanges are paths to add to lists (true) or to remove (false), by the key of the list.
-type listChanges map[string]map[string]bool
+// listChange adds a path to a list, or removes it.
+type listChange struct {
+	list   string // its key
+	bucket int    // of the path
+	path   string
+	add    bool
+}
+
+type listChanges []listChange
 
 // note records the lists that a document leaves and enters.
-func (c listChanges) note(path string, before, after []string) {
-	change := func(keys, others []string, in bool) {
+func (c *listChanges) note(path string, before, after []string) {
+	bucket := bucketOf(path)
+	change := func(keys, others []string, add bool) {
 		for _, key := range keys {
-			if slices.Contains(others, key) {
-				continue
+			if !slices.Contains(others, key) {
+				*c = append(*c, listChange{key, bucket, path, add})
 			}
-			if c[key] == nil {
-				c[key] = map[string]bool{}
-			}
-			c[key][path] = in
 		}
 	}
 	change(before, after, false)
@@ -439,25 +448,30 @@ func (c listChanges) note(path string, before, after []string) {
 
 // apply changes the lists. It returns the keys of the lists that became empty or not empty.
 func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
-	for _, key := range slices.Sorted(maps.Keys(c)) {
-		list := []byte(key)
+	slices.SortFunc(c, func(a, b listChange) int {
+		return cmp.Or(strings.Compare(a.list, b.list), cmp.Compare(a.bucket, b.bucket), strings.Compare(a.path, b.path))
+	})
+	c = slices.Compact(c) // a document may use a name twice
+	for len(c) > 0 {
+		list := []byte(c[0].list)
 		before, err := w.filledBuckets(list)
 		if err != nil {
 			return nil, err
 		}
-		byBucket := map[int][]string{}
-		for path := range c[key] {
-			byBucket[bucketOf(path)] = append(byBucket[bucketOf(path)], path)
-		}
 		after := before
-		for bucket, changed := range byBucket {
-			has, err := w.changeBucket(list, bucket, before&(1<<bucket) != 0, changed, c[key])
+		for len(c) > 0 && c[0].list == string(list) {
+			bucket, n := c[0].bucket, 1
+			for n < len(c) && c[n].list == c[0].list && c[n].bucket == bucket {
+				n++
+			}
+			has, err := w.changeBucket(list, bucket, before&(1<<bucket) != 0, c[:n])
 			if err != nil {
 				return nil, err
 			}
 			if after &^= 1 << bucket; has {
 				after |= 1 << bucket
 			}
+			c = c[n:]
 		}
 		switch after {
 		case before:
@@ -471,15 +485,15 @@ func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
 			return nil, err
 		}
 		if (before == 0) != (after == 0) {
-			flipped = append(flipped, key)
+			flipped = append(flipped, string(list))
 		}
 	}
 	return flipped, nil
 }
 
-// changeBucket adds the changed paths to a bucket, which had paths or none, or removes them, and
-// reports whether the bucket has paths afterwards.
-func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []string, in map[string]bool) (has bool, err error) {
+// changeBucket adds paths to a bucket, which had paths or none, or removes them, and reports whether the bucket has paths
+// afterwards.
+func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changes []listChange) (has bool, err error) {
 	key := bucketKey(list, bucket)
 	var paths []string
 	if had {
@@ -487,8 +501,8 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 		if err != nil {
 			return false, err
 		}
-		if ok && len(changed) == 1 && in[changed[0]] { // one more, which is by far the most frequent change
-			if with, inserted := insertPath(body, changed[0]); inserted {
+		if ok && len(changes) == 1 && changes[0].add { // one more, which is by far the most frequent change
+			if with, inserted := insertPath(body, changes[0].path); inserted {
 				return true, w.tx.Set(key, with)
 			}
 		}
@@ -499,10 +513,12 @@ func (w problemsTx) changeBucket(list []byte, bucket int, had bool, changed []st
 			return false, err
 		}
 	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(changed, path) })
-	for _, path := range changed {
-		if in[path] {
-			paths = append(paths, path)
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		return slices.ContainsFunc(changes, func(c listChange) bool { return c.path == path })
+	})
+	for _, c := range changes {
+		if c.add {
+			paths = append(paths, c.path)
 		}
 	}
 	if len(paths) == 0 {

@@ -45,7 +45,7 @@ func (p Schedules) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Deleted, workspace.Undeleted:
 		return p.turn(tx, ev)
 	}
-	if d, ok := workspace.DeltaOf(ev.Data); ok && (d.Stage != "" || affectsPrograms(d)) {
+	if d, ok := tx.delta(ev); ok && (d.Stage != "" || affectsPrograms(d)) {
 		return p.change(tx, ev, d.Entries)
 	}
 	return nil

@@ -3,6 +3,7 @@ package projections
 import (
 	"sync"
 
+	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -10,9 +11,23 @@ import (
 // shared is what several projections need of one event: the first that asks computes it for all of them, which may apply
 // the event at the same time. They must not change it.
 type shared struct {
-	once  sync.Once
-	roots roots
-	err   error
+	delta     workspace.Delta
+	isContent bool
+	makeDelta sync.Once
+
+	roots     roots
+	err       error
+	makeRoots sync.Once
+}
+
+// delta is workspace.DeltaOf of the event that is applied.
+func (tx Tx) delta(ev domain.Recorded) (d workspace.Delta, isContent bool) {
+	s := tx.shared
+	if s == nil {
+		return workspace.DeltaOf(ev.Data)
+	}
+	s.makeDelta.Do(func() { s.delta, s.isContent = workspace.DeltaOf(ev.Data) })
+	return s.delta, s.isContent
 }
 
 // roots are the index and the security document that an event changes.
@@ -26,7 +41,7 @@ func (tx Tx) roots(d workspace.Delta) (roots, error) {
 	if tx.shared == nil {
 		return rootsOf(d)
 	}
-	tx.shared.once.Do(func() { tx.shared.roots, tx.shared.err = rootsOf(d) })
+	tx.shared.makeRoots.Do(func() { tx.shared.roots, tx.shared.err = rootsOf(d) })
 	return tx.shared.roots, tx.shared.err
 }
 

@@ -18,6 +18,8 @@ type Tx struct {
 	keys   keys
 	area   []byte
 	shared *shared // nil: nothing
+	// lookup has room for a key that is looked for, which nobody holds afterwards; nil: there is none.
+	lookup *[]byte
 }
 
 // keys is a transaction or a bulk, which a generation is written to.
@@ -31,7 +33,11 @@ type keys interface {
 // Get returns the value of key; ok is false when there is none. The value
 // belongs to the caller.
 func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
-	return tx.keys.get(join(tx.area, key))
+	if tx.lookup == nil {
+		return tx.keys.get(join(tx.area, key))
+	}
+	*tx.lookup = append(append((*tx.lookup)[:0], tx.area...), key...)
+	return tx.keys.get(*tx.lookup)
 }
 
 // Set stores value under key. Value must not change afterwards. The changes of one event in one

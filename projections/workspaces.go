@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"svc/domain"
@@ -136,7 +137,7 @@ func (Workspaces) Log() domain.Log { return domain.State }
 
 // Apply implements Projection.
 func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
-	delta, content := workspace.DeltaOf(ev.Data)
+	delta, content := tx.delta(ev)
 	switch e := ev.Data.(type) {
 	case workspace.Created:
 		at := domain.FormatTime(ev.At)
@@ -431,55 +432,67 @@ func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
 
 // updateIndexes updates the index entries of a workspace.
 func (Workspaces) updateIndexes(tx Tx, before *Record, after Record) error {
-	stale, fresh := map[string][]byte{}, indexEntries(after)
+	var stale []indexRow
 	if before != nil {
-		stale = indexEntries(*before)
+		stale = indexRowsOf(before)
 	}
-	for key := range stale {
-		if _, unchanged := fresh[key]; !unchanged {
-			if err := tx.Delete([]byte(key)); err != nil {
-				return err
-			}
+	fresh := indexRowsOf(&after)
+	for _, e := range stale {
+		if e.isIn(fresh) {
+			continue
+		}
+		if err := tx.Delete(e.key); err != nil {
+			return err
 		}
 	}
-	for key, value := range fresh {
-		if _, there := stale[key]; !there {
-			if err := tx.Set([]byte(key), value); err != nil {
-				return err
-			}
+	for _, e := range fresh {
+		if e.isIn(stale) {
+			continue
+		}
+		if err := tx.Set(e.key, e.value); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// indexEntries returns the index entries of a workspace.
-func indexEntries(r Record) map[string][]byte {
+// indexRow is an entry of an index of workspaces.
+type indexRow struct{ key, value []byte }
+
+// isIn reports whether a list has an entry with the same key.
+func (e indexRow) isIn(list []indexRow) bool {
+	return slices.ContainsFunc(list, func(other indexRow) bool { return bytes.Equal(e.key, other.key) })
+}
+
+// indexRowsOf returns the index entries of a workspace.
+func indexRowsOf(r *Record) []indexRow {
 	if r.Deleted != nil {
-		return map[string][]byte{string(updateKey('x', r.Updated, r.ID)): nil}
+		return []indexRow{{key: updateKey('x', r.Updated, r.ID)}}
 	}
-	keys := map[string][]byte{string(updateKey('u', r.Updated, r.ID)): nil}
+	entries := append(make([]indexRow, 0, 4), indexRow{key: updateKey('u', r.Updated, r.ID)})
 	if r.Meta.Slug != "" {
-		keys["s"+r.Meta.Slug] = []byte(r.ID)
+		entries = append(entries, indexRow{append([]byte{'s'}, r.Meta.Slug...), []byte(r.ID)})
 	}
 	for _, host := range r.Meta.CustomDomains {
-		keys["h"+host] = []byte(r.ID)
+		entries = append(entries, indexRow{append([]byte{'h'}, host...), []byte(r.ID)})
 	}
 	if r.Meta.RegisterWorkspace {
-		keys[string(updateKey('g', r.Updated, r.ID))] = nil
+		entries = append(entries, indexRow{key: updateKey('g', r.Updated, r.ID)})
 	}
 	if lock := r.Dynamic.WriteLock; lock != nil && lock.ExpiresAt != "" {
 		if until, err := time.Parse(domain.Timestamp, lock.ExpiresAt); err == nil {
-			keys[string(updateKey('l', uint64(until.UnixMilli()), r.ID))] = nil
+			entries = append(entries, indexRow{key: updateKey('l', uint64(until.UnixMilli()), r.ID)})
 		}
 	}
-	return keys
+	return entries
 }
 
 func documentKey(id string) []byte { return append([]byte{'d'}, id...) }
 func recordKey(id string) []byte   { return append([]byte{'r'}, id...) }
 
 func updateKey(space byte, seq uint64, id string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{space}, seq), id...)
+	key := append(make([]byte, 0, 9+len(id)), space)
+	return append(binary.BigEndian.AppendUint64(key, seq), id...)
 }
 
 var errHeader = errors.New("a stored document is damaged")

@@ -51,6 +51,7 @@ type targetProjection struct {
 	area []byte
 	// watched has its keys in the live generation; nil: nobody reads what is written.
 	watched *watchedKeys
+	lookup  *[]byte // see Tx
 }
 
 // watchedKeys are the keys of a projection. They note when a change of them begins.
@@ -87,7 +88,7 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
 	for _, p := range m.opts.Projections {
 		if p.Log() == log {
-			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}})
+			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}, new([]byte)})
 		}
 	}
 	if log == domain.State { // events of one workspace read the same keys; those of ACTIVITY mostly read keys of their own
@@ -359,14 +360,14 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, shar
 	}
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area}, events); err != nil {
+		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area, lookup: s.lookup}, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
 	}
 	for i := range events {
 		at = events[i]
-		tx := Tx{keys: to, area: s.area}
+		tx := Tx{keys: to, area: s.area, lookup: s.lookup}
 		if share != nil {
 			tx.shared = &share[i]
 		}

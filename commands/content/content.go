@@ -141,6 +141,9 @@ type Saved struct {
 	Revision uint64
 	Seq      uint64 // of the workspace's last event
 	Changed  bool
+	// Entry and Doc are what was saved. They are empty when it is not at hand.
+	Entry workspace.Entry
+	Doc   *document.Map
 }
 
 // Kinds of documents that are saved one by one, by their folder.
@@ -183,13 +186,13 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 			return Saved{}, err
 		}
 	}
-	entry, err := c.prepare(ctx, workspaceID, kind, doc, nil)
+	entry, doc, err := c.prepare(ctx, workspaceID, kind, doc, nil)
 	if err != nil {
 		return Saved{}, err
 	}
 	entry.ID = newDocumentID(ctx, folder)
 	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry, Create: true, MaxBases: c.maxBases()})
-	return saved(done, entry.Path), withWorkspace(err, workspaceID)
+	return savedEntry(done, entry, doc), withWorkspace(err, workspaceID)
 }
 
 // attempts is how often a save is tried again when a page was shared meanwhile.
@@ -226,7 +229,7 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 		if before != nil {
 			setState(folder, next, *before)
 		}
-		entry, err := c.prepare(ctx, workspaceID, kind, next, before)
+		entry, next, err := c.prepare(ctx, workspaceID, kind, next, before)
 		if err != nil {
 			return Saved{}, err
 		}
@@ -244,7 +247,7 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 		if isStalePage(err, to.IfMatch) && attempt < attempts {
 			continue
 		}
-		return saved(done, entry.Path), withWorkspace(err, workspaceID)
+		return savedEntry(done, entry, next), withWorkspace(err, workspaceID)
 	}
 }
 
@@ -362,6 +365,12 @@ func saved(done commands.Workspace, path string) Saved {
 	return Saved{Path: path, Revision: done.State.Items.At(path).Revision, Seq: done.Seq, Changed: done.Changed}
 }
 
+func savedEntry(done commands.Workspace, e workspace.Entry, doc *document.Map) Saved {
+	s := saved(done, e.Path)
+	s.Entry, s.Doc = e, doc
+	return s
+}
+
 // withWorkspace adds the id to the refusal of a workspace that does not exist.
 func withWorkspace(err error, workspaceID string) error {
 	if refusal, ok := err.(*domain.Error); ok && refusal.Code == domain.CodeNotFound && refusal.Details == nil { //nolint:errorlint // decisions return it unwrapped
@@ -379,44 +388,46 @@ const maxInline = 256 << 10
 // maxText is how large the file of a document may be.
 const maxText = 1 << 20
 
-// prepare checks a document and makes the entry to save. before is what it replaces; nil:
-// nothing.
-func (c *Content) prepare(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map, before *workspace.Item) (workspace.Entry, error) {
+// prepare checks a document and makes the entry to save. It returns the document as it is stored, too. before is what it
+// replaces; nil: nothing.
+func (c *Content) prepare(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map, before *workspace.Item) (workspace.Entry, *document.Map, error) {
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
 	stored, err := c.storedDocument(ctx, workspaceID, kind, before)
 	if err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
 	faults, parsed := c.Check(kind, doc)
 	if err := refusal(acceptUnknown(kind, faults, doc, stored)); err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
 	if err := c.checkModels(ctx, workspaceID, kind, doc, stored); err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
 	if kind != document.Import {
-		e, err := c.newEntry(kind, doc, parsed)
+		doc = kind.Canonical(doc)
+		e, err := c.newCanonicalEntry(kind, doc, parsed)
 		if err == nil {
 			err = c.storeLarge(ctx, &e)
 		}
-		return e, err
+		return e, doc, err
 	}
 	app, before, err := c.installable(ctx, workspaceID, doc, before)
 	if err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
 	doc, sealed, err := c.seal(ctx, workspaceID, doc, app, before)
 	if err != nil {
-		return workspace.Entry{}, err
+		return workspace.Entry{}, nil, err
 	}
-	e, err := c.newEntry(kind, doc, nil)
+	doc = kind.Canonical(doc)
+	e, err := c.newCanonicalEntry(kind, doc, nil)
 	if err == nil {
 		err = c.storeLarge(ctx, &e)
 	}
 	e.Sealed, e.Events = sealed, Prefixed(app.Events, doc.Text("slug")+".")
-	return e, err
+	return e, doc, err
 }
 
 // maxBases returns how many knowledge bases a workspace has at most, 0 for no limit.
@@ -545,9 +556,13 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 // newEntry makes an entry of a checked document. parsed is the parsed automation; nil: it is
 // parsed again. An entry that is too large for an event needs storeLarge before it is saved.
 func (c *Content) newEntry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
+	return c.newCanonicalEntry(kind, kind.Canonical(doc), parsed)
+}
+
+// newCanonicalEntry is newEntry of a document that is canonical.
+func (c *Content) newCanonicalEntry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
 	location := archive.Location{Kind: kind, Slug: doc.Text("slug")}
-	doc = kind.Canonical(doc)
-	text, err := archive.Text(location, doc)
+	text, err := document.YAML(doc)
 	if err != nil {
 		return workspace.Entry{}, err
 	}

@@ -278,7 +278,7 @@ func (c *Content) changeInstance(ctx context.Context, now commands.Workspace, wo
 }
 
 func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, next *document.Map, untold workspace.HiddenPaths, before workspace.Item, ifMatch string) (Saved, error) {
-	entry, err := c.prepare(ctx, workspaceID, document.Import, next, &before)
+	entry, next, err := c.prepare(ctx, workspaceID, document.Import, next, &before)
 	if err != nil {
 		return Saved{}, err
 	}
@@ -292,7 +292,7 @@ func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, nex
 		return nil
 	}
 	done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry}, commands.Matches(ifMatch, commands.ItemRevision(path)), unmoved)
-	return saved(done, entry.Path), err
+	return savedEntry(done, entry, next), err
 }
 
 // Masked returns an app instance with a mask for each sealed setting, and for those of secrets

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"svc/domain/nearest"
+	"svc/domain/value"
 )
 
 // Kind is what a file of a workspace describes.
@@ -104,19 +105,8 @@ var neverOfAll = strings.Fields("id createdAt createdBy updatedAt updatedBy chec
 // else doc has follows in the order it is stored in. doc stays as it is; the two
 // share values.
 func (k *Kind) Canonical(doc *Map) *Map {
-	all := MapOf()
-	for _, key := range k.keys {
-		if v, ok := doc.Get(key); ok {
-			all.Set(key, orderKeys(v, k.inner[key]))
-		}
-	}
-	for key, v := range doc.All() {
-		if !slices.Contains(k.keys, key) {
-			all.Set(key, v)
-		}
-	}
-	written := MapOf()
-	for key, v := range all.All() {
+	written := value.NewObjectSize(doc.Len())
+	add := func(key string, v any) {
 		if key == "labels" {
 			v = sortedLabels(v)
 		}
@@ -133,6 +123,16 @@ func (k *Kind) Canonical(doc *Map) *Map {
 		}
 		if !k.isNeverWritten(key) && (!isEmpty(v) || key == "do") {
 			written.Set(key, v)
+		}
+	}
+	for _, key := range k.keys {
+		if v, ok := doc.Get(key); ok {
+			add(key, orderKeys(v, k.inner[key]))
+		}
+	}
+	for key, v := range doc.All() {
+		if !slices.Contains(k.keys, key) {
+			add(key, v)
 		}
 	}
 	return written
@@ -244,12 +244,12 @@ func orderKeys(v any, keys []string) any {
 	}
 	sorted := MapOf()
 	for _, key := range keys {
-		if value, ok := m.Get(key); ok {
-			sorted.Set(key, value)
+		if item, ok := m.Get(key); ok {
+			sorted.Set(key, item)
 		}
 	}
-	for key, value := range m.All() {
-		sorted.Set(key, value)
+	for key, item := range m.All() {
+		sorted.Set(key, item)
 	}
 	return sorted
 }

@@ -57,6 +57,20 @@ type documentView struct {
 	item        projections.Item
 	doc         *document.Map
 	warnings    []handler.LocatedFault // of a document that was saved
+	saved       content.Saved          // what was saved; empty for a document that is read
+}
+
+// load returns the document as it is stored, and its metadata. What was saved by this request, and by nobody after it,
+// is at hand.
+func (v *documentView) load(h *Handlers, r *http.Request, rd projections.Reader) (*document.Map, projections.DocumentMeta, error) {
+	if s := v.saved; s.Changed && s.Doc != nil && s.Entry.Hash == v.item.Hash {
+		return s.Doc, projections.DocumentMeta{Checksum: s.Entry.Checksum, Events: s.Entry.Events}, nil
+	}
+	doc, meta, err := projections.Content{}.Document(rd, v.workspaceID, v.item.Hash)
+	if err == nil && doc == nil {
+		doc, err = h.Library.Document(r.Context(), v.workspaceID, content.Ref{Hash: v.item.Hash, Apart: v.item.Apart})
+	}
+	return doc, meta, err
 }
 
 // refuseMissing is the answer about a document that is not there: to those who may not
@@ -105,10 +119,7 @@ func (f Folder) find(rd projections.Reader, rights *access.Rights, id, slug, act
 // response is a document as a read shows it now. Its tag names its revision and,
 // when more than the document is shown, all of it.
 func (f Folder) response(h *Handlers, r *http.Request, rd projections.Reader, view *documentView) (any, error) {
-	doc, meta, err := projections.Content{}.Document(rd, view.workspaceID, view.item.Hash)
-	if err == nil && doc == nil {
-		doc, err = h.Library.Document(r.Context(), view.workspaceID, content.Ref{Hash: view.item.Hash, Apart: view.item.Apart})
-	}
+	doc, meta, err := view.load(h, r, rd)
 	if err != nil {
 		return nil, err
 	}
@@ -589,7 +600,7 @@ func (f Folder) objectAfter(rd projections.Reader, id string, item projections.I
 // savedResponse is the answer to a document that was saved.
 func (f Folder) savedResponse(h *Handlers, r *http.Request, saved content.Saved, in handler.RequestDocument) (any, error) {
 	handler.AwaitVisible(r.Context(), h.ReadModel)
-	view := &documentView{workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	view := &documentView{workspaceID: handler.WorkspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights, saved: saved}
 	rd := h.ReadModel.Reader()
 	defer rd.Close()
 	item, ok, err := projections.Content{}.Get(rd, view.workspaceID, saved.Path)
