@@ -34,17 +34,16 @@ type Runtime interface {
 // that answers there.
 func (h *Handlers) CallEndpoint(r *http.Request) (any, error) {
 	path := escapedAfter(r, "/webhooks/")
-	unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
 	programSet, err := h.Programs.ProgramSet(r.Context(), handler.WorkspaceID(r))
 	if err != nil {
 		return nil, err
 	}
 	if programSet == nil { // no such workspace, which is nobody's business
-		return nil, unknown
+		return nil, unknownEndpoint(r, path)
 	}
 	program, params := programSet.MatchEndpoint(path)
 	if program == nil {
-		return nil, unknown
+		return nil, unknownEndpoint(r, path)
 	}
 	in, err := endpointInput(r, programSet, program, params)
 	if err != nil {
@@ -56,7 +55,12 @@ func (h *Handlers) CallEndpoint(r *http.Request) (any, error) {
 	return h.respond(r, s, false)
 }
 
-// program set returns what can run in the workspace of a request.
+// unknownEndpoint refuses a path that no automation answers.
+func unknownEndpoint(r *http.Request, path string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
+}
+
+// programSet returns what can run in the workspace of a request.
 func (h *Handlers) programSet(r *http.Request) (*programs.ProgramSet, error) {
 	programSet, err := h.Programs.ProgramSet(r.Context(), handler.WorkspaceID(r))
 	if err == nil && programSet == nil {
