@@ -85,9 +85,7 @@ func (o *ObjectEncoder) Time(name string, t time.Time) {
 	o.begin(name)
 	encoded, err := t.AppendText(append(o.json, '"'))
 	if err != nil {
-		if o.err == nil {
-			o.err = err
-		}
+		o.Fail(err)
 		return
 	}
 	o.json = append(encoded, '"')
@@ -130,6 +128,24 @@ func (o *ObjectEncoder) JSON(name string, body json.RawMessage) {
 		return
 	}
 	o.Any(name, body)
+}
+
+// Self adds a value that encodes itself.
+func (o *ObjectEncoder) Self(name string, v SelfEncoder) {
+	o.begin(name)
+	encoded, err := v.AppendJSON(o.json)
+	if err != nil {
+		o.Fail(err)
+		return
+	}
+	o.json = encoded
+}
+
+// Fail makes End return an error.
+func (o *ObjectEncoder) Fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
 }
 
 // Any adds a value as encoding/json encodes it.

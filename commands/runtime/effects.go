@@ -69,8 +69,8 @@ type performer struct {
 	recording  *runRecording
 	lifetime   *lifetime
 
-	effectsCtx   context.Context // ends with the run
-	stopEffects  context.CancelFunc
+	effectsCtx   context.Context // ends with the run; nil until something takes time
+	cancelCtx    context.CancelFunc
 	effectsWG    sync.WaitGroup
 	answers      chan answer   // nil until something takes time
 	openRequests int           // whose answer has not come
@@ -97,6 +97,21 @@ type answer struct {
 	then func(machine.Answer) machine.Answer // is called in the goroutine of the run; nil: nothing is left to do
 }
 
+// context returns a context that ends with the run.
+func (t *performer) context() context.Context {
+	if t.effectsCtx == nil {
+		t.effectsCtx, t.cancelCtx = context.WithCancel(t.ctx)
+	}
+	return t.effectsCtx
+}
+
+// stopEffects ends what takes time.
+func (t *performer) stopEffects() {
+	if t.cancelCtx != nil {
+		t.cancelCtx()
+	}
+}
+
 // onlyWaits reports whether the run does nothing but wait for events or time.
 func (t *performer) onlyWaits() bool { return t.openRequests > 0 && t.openWaits == t.openRequests }
 
@@ -115,11 +130,12 @@ func (t *performer) answerLater(r machine.Request, work func(context.Context) (a
 // answerLaterThen is answerLater; then is called with the answer in the goroutine of the run
 // before the machine gets it.
 func (t *performer) answerLaterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
+	ctx := t.context()
 	perform := func() answer {
-		v, err := recoverPanic(func() (any, error) { return work(t.effectsCtx) })
+		v, err := recoverPanic(func() (any, error) { return work(ctx) })
 		if panicked, ok := errors.AsType[*commands.PanicError](err); ok {
 			v = value.Undefined
-			t.rt.Log.ErrorContext(t.effectsCtx, "instruction panicked", "workspace", t.workspaceID(), "instruction", r.Name, "err", panicked)
+			t.rt.Log.ErrorContext(ctx, "instruction panicked", "workspace", t.workspaceID(), "instruction", r.Name, "err", panicked)
 		}
 		return answer{id: r.ID, Answer: machine.Answer{Value: v, Err: err}, wait: r.Kind == machine.Wait, then: then}
 	}
@@ -135,7 +151,7 @@ func (t *performer) answerLaterThen(r machine.Request, work func(context.Context
 		a := perform()
 		select {
 		case t.answers <- a:
-		case <-t.effectsCtx.Done():
+		case <-ctx.Done():
 		}
 	})
 }

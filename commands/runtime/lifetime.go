@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"svc/domain/automation"
@@ -21,14 +22,36 @@ type lifetime struct {
 	fault        error     // of the platform: the run breaks off at the end of its turn
 
 	cancelRequests chan *automation.Error
-	startCtx       context.Context // ends when the run is cancelled before it began
-	cancelStart    context.CancelCauseFunc
+
+	startMu     sync.Mutex
+	cancelled   error                   // why the run is to stop; nil: nobody has cancelled it
+	cancelStart context.CancelCauseFunc // of startContext; nil: the run does not wait for its start
 }
 
 func newLifetime(core *runCore) lifetime {
-	l := lifetime{runCore: core, activeSince: core.rt.Now(), cancelRequests: make(chan *automation.Error, 1)}
-	l.startCtx, l.cancelStart = context.WithCancelCause(core.ctx)
-	return l
+	return lifetime{runCore: core, activeSince: core.rt.Now(), cancelRequests: make(chan *automation.Error, 1)}
+}
+
+// startContext returns a context for what the run waits for before it begins: it ends when the run is cancelled. The
+// caller calls begun at the end.
+func (l *lifetime) startContext() (ctx context.Context, begun func()) {
+	l.startMu.Lock()
+	defer l.startMu.Unlock()
+	ctx, cancel := context.WithCancelCause(l.ctx)
+	if l.cancelStart = cancel; l.cancelled != nil {
+		cancel(l.cancelled)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// endedBeforeStart returns why the run ended or was cancelled before it began; nil when it was not.
+func (l *lifetime) endedBeforeStart() error {
+	l.startMu.Lock()
+	defer l.startMu.Unlock()
+	if l.cancelled != nil {
+		return l.cancelled
+	}
+	return context.Cause(l.ctx)
 }
 
 // breakOff breaks the run off at the end of its turn because of a platform error. Nil has no
@@ -54,7 +77,11 @@ func (l *lifetime) cancel() bool {
 	err := automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
 	select {
 	case l.cancelRequests <- err:
-		l.cancelStart(err)
+		l.startMu.Lock()
+		defer l.startMu.Unlock()
+		if l.cancelled = err; l.cancelStart != nil {
+			l.cancelStart(err)
+		}
 		return true
 	default:
 		return false

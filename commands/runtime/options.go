@@ -40,6 +40,8 @@ type Secrets interface {
 
 // Throttles delays what a workspace does too often. It is a *throttle.Throttle.
 type Throttles interface {
+	// Limits reports whether Wait may take time at all.
+	Limits(workspaceID string, what throttle.What) bool
 	Wait(ctx context.Context, workspaceID string, what throttle.What, n int) (waited time.Duration, err error)
 }
 

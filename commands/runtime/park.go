@@ -200,7 +200,7 @@ func (r *Runtime) resumeRun(ctx context.Context, run *Handle, programSet *progra
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer t.end()
+	defer t.effects.stopEffects()
 	t.handle = run
 	requests, err := t.restore(ctx, s)
 	if err != nil {

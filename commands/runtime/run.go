@@ -77,7 +77,7 @@ func (r *Runtime) execute(ctx context.Context, s Start, run *Handle) (Outcome, e
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer t.end()
+	defer t.effects.stopEffects()
 	t.handle = run
 	defer r.runs.add(t)() // before anybody can know of it, and cancel it
 	if s.Attempt > 1 {
@@ -125,19 +125,12 @@ func (r *Runtime) newRun(ctx context.Context, s Start) (*run, error) {
 		runCore: core, executions: &t.executions, secrets: &t.secrets, world: t.world, events: &t.events, journal: t.journal, recording: &t.recording,
 		lifetime: &t.lifetime, waits: map[uint64]*pendingWait{}, children: make(chan struct{}, maxChildren),
 	}
-	t.effects.effectsCtx, t.effects.stopEffects = context.WithCancel(ctx)
 	if err := t.secrets.load(ctx); err != nil {
 		return nil, err
 	}
 	t.recording.begin()
 	t.machine = machine.New(t.machineOptions())
 	return t, nil
-}
-
-// end ends what the run has left running.
-func (t *run) end() {
-	t.effects.stopEffects()
-	t.lifetime.cancelStart(nil)
 }
 
 // machineOptions returns the options of the machine.
@@ -159,8 +152,8 @@ func (t *run) startRoot() *automation.Error {
 	if s.Interrupted {
 		return automation.Raise(automation.ExecutionInterrupt, "the automation was interrupted too often", "attempts", float64(s.Attempt-1))
 	}
-	if t.lifetime.startCtx.Err() != nil {
-		return automation.ErrorOf(context.Cause(t.lifetime.startCtx))
+	if err := t.lifetime.endedBeforeStart(); err != nil {
+		return automation.ErrorOf(err)
 	}
 	if s.Depth > t.settings.MaxDepth+1 {
 		return automation.Raise(automation.TooManyCalls, "too many automations called each other", "limit", float64(t.settings.MaxDepth))
@@ -170,8 +163,10 @@ func (t *run) startRoot() *automation.Error {
 	}
 	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now().Add(-s.throttled)}
 	e.throttled.Store(int64(s.throttled))
-	if !s.throttlePaid {
-		if err := t.throttle(t.lifetime.startCtx, e, throttle.Executions, 1); err != nil {
+	if !s.throttlePaid && t.rt.Throttles.Limits(t.workspaceID(), throttle.Executions) {
+		ctx, begun := t.lifetime.startContext()
+		defer begun()
+		if err := t.throttle(ctx, e, throttle.Executions, 1); err != nil {
 			return automation.ErrorOf(err)
 		}
 	}

@@ -96,7 +96,7 @@ func (t *performer) startWait(r machine.Request) {
 func (t *performer) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEvent) {
 	t.lifetime.countActive(t.onlyWaits())
 	t.openWaits++
-	listening, cease := context.WithCancel(t.effectsCtx)
+	listening, cease := context.WithCancel(t.context())
 	p.stopListening = cease
 	afterKnown := p.afterKnown
 	t.answerLaterThen(r, func(context.Context) (any, error) {

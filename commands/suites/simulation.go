@@ -507,6 +507,9 @@ func (a agentStubs) Call(_ context.Context, c runtime.ModuleCall) (any, error) {
 // noThrottle delays nothing.
 type noThrottle struct{}
 
+// Limits implements runtime.Throttles.
+func (noThrottle) Limits(string, throttle.What) bool { return false }
+
 // Wait implements runtime.Throttles.
 func (noThrottle) Wait(context.Context, string, throttle.What, int) (time.Duration, error) {
 	return 0, nil

@@ -61,6 +61,11 @@ type bucket struct {
 	at     time.Time     // when that was so
 }
 
+// Limits reports whether there is a limit: Wait takes no time without one.
+func (t *Throttle) Limits(workspaceID string, what What) bool {
+	return !t.Rate(workspaceID, what).off()
+}
+
 // Wait takes n tokens and returns how long that took. It fails with its cause
 // when ctx ends before, and takes none then. More than a burst at once is taken
 // when the bucket is full, and paid for by those that follow.

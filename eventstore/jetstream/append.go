@@ -28,10 +28,13 @@ func (l *Log) Append(ctx context.Context, commits ...eventstore.Commit) (eventst
 	return receipt, err
 }
 
+// appendOK is the outcome of most appends.
+const appendOK = "ok"
+
 func appendOutcome(err error) string {
 	switch {
 	case err == nil:
-		return "ok"
+		return appendOK
 	case errors.Is(err, eventstore.ErrConflict):
 		return "conflict"
 	case errors.Is(err, eventstore.ErrUnavailable):

@@ -99,6 +99,20 @@ func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 	return payload, data, err
 }
 
+// encodeMember adds an event, or what the API shows of it.
+func encodeMember(o *domain.ObjectEncoder, name string, v any) {
+	if v, ok := v.(domain.SelfEncoder); ok {
+		o.Self(name, v)
+		return
+	}
+	body, err := encodeBody(v)
+	if err != nil {
+		o.Fail(err)
+		return
+	}
+	o.Encoded(name, body)
+}
+
 // encodeBody encodes an event, or what the API shows of it.
 func encodeBody(v any) (json.RawMessage, error) {
 	switch v := v.(type) {

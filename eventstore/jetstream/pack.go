@@ -143,6 +143,7 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 	var p *packed
 	var source []byte
 	var sourceOf *domain.Meta // that source encodes, and that is the last one in p
+	event := make([]byte, 0, eventRoom)
 	for i := range commits {
 		c := &commits[i]
 		isNew := sourceOf == nil || !sameSource(*sourceOf, c.Meta)
@@ -154,8 +155,7 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 		}
 		for _, f := range c.Facts {
 			name := f.Event.EventType()
-			event, err := l.encodeEvent(f)
-			if err != nil {
+			if event, err = l.encodeEvent(event[:0], f); err != nil {
 				return nil, err
 			}
 			if one := (&packed{workspace: c.Stream.Scope, eventType: name, alone: l.conn.opts.Events[name].ErasedByType, size: len(event), events: 1}); p == nil || !p.admits(one, len(source)) {
@@ -175,8 +175,11 @@ func (l *Log) encodePacked(commits []eventstore.Commit) (all []*packed, err erro
 	return all, nil
 }
 
-// packRoom is what a pack of one run takes, about.
-const packRoom = 2 << 10
+// packRoom is what a pack of one run takes, about, and eventRoom what one of its events does.
+const (
+	packRoom  = 2 << 10
+	eventRoom = 1 << 10
+)
 
 // encodeSource returns the line of a source.
 func encodeSource(source *domain.Meta) ([]byte, error) {
@@ -235,21 +238,19 @@ func (p *packed) message(id string, at time.Time) *nats.Msg {
 	return m
 }
 
-// encodeEvent encodes a fact as an event of a pack.
-func (l *Log) encodeEvent(f eventstore.Fact) ([]byte, error) {
+// encodeEvent encodes a fact as an event of a pack, in an empty slice.
+func (l *Log) encodeEvent(to []byte, f eventstore.Fact) ([]byte, error) {
 	name := f.Event.EventType()
-	payload, data, err := encodeBodies(f.Event)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", name, err)
-	}
-	o := domain.NewObjectEncoder(make([]byte, 0, len(f.ID)+len(name)+len(payload)+len(data)+128))
+	o := domain.NewObjectEncoder(to)
 	o.Text("id", f.ID)
 	o.Text("type", name)
 	o.Int("schema", int64(max(l.conn.opts.Events[name].Schema, 1)))
 	encodeEmission(&o, f)
-	o.Encoded("payload", payload)
-	if data != nil {
-		o.Encoded("data", data)
+	if withPayload, ok := f.Event.(domain.PayloadEvent); ok {
+		encodeMember(&o, "payload", withPayload.Payload())
+		encodeMember(&o, "data", f.Event)
+	} else {
+		encodeMember(&o, "payload", f.Event)
 	}
 	body, err := o.End()
 	if err != nil {

@@ -24,7 +24,7 @@ type hub struct {
 	received    [2]uint64
 	published   [2]uint64
 	moved       chan struct{} // closed and replaced when received moves
-	topics      map[string]*topic
+	topics      map[topicName]*topic
 	latestStale bool // events that did not pass: latest is not right any more
 
 	// latest are the last sequences of workspaces in each log. Only run uses them.
@@ -44,7 +44,7 @@ const hubQueue = 50_000
 const maxLatest = 10_000
 
 func newHub(f *Feed) *hub {
-	return &hub{feed: f, wake: make(chan struct{}, 1), moved: make(chan struct{}), topics: map[string]*topic{}, latest: map[string][2]uint64{}}
+	return &hub{feed: f, wake: make(chan struct{}, 1), moved: make(chan struct{}), topics: map[topicName]*topic{}, latest: map[string][2]uint64{}}
 }
 
 func indexOf(log domain.Log) int {
@@ -299,24 +299,24 @@ type topic struct {
 
 func (t *topic) next() uint64 { return t.first + uint64(len(t.items)) }
 
-// loggedTopic names the topic of all workspaces for those who need no more of events than
-// the log has.
-const loggedTopic = "\x00logged"
-
-// topicOf names the topic of a workspace, or of all.
-func topicOf(workspaceID string, need Need) string {
-	if workspaceID == "" && need != Whole {
-		return loggedTopic
-	}
-	return workspaceID
+// topicName names the topic of a workspace, or of all when it is empty. Those who need no more of events than the log
+// has share one of their own: what is kept apart is read for nobody else.
+type topicName struct {
+	workspaceID string
+	logged      bool
 }
 
+func topicOf(workspaceID string, need Need) topicName { return topicName{workspaceID, need != Whole} }
+
 // topics are those that an event of a workspace goes to; nil where there is none.
-type topics struct{ own, all, logged *topic }
+type topics struct{ own, all, ownLogged, allLogged *topic }
 
 // topicsOf returns the topics of an event. The caller holds the mutex.
 func (h *hub) topicsOf(workspaceID string) topics {
-	return topics{h.topics[workspaceID], h.topics[""], h.topics[loggedTopic]}
+	return topics{
+		h.topics[topicName{workspaceID, false}], h.topics[topicName{"", false}],
+		h.topics[topicName{workspaceID, true}], h.topics[topicName{"", true}],
+	}
 }
 
 func (t topics) isEmpty() bool { return t == topics{} }
@@ -330,7 +330,7 @@ func (t topics) need() Need {
 }
 
 func (t topics) list() (some []*topic) {
-	for _, candidate := range []*topic{t.own, t.all, t.logged} {
+	for _, candidate := range []*topic{t.own, t.all, t.ownLogged, t.allLogged} {
 		if candidate != nil {
 			some = append(some, candidate)
 		}
@@ -398,7 +398,7 @@ func (t *topic) wakeReaders() {
 
 // joinTopic returns the topic of a workspace, where the next event will be, and the
 // position up to which events are of the past.
-func (h *hub) joinTopic(name string) (t *topic, next uint64, at domain.Position) {
+func (h *hub) joinTopic(name topicName) (t *topic, next uint64, at domain.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topics[name]
@@ -410,7 +410,7 @@ func (h *hub) joinTopic(name string) (t *topic, next uint64, at domain.Position)
 	return t, t.next(), h.at()
 }
 
-func (h *hub) leaveTopic(name string, t *topic) {
+func (h *hub) leaveTopic(name topicName, t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.readers--; t.readers == 0 && h.topics[name] == t {

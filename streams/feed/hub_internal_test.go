@@ -10,7 +10,7 @@ import (
 
 func TestReadersBeginAgainAtOnceWhenTooMuchIsQueued(t *testing.T) {
 	h := newHub(nil)
-	reader, next, _ := h.joinTopic("w1")
+	reader, next, _ := h.joinTopic(topicOf("w1", Whole))
 	items, more, lost := h.since(reader, next)
 	require.Empty(t, items)
 	require.False(t, lost)

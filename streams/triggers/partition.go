@@ -101,7 +101,7 @@ func (s *partition) receive(ctx context.Context, d live.Delivery) error {
 	defer s.mu.Unlock()
 	for i, e := range d.Events {
 		switch {
-		case !s.mayStart(e):
+		case !s.mayStart(e) || s.isUnheard(e):
 		case programs.IsAboutApp(e.Type):
 			if err := s.enqueueAppEvent(ctx, e, d.Positions[i]); err != nil {
 				return err
@@ -117,6 +117,16 @@ func (s *partition) receive(ctx context.Context, d live.Delivery) error {
 // mayStart reports whether an event may start something in a workspace of the partition.
 func (s *partition) mayStart(e *feed.Event) bool {
 	return automation.Triggering(e.Type) && (s.isOwn(s.number, e.Source.WorkspaceID) || programs.IsAboutApp(e.Type))
+}
+
+// isUnheard reports whether an event starts nothing because it is one of the platform, and its workspace listens to none
+// of those: every change is one, and every run. If that is not known, the event is queued and it is asked again.
+func (s *partition) isUnheard(e *feed.Event) bool {
+	if !automation.Native(e.Type) || programs.IsAboutApp(e.Type) {
+		return false
+	}
+	may, err := s.MayListen(e.Source.WorkspaceID)
+	return err == nil && !may
 }
 
 // awaitSaved waits until the read models contain what was saved before events that may start something: a listener

@@ -3,6 +3,7 @@ package triggers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -139,4 +140,31 @@ func TestAnEventThatIsNestedTooDeeplyIsUnreadable(t *testing.T) {
 	in, err := eventInput(e)
 	require.NoError(t, err)
 	require.Equal(t, []string{"id", "type", "source", "payload", "createdAt"}, in.Keys())
+}
+
+func TestEventsOfThePlatformAreQueuedOnlyForWorkspacesThatListenToThem(t *testing.T) {
+	unknown := errors.New("the read models are closed")
+	for _, tt := range []struct {
+		name      string
+		eventType string
+		listens   bool
+		fault     error
+		queued    int
+	}{
+		{"of the platform, unheard", "runtime.webhooks.triggered", false, nil, 0},
+		{"of the platform, heard", "runtime.webhooks.triggered", true, nil, 1},
+		{"of the platform, not known", "runtime.webhooks.triggered", false, unknown, 1},
+		{"of the workspace", "order.paid", false, nil, 1},
+	} {
+		s := idlePartition(10)
+		s.MayListen = func(string) (bool, error) { return tt.listens, tt.fault }
+		s.workspaces["w1"] = &workspaceQueue{id: "w1", busy: true, freed: make(chan struct{}, 1)} // nothing takes from it
+		e := eventAt(11)
+		e.Type = tt.eventType
+		require.NoError(t, s.receive(t.Context(), delivered(e)))
+		require.Len(t, s.workspaces["w1"].waiting, tt.queued, tt.name)
+		if tt.queued == 0 {
+			require.Equal(t, domain.At(domain.Activity, 11), s.progress.At, tt.name)
+		}
+	}
 }

@@ -76,9 +76,9 @@ type locals struct {
 
 func newLocals(input *value.Object) locals {
 	l := locals{vars: make(map[string]any, input.Len()+4), size: len("{")}
-	for _, key := range input.Keys() {
-		l.vars[key] = input.At(key)
-		l.size += sizeOf(key, input.At(key))
+	for key, v := range input.All() {
+		l.vars[key] = v
+		l.size += sizeOf(key, v)
 	}
 	return l
 }

@@ -62,8 +62,7 @@ func measureObject(o *value.Object, depth int) measured {
 		return all
 	}
 	members := 0
-	for _, key := range o.Keys() {
-		v := o.At(key)
+	for key, v := range o.All() {
 		if !isInJSON(v) {
 			continue
 		}
@@ -93,8 +92,8 @@ func isInJSON(v any) bool {
 // that size.
 func memberSize(o *value.Object, key string, size int) int {
 	size += textSize(key) + len(":")
-	for _, other := range o.Keys() {
-		if other != key && isInJSON(o.At(other)) {
+	for other, v := range o.All() {
+		if other != key && isInJSON(v) {
 			return size + len(",")
 		}
 	}

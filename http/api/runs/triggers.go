@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"svc/commands"
 	"svc/commands/programs"
@@ -34,17 +36,16 @@ type Runtime interface {
 // that answers there.
 func (h *Handlers) CallEndpoint(r *http.Request) (any, error) {
 	path := escapedAfter(r, "/webhooks/")
-	unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
 	programSet, err := h.Programs.ProgramSet(r.Context(), handler.WorkspaceID(r))
 	if err != nil {
 		return nil, err
 	}
 	if programSet == nil { // no such workspace, which is nobody's business
-		return nil, unknown
+		return nil, unknownEndpoint(r, path)
 	}
 	program, params := programSet.MatchEndpoint(path)
 	if program == nil {
-		return nil, unknown
+		return nil, unknownEndpoint(r, path)
 	}
 	in, err := endpointInput(r, programSet, program, params)
 	if err != nil {
@@ -56,7 +57,12 @@ func (h *Handlers) CallEndpoint(r *http.Request) (any, error) {
 	return h.respond(r, s, false)
 }
 
-// program set returns what can run in the workspace of a request.
+// unknownEndpoint refuses a path that no automation answers.
+func unknownEndpoint(r *http.Request, path string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
+}
+
+// programSet returns what can run in the workspace of a request.
 func (h *Handlers) programSet(r *http.Request) (*programs.ProgramSet, error) {
 	programSet, err := h.Programs.ProgramSet(r.Context(), handler.WorkspaceID(r))
 	if err == nil && programSet == nil {
@@ -290,18 +296,15 @@ func triggerBody(r *http.Request) (body, raw any, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	text := strings.ToValidUTF8(string(content), "\uFFFD")
+	text := string(content)
+	if !utf8.Valid(content) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
 	switch {
 	case len(content) == 0:
 		return &value.Object{}, "", nil
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		if err := gateway.CheckAnyJSON(content); err != nil {
-			return nil, nil, err
-		}
-		body, err = value.ParseJSON(text) // which is the content: JSON is UTF-8
-		if err != nil {
-			err = domain.Refuse(domain.CodeInvalidRequest, "the body is not valid JSON")
-		}
+		body, err := parseJSONBody(content, text)
 		return body, text, err
 	case kind == "application/x-www-form-urlencoded":
 		form, err := parsedForm(string(content))
@@ -313,6 +316,34 @@ func triggerBody(r *http.Request) (body, raw any, err error) {
 		return text, text, nil
 	}
 	return value.Bytes(content), text, nil
+}
+
+// parseJSONBody reads a body of JSON, and refuses what gateway.CheckAnyJSON does.
+func parseJSONBody(content []byte, text string) (any, error) {
+	if body, ok := parsePlainJSON(content, text); ok {
+		return body, nil
+	}
+	if err := gateway.CheckAnyJSON(content); err != nil {
+		return nil, err
+	}
+	body, err := value.ParseJSON(text) // which is the content: JSON is UTF-8
+	if err != nil {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "the body is not valid JSON")
+	}
+	return body, nil
+}
+
+// plainJSON are the rules of bodies that are as most are: they are stricter than the others, so that what fits them needs
+// no other check. What does not is not wrong yet.
+var plainJSON = value.ReadOptions{Strict: true, MaxDepth: 16, MaxNodes: 1000}
+
+// parsePlainJSON reads a body that fits plainJSON and escapes nothing.
+func parsePlainJSON(content []byte, text string) (body any, ok bool) {
+	if bytes.IndexByte(content, '\\') >= 0 || !utf8.Valid(content) {
+		return nil, false
+	}
+	body, end, err := value.ReadJSON(text, plainJSON)
+	return body, err == nil && strings.Trim(text[end:], " \t\r\n") == ""
 }
 
 // partLimits bound the files of a multipart body.
