@@ -18,6 +18,7 @@ type Tx struct {
 	keys   keys
 	area   []byte
 	shared *shared // nil: nothing
+	begins bool    // no event of the message was applied before
 }
 
 // keys is a transaction or a bulk, which a generation is written to.
@@ -32,6 +33,15 @@ type keys interface {
 // belongs to the caller.
 func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 	return tx.keys.get(join(tx.area, key))
+}
+
+// getOfMessage is Get for a key that only the events of one message write. Most messages are applied as a whole, and it is not
+// looked for then.
+func (tx Tx) getOfMessage(key []byte) (value []byte, ok bool, err error) {
+	if tx.begins {
+		return nil, false, nil
+	}
+	return tx.Get(key)
 }
 
 // Set stores value under key. Value must not change afterwards. The changes of one event in one

@@ -232,7 +232,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil)
+	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil, false)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -247,7 +247,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // the store already has keys
-	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil); err != nil {
+	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil, false); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -271,17 +271,24 @@ func groupLength(events []domain.Recorded) int {
 // moves at. It returns the number of events; when it fails, the number of events of the group before the
 // one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
+	begins := beginsMessage(at.Seq, group)
 	counted, n, err := w.countGroup(at, group)
 	if err != nil {
 		return n, err
 	}
 	share := make([]shared, len(counted))
 	for _, s := range w.scopes {
-		if fault, err := s.applyRecovered(to, counted, share); err != nil {
+		if fault, err := s.applyRecovered(to, counted, share, begins); err != nil {
 			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
 		}
 	}
 	return n, nil
+}
+
+// beginsMessage reports whether no event of the message that has a group was applied before, when all up to a sequence were. It
+// knows that only of messages that have room for several.
+func beginsMessage(applied uint64, group []domain.Recorded) bool {
+	return applied+domain.MaxGroup <= groupOf(group[0])
 }
 
 // countGroup returns the events of one message that come after at and count, moves at, and returns how many come after it.
@@ -344,9 +351,10 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a
+// applyRecovered applies events of one message, with what projections share of each; begins says that none of the message was
+// applied before. An error and a panic both become a
 // fault. It returns the sequence of the event that failed.
-func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared) (fault uint64, err error) {
+func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared, begins bool) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
@@ -359,7 +367,7 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, shar
 	}
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area}, events); err != nil {
+		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area, begins: begins}, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
@@ -728,18 +736,20 @@ func (w *writer) collect(events []domain.Recorded) error {
 	started, at, count := w.now(), w.at, 0
 	var groups [][]domain.Recorded
 	var shares [][]shared // of the events of each group
+	var begins []bool     // whether each group begins a message
 	var refused error     // the fault of an earlier event, if there is one, is told instead
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
 		if refused = err; err == nil {
 			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			begins = append(begins, beginsMessage(at.Seq, group))
 			at, events, count = next, events[len(group):], count+n
 		}
 	}
 	err := w.eachProjection(func(i int) error {
 		for g, group := range groups {
-			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g]); err != nil {
+			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g], begins[g]); err != nil {
 				return err
 			}
 		}
