@@ -36,6 +36,7 @@ type writer struct {
 	key     []byte // of the checkpoint
 	metrics *metrics
 	now     func() time.Time
+	room    txnRoom
 	// bulks buffer the writes of each projection until a flush. They are nil for the live generation.
 	bulks []*bulk
 	// recent has what the live generation of STATE was asked for; nil: nothing is remembered.
@@ -173,9 +174,10 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 	}()
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	var to keys = txnKeys{txn}
+	defer w.room.reset()
+	var to keys = txnKeys{txn, &w.room}
 	if w.recent != nil {
-		to = recentKeys{txnKeys{txn}, w.recent}
+		to = recentKeys{txnKeys{txn, &w.room}, w.recent}
 	}
 	at, count := w.at, 0
 	for i := 0; i < len(events); {
@@ -232,7 +234,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil, false)
+	_, err := s.applyRecovered(Tx{keys: txnKeys{txn: txn}}, []domain.Recorded{ev}, nil)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -247,7 +249,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // the store already has keys
-	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil, false); err != nil {
+	if _, err := s.applyRecovered(Tx{keys: parts}, []domain.Recorded{ev}, nil); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -278,7 +280,8 @@ func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n
 	}
 	share := make([]shared, len(counted))
 	for _, s := range w.scopes {
-		if fault, err := s.applyRecovered(to, counted, share, begins); err != nil {
+		tx := Tx{keys: to, begins: begins, room: &w.room}
+		if fault, err := s.applyRecovered(tx, counted, share); err != nil {
 			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
 		}
 	}
@@ -351,10 +354,9 @@ func (w *writer) addGap(from, to uint64) error {
 	return nil
 }
 
-// applyRecovered applies events of one message, with what projections share of each; begins says that none of the message was
-// applied before. An error and a panic both become a
+// applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a
 // fault. It returns the sequence of the event that failed.
-func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared, begins bool) (fault uint64, err error) {
+func (s targetProjection) applyRecovered(tx Tx, events []domain.Recorded, share []shared) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
@@ -362,19 +364,19 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, shar
 		}
 	}()
 	if s.watched != nil {
-		s.watched.keys = to
-		to = s.watched
+		s.watched.keys = tx.keys
+		tx.keys = s.watched
 	}
+	tx.area = s.area
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area, begins: begins}, events); err != nil {
+		if err := grouped.ApplyGroup(tx, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
 	}
 	for i := range events {
 		at = events[i]
-		tx := Tx{keys: to, area: s.area}
 		if share != nil {
 			tx.shared = &share[i]
 		}
@@ -588,7 +590,7 @@ func (b *bulk) get(key []byte) ([]byte, bool, error) {
 		txn := b.db.NewTransaction(false)
 		defer txn.Discard()
 		var err error
-		if value, ok, err = (txnKeys{txn}).get(key); err != nil {
+		if value, ok, err = (txnKeys{txn: txn}).get(key); err != nil {
 			return nil, false, err
 		}
 	}
@@ -640,7 +642,7 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return txnKeys{txn}.iterate(area, s, visit)
+	return txnKeys{txn: txn}.iterate(area, s, visit)
 }
 
 // makeRoom writes the changes that nobody has read, and everything when too much is kept.
@@ -749,7 +751,7 @@ func (w *writer) collect(events []domain.Recorded) error {
 	}
 	err := w.eachProjection(func(i int) error {
 		for g, group := range groups {
-			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g], begins[g]); err != nil {
+			if _, err := w.scopes[i].applyRecovered(Tx{keys: w.bulks[i], begins: begins[g]}, group, shares[g]); err != nil {
 				return err
 			}
 		}
