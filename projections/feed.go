@@ -84,7 +84,7 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	var value []byte
 	if f.log == domain.Activity { // its first events may be there already: the messages of State have one
 		var err error
-		if value, _, err = tx.Get(key); err != nil {
+		if value, _, err = tx.getOfMessage(key); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,8 @@ func idRunsOf(entries []FeedEntry) (runs []idRun) {
 func (u idRun) key(workspaceID string) []byte { return scopedKey('i', workspaceID, []byte(u.first.ID)) }
 
 func (u idRun) value() []byte {
-	value := append(seqKey(u.first.Seq), seqKey(u.first.Group)...)
+	value := make([]byte, 0, 16+binary.MaxVarintLen16)
+	value = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(value, u.first.Seq), u.first.Group)
 	if u.follow > 0 {
 		value = binary.AppendUvarint(value, u.follow)
 	}

@@ -29,7 +29,7 @@ func TestSegmentsDependOnTheEventsOnly(t *testing.T) {
 		for len(events) > 0 {
 			n := groupLength(events)
 			require.NoError(t, db.Update(func(txn *badger.Txn) error {
-				return index.ApplyGroup(Tx{keys: txnKeys{txn}, area: gen.areas[index.Name()]}, events[:n])
+				return index.ApplyGroup(Tx{keys: txnKeys{txn: txn}, area: gen.areas[index.Name()]}, events[:n])
 			}))
 			events = events[n:]
 		}

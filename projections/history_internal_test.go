@@ -36,7 +36,7 @@ func (b *modelBench) apply(ev domain.Recorded) {
 	b.t.Helper()
 	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
 		for _, p := range b.all {
-			if err := p.Apply(Tx{keys: txnKeys{txn}, area: b.gen.areas[p.Name()]}, ev); err != nil {
+			if err := p.Apply(Tx{keys: txnKeys{txn: txn}, area: b.gen.areas[p.Name()]}, ev); err != nil {
 				return err
 			}
 		}

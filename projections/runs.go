@@ -116,9 +116,9 @@ type runsTx struct {
 
 // runsGroup is what is kept while the events of one message are applied.
 type runsGroup struct {
-	events  []runEvent       // that are recorded with the next putEvents
-	counts  map[string]int64 // changes of counters by their keys, for the next storeCounts
-	last    string           // the run that was read or written last
+	events  []runEvent        // that are recorded with the next putEvents
+	counts  map[counter]int64 // changes of counters, for the next storeCounts
+	last    string            // the run that was read or written last
 	lastRow runRow
 }
 
@@ -149,7 +149,7 @@ func (w runsTx) putEvents(group uint64) error {
 		return nil
 	}
 	key := scopedKey('s', w.workspaceID, seqKey(group))
-	row, _, err := w.tx.Get(key)
+	row, _, err := w.tx.getOfMessage(key)
 	if err != nil {
 		return err
 	}
@@ -367,24 +367,18 @@ func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
 	if !r.exists() {
 		return nil
 	}
-	timeKey := append(seqKey(uint64(r.First.StartedAt)), run...)
-	keys = append(keys, scopedKey('l', workspaceID, timeKey))
+	timeKey := append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(run)), uint64(r.First.StartedAt)), run...)
+	keys = append(make([][]byte, 0, 2), scopedKey('l', workspaceID, timeKey))
 	if isIndexable(r.First.Automation) {
 		keys = append(keys, listKey('a', workspaceID, r.First.Automation, timeKey))
 	}
 	return keys
 }
 
-// counters returns the keys of the counters that count the run.
-func (r runRow) counters(workspaceID string) (keys [][]byte) {
-	if !r.exists() {
-		return nil
-	}
-	keys = append(keys, runCounterKey(workspaceID, "", r.status()))
-	if isIndexable(r.First.Automation) {
-		keys = append(keys, runCounterKey(workspaceID, r.First.Automation, r.status()))
-	}
-	return keys
+// counter counts the runs of an automation, "" for all, that have a status.
+type counter struct {
+	automation string
+	status     RunStatus
 }
 
 func runKey(workspaceID, run string) []byte { return scopedKey('r', workspaceID, []byte(run)) }
@@ -428,49 +422,55 @@ func (w runsTx) updateRun(run string, change func(*runRow)) error {
 
 // updateLists updates the lists and counters of runs after a change of one run.
 func (w runsTx) updateLists(run string, old, now runRow) error {
-	was, is := old.entries(w.workspaceID, run), now.entries(w.workspaceID, run)
-	same := len(was) == len(is) && len(is) > 0 && string(was[len(was)-1]) == string(is[len(is)-1])
-	if len(is) == len(was) && (len(is) == 0 || same && old.status() == now.status()) {
+	had, has := old.exists(), now.exists()
+	same := had && has && old.First.StartedAt == now.First.StartedAt && old.First.Automation == now.First.Automation
+	if !had && !has || same && old.status() == now.status() {
 		return nil
 	}
-	if !same {
-		if err := deleteKeys(w.tx, was...); err != nil {
+	if had && !same {
+		if err := deleteKeys(w.tx, old.entries(w.workspaceID, run)...); err != nil {
 			return err
 		}
 	}
-	for _, key := range is {
-		if err := w.tx.Set(key, []byte(now.status())); err != nil {
-			return err
+	if has {
+		status := []byte(now.status())
+		for _, key := range now.entries(w.workspaceID, run) {
+			if err := w.tx.Set(key, status); err != nil {
+				return err
+			}
 		}
 	}
-	w.updateCounters(old.counters(w.workspaceID), now.counters(w.workspaceID))
+	w.count(old, -1)
+	w.count(now, 1)
 	return nil
 }
 
-// updateCounters decrements some counters and increments others, with the next storeCounts.
-func (w runsTx) updateCounters(less, more [][]byte) {
+// count adds a run to its counters, or subtracts it when by is -1, with the next storeCounts.
+func (w runsTx) count(r runRow, by int64) {
+	if !r.exists() {
+		return
+	}
 	if w.counts == nil {
-		w.counts = map[string]int64{}
+		w.counts = map[counter]int64{}
 	}
-	for _, key := range less {
-		w.counts[string(key)]--
-	}
-	for _, key := range more {
-		w.counts[string(key)]++
+	w.counts[counter{"", r.status()}] += by
+	if isIndexable(r.First.Automation) {
+		w.counts[counter{r.First.Automation, r.status()}] += by
 	}
 }
 
 // storeCounts changes the counters.
 func (w runsTx) storeCounts() error {
-	for key, by := range w.counts {
+	for of, by := range w.counts {
 		if by == 0 {
 			continue
 		}
-		value, _, err := w.tx.Get([]byte(key))
+		key := runCounterKey(w.workspaceID, of.automation, of.status)
+		value, _, err := w.tx.Get(key)
 		if err != nil {
 			return err
 		}
-		if err := w.setCount([]byte(key), parseCount(value)+by); err != nil {
+		if err := w.setCount(key, parseCount(value)+by); err != nil {
 			return err
 		}
 	}
@@ -1263,7 +1263,7 @@ type rowCodec struct {
 }
 
 // usualRow is how long most rows are at most.
-const usualRow = 384
+const usualRow = 256
 
 func (c *rowCodec) text(v *string) {
 	if !c.decodes {

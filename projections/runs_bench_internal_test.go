@@ -64,7 +64,7 @@ func (b *runsBench) apply(ev domain.Recorded) {
 func (b *runsBench) applyGroup(events []domain.Recorded) {
 	b.t.Helper()
 	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-		return Runs{}.ApplyGroup(Tx{keys: txnKeys{txn}, area: b.area()}, events)
+		return Runs{}.ApplyGroup(Tx{keys: txnKeys{txn: txn}, area: b.area()}, events)
 	}), "%+v", events)
 }
 

@@ -21,18 +21,19 @@ func BenchmarkSave(b *testing.B) {
 	w := &writer{gen: gen, log: domain.State}
 	for _, p := range Table() {
 		if p.Log() == domain.State {
-			w.scopes = append(w.scopes, targetProjection{Projection: p, area: gen.areas[p.Name()], lookup: new([]byte)})
+			w.scopes = append(w.scopes, targetProjection{Projection: p, area: gen.areas[p.Name()]})
 		}
 	}
 	recent := newRecentValues(recentBytes)
 	seq := uint64(0)
 	apply := func(events ...domain.Recorded) {
+		defer w.room.reset()
 		err := db.Update(func(txn *badger.Txn) error {
 			at := checkpoint{Seq: seq}
 			for i := range events {
 				seq++
 				events[i].Seq = seq
-				if _, err := w.applyGroup(recentKeys{txnKeys{txn}, recent}, &at, events[i:i+1]); err != nil {
+				if _, err := w.applyGroup(recentKeys{txnKeys{txn, &w.room}, recent}, &at, events[i:i+1]); err != nil {
 					return err
 				}
 			}

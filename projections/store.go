@@ -18,8 +18,8 @@ type Tx struct {
 	keys   keys
 	area   []byte
 	shared *shared // nil: nothing
-	// lookup has room for a key that is looked for, which nobody holds afterwards; nil: there is none.
-	lookup *[]byte
+	begins bool    // no event of the message was applied before
+	room   *txnRoom
 }
 
 // keys is a transaction or a bulk, which a generation is written to.
@@ -33,22 +33,27 @@ type keys interface {
 // Get returns the value of key; ok is false when there is none. The value
 // belongs to the caller.
 func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
-	if tx.lookup == nil {
-		return tx.keys.get(join(tx.area, key))
+	return tx.keys.get(tx.room.joinToLook(tx.area, key))
+}
+
+// getOfMessage is Get for a key that only the events of one message write. Most messages are applied as a whole, and it is not
+// looked for then.
+func (tx Tx) getOfMessage(key []byte) (value []byte, ok bool, err error) {
+	if tx.begins {
+		return nil, false, nil
 	}
-	*tx.lookup = append(append((*tx.lookup)[:0], tx.area...), key...)
-	return tx.keys.get(*tx.lookup)
+	return tx.Get(key)
 }
 
 // Set stores value under key. Value must not change afterwards. The changes of one event in one
 // projection must stay below 1 MiB, without values over 1 MiB: those are in the value log.
 func (tx Tx) Set(key, value []byte) error {
-	return tx.keys.set(join(tx.area, key), value)
+	return tx.keys.set(tx.room.join(tx.area, key), value)
 }
 
 // Delete removes key. Removing what is not there is no error.
 func (tx Tx) Delete(key []byte) error {
-	return tx.keys.delete(join(tx.area, key))
+	return tx.keys.delete(tx.room.join(tx.area, key))
 }
 
 // Iterate visits the keys of s in order until visit returns false. Visit must
@@ -66,11 +71,73 @@ type Span struct {
 }
 
 // txnKeys is the keys of a transaction.
-type txnKeys struct{ txn *badger.Txn }
+type txnKeys struct {
+	txn  *badger.Txn
+	room *txnRoom
+}
 
 func (t txnKeys) get(key []byte) ([]byte, bool, error) { return get(t.txn, key) }
-func (t txnKeys) set(key, value []byte) error          { return t.txn.Set(key, value) }
 func (t txnKeys) delete(key []byte) error              { return t.txn.Delete(key) }
+
+func (t txnKeys) set(key, value []byte) error {
+	e := t.room.entry()
+	e.Key, e.Value = key, value
+	return t.txn.SetEntry(e)
+}
+
+// txnRoom has room for the keys and entries of a transaction, many in one piece. The next transaction of the same
+// writer uses it again: Badger has copied them when a commit returns. A nil txnRoom has none.
+type txnRoom struct {
+	keys    []byte
+	entries []badger.Entry
+	sought  []byte // the key that is looked for
+}
+
+// The size of a piece.
+const (
+	roomForKeys    = 8 << 10
+	roomForEntries = 64
+)
+
+// join is join for a key that is used in the transaction only.
+func (r *txnRoom) join(area, key []byte) []byte {
+	if r == nil {
+		return join(area, key)
+	}
+	if length := len(area) + len(key); cap(r.keys)-len(r.keys) < length {
+		r.keys = make([]byte, 0, max(roomForKeys, length))
+	}
+	from := len(r.keys)
+	r.keys = append(append(r.keys, area...), key...)
+	return slices.Clip(r.keys[from:])
+}
+
+// joinToLook is join for a key that is looked for, which nobody holds afterwards.
+func (r *txnRoom) joinToLook(area, key []byte) []byte {
+	if r == nil {
+		return join(area, key)
+	}
+	r.sought = append(append(r.sought[:0], area...), key...)
+	return r.sought
+}
+
+// entry returns an empty entry.
+func (r *txnRoom) entry() *badger.Entry {
+	if r == nil {
+		return &badger.Entry{}
+	}
+	if len(r.entries) == cap(r.entries) {
+		r.entries = make([]badger.Entry, 0, roomForEntries)
+	}
+	r.entries = append(r.entries, badger.Entry{})
+	return &r.entries[len(r.entries)-1]
+}
+
+// reset empties the room for the next transaction.
+func (r *txnRoom) reset() {
+	clear(r.entries)
+	r.keys, r.entries = r.keys[:0], r.entries[:0]
+}
 
 func (t txnKeys) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
 	return iterate(t.txn, area, s, visit)

@@ -44,7 +44,7 @@ func (b *bench) apply(events ...domain.Recorded) {
 func (b *bench) applyGroup(events []domain.Recorded) {
 	b.t.Helper()
 	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-		return Usage{}.ApplyGroup(Tx{keys: txnKeys{txn}, area: b.gen.areas[Usage{}.Name()]}, events)
+		return Usage{}.ApplyGroup(Tx{keys: txnKeys{txn: txn}, area: b.gen.areas[Usage{}.Name()]}, events)
 	}), "%+v", events)
 }
 
@@ -299,7 +299,7 @@ func TestOneDropStaysSmall(t *testing.T) {
 	}
 	size := 0
 	require.NoError(t, b.db.Update(func(txn *badger.Txn) error {
-		keys := &writeMeter{keys: txnKeys{txn}, size: &size}
+		keys := &writeMeter{keys: txnKeys{txn: txn}, size: &size}
 		return Usage{}.Apply(Tx{keys: keys, area: b.gen.areas[Usage{}.Name()]}, domain.Recorded{Data: activity.Dropped{WorkspaceID: "w1", From: 1, To: 1000}})
 	}))
 	require.Less(t, size, 1<<20)

@@ -36,6 +36,7 @@ type writer struct {
 	key     []byte // of the checkpoint
 	metrics *metrics
 	now     func() time.Time
+	room    txnRoom
 	// bulks buffer the writes of each projection until a flush. They are nil for the live generation.
 	bulks []*bulk
 	// recent has what the live generation of STATE was asked for; nil: nothing is remembered.
@@ -51,7 +52,6 @@ type targetProjection struct {
 	area []byte
 	// watched has its keys in the live generation; nil: nobody reads what is written.
 	watched *watchedKeys
-	lookup  *[]byte // see Tx
 }
 
 // watchedKeys are the keys of a projection. They note when a change of them begins.
@@ -88,7 +88,7 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
 	for _, p := range m.opts.Projections {
 		if p.Log() == log {
-			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}, new([]byte)})
+			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}})
 		}
 	}
 	if log == domain.State { // events of one workspace read the same keys; those of ACTIVITY mostly read keys of their own
@@ -174,9 +174,10 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 	}()
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	var to keys = txnKeys{txn}
+	defer w.room.reset()
+	var to keys = txnKeys{txn, &w.room}
 	if w.recent != nil {
-		to = recentKeys{txnKeys{txn}, w.recent}
+		to = recentKeys{txnKeys{txn, &w.room}, w.recent}
 	}
 	at, count := w.at, 0
 	for i := 0; i < len(events); {
@@ -233,7 +234,7 @@ func (w *writer) applyPerProjection(ev domain.Recorded) error {
 func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	_, err := s.applyRecovered(txnKeys{txn}, []domain.Recorded{ev}, nil)
+	_, err := s.applyRecovered(Tx{keys: txnKeys{txn: txn}}, []domain.Recorded{ev}, nil)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -248,7 +249,7 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // the store already has keys
-	if _, err := s.applyRecovered(parts, []domain.Recorded{ev}, nil); err != nil {
+	if _, err := s.applyRecovered(Tx{keys: parts}, []domain.Recorded{ev}, nil); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -272,17 +273,25 @@ func groupLength(events []domain.Recorded) int {
 // moves at. It returns the number of events; when it fails, the number of events of the group before the
 // one that failed.
 func (w *writer) applyGroup(to keys, at *checkpoint, group []domain.Recorded) (n int, err error) {
+	begins := beginsMessage(at.Seq, group)
 	counted, n, err := w.countGroup(at, group)
 	if err != nil {
 		return n, err
 	}
 	share := make([]shared, len(counted))
 	for _, s := range w.scopes {
-		if fault, err := s.applyRecovered(to, counted, share); err != nil {
+		tx := Tx{keys: to, begins: begins, room: &w.room}
+		if fault, err := s.applyRecovered(tx, counted, share); err != nil {
 			return slices.IndexFunc(group, func(ev domain.Recorded) bool { return ev.Seq == fault }), err
 		}
 	}
 	return n, nil
+}
+
+// beginsMessage reports whether no event of the message that has a group was applied before, when all up to a sequence were. It
+// knows that only of messages that have room for several.
+func beginsMessage(applied uint64, group []domain.Recorded) bool {
+	return applied+domain.MaxGroup <= groupOf(group[0])
 }
 
 // countGroup returns the events of one message that come after at and count, moves at, and returns how many come after it.
@@ -347,7 +356,7 @@ func (w *writer) addGap(from, to uint64) error {
 
 // applyRecovered applies events of one message, with what projections share of each. An error and a panic both become a
 // fault. It returns the sequence of the event that failed.
-func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, share []shared) (fault uint64, err error) {
+func (s targetProjection) applyRecovered(tx Tx, events []domain.Recorded, share []shared) (fault uint64, err error) {
 	var at domain.Recorded
 	defer func() {
 		if r := recover(); r != nil {
@@ -355,19 +364,19 @@ func (s targetProjection) applyRecovered(to keys, events []domain.Recorded, shar
 		}
 	}()
 	if s.watched != nil {
-		s.watched.keys = to
-		to = s.watched
+		s.watched.keys = tx.keys
+		tx.keys = s.watched
 	}
+	tx.area = s.area
 	if grouped, ok := s.Projection.(Grouped); ok && len(events) > 0 {
 		at = events[0]
-		if err := grouped.ApplyGroup(Tx{keys: to, area: s.area, lookup: s.lookup}, events); err != nil {
+		if err := grouped.ApplyGroup(tx, events); err != nil {
 			return at.Seq, s.newFault(at, err)
 		}
 		return 0, nil
 	}
 	for i := range events {
 		at = events[i]
-		tx := Tx{keys: to, area: s.area, lookup: s.lookup}
 		if share != nil {
 			tx.shared = &share[i]
 		}
@@ -581,7 +590,7 @@ func (b *bulk) get(key []byte) ([]byte, bool, error) {
 		txn := b.db.NewTransaction(false)
 		defer txn.Discard()
 		var err error
-		if value, ok, err = (txnKeys{txn}).get(key); err != nil {
+		if value, ok, err = (txnKeys{txn: txn}).get(key); err != nil {
 			return nil, false, err
 		}
 	}
@@ -633,7 +642,7 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return txnKeys{txn}.iterate(area, s, visit)
+	return txnKeys{txn: txn}.iterate(area, s, visit)
 }
 
 // makeRoom writes the changes that nobody has read, and everything when too much is kept.
@@ -729,18 +738,20 @@ func (w *writer) collect(events []domain.Recorded) error {
 	started, at, count := w.now(), w.at, 0
 	var groups [][]domain.Recorded
 	var shares [][]shared // of the events of each group
+	var begins []bool     // whether each group begins a message
 	var refused error     // the fault of an earlier event, if there is one, is told instead
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
 		if refused = err; err == nil {
 			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			begins = append(begins, beginsMessage(at.Seq, group))
 			at, events, count = next, events[len(group):], count+n
 		}
 	}
 	err := w.eachProjection(func(i int) error {
 		for g, group := range groups {
-			if _, err := w.scopes[i].applyRecovered(w.bulks[i], group, shares[g]); err != nil {
+			if _, err := w.scopes[i].applyRecovered(Tx{keys: w.bulks[i], begins: begins[g]}, group, shares[g]); err != nil {
 				return err
 			}
 		}

@@ -81,7 +81,7 @@ func TestRecentKeysAreThoseOfTheTransaction(t *testing.T) {
 		recent := newRecentValues(40 * (bulkEntry + 30)) // less than there is
 		for range 50 {
 			txn := db.store().NewTransaction(true)
-			k := recentKeys{txnKeys{txn}, recent}
+			k := recentKeys{txnKeys{txn: txn}, recent}
 			for range 50 {
 				key := fmt.Appendf(nil, "k%d-%d", seed, random.IntN(60))
 				switch random.IntN(4) {
@@ -92,7 +92,7 @@ func TestRecentKeysAreThoseOfTheTransaction(t *testing.T) {
 				default:
 					value, ok, err := k.get(key)
 					require.NoError(t, err)
-					want, there, err := txnKeys{txn}.get(key)
+					want, there, err := txnKeys{txn: txn}.get(key)
 					require.NoError(t, err)
 					require.Equal(t, there, ok)
 					require.Equal(t, string(want), string(value))

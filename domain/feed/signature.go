@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,12 +36,39 @@ func SignatureOfRecorded(ev *domain.Recorded) Signature {
 
 // SignatureOf returns the signature of an event.
 func SignatureOf(e *Event) Signature {
-	var b bloom
-	if !e.leaves(b.leaf) {
+	s := signers.Get().(*signer)
+	defer signers.Put(s)
+	s.bits = bloom{}
+	for i, n := range e.named() {
+		if n.text != "" {
+			addLeaf(&s.bits, namedHashes[i], n.text)
+		}
+	}
+	if len(e.Payload) > 0 && !s.leaves(e.Payload, "payload") {
 		return nil
 	}
-	return b.fold()
+	return s.bits.fold()
 }
+
+// signer makes signatures. It is used again: a signature of its own for each would be the largest part of what an event costs.
+type signer struct {
+	scanner
+	bits bloom
+}
+
+var signers = sync.Pool{New: func() any {
+	s := &signer{}
+	s.leaf = func(path, text []byte) { addLeaf(&s.bits, hashStart.bytes(path).add('='), text) }
+	return s
+}}
+
+// namedHashes are the hashes that those of the texts of the envelope begin with, in the order of Event.named.
+var namedHashes = func() (hashes [16]hash) {
+	for i, n := range (&Event{}).named() {
+		hashes[i] = hashStart.text(n.path).add('=')
+	}
+	return hashes
+}()
 
 // bloom collects words and values.
 type bloom [signatureBits / 64]uint64
@@ -52,9 +80,46 @@ func (b *bloom) add(h hash) {
 	}
 }
 
-func (b *bloom) leaf(path, text []byte) {
-	b.add(pairHash(path, text))
-	wordHashes(text, b.add)
+// smallLetters has the small letter of each ASCII letter, and digits; 0 for others.
+var smallLetters = func() (small [256]byte) {
+	for c := range byte(utf8.RuneSelf) {
+		if inWord(rune(c)) {
+			small[c] = byte(unicode.ToLower(rune(c)))
+		}
+	}
+	return small
+}()
+
+// addLeaf adds a text with its path, which pair is the hash of, and the words of the text: those of Words.
+func addLeaf[T string | []byte](b *bloom, pair hash, text T) {
+	word, open := hashStart, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		pair = pair.add(c) // beside the hash of the word, of which it is independent
+		if small := smallLetters[c]; small != 0 {
+			word, open = word.add(small), true
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+			for ; size > 1; size-- {
+				i++
+				pair = pair.add(text[i])
+			}
+			if inWord(r) {
+				word, open = word.text(strings.ToLower(string(r))), true
+				continue
+			}
+		}
+		if open {
+			b.add(word)
+			word, open = hashStart, false
+		}
+	}
+	if open {
+		b.add(word)
+	}
+	b.add(pair)
 }
 
 // leaves visits everything that an event says, with the path of each; false when
@@ -67,7 +132,8 @@ func (e *Event) leaves(visit func(path, text []byte)) bool {
 			visit(both[:len(n.path)], both[len(n.path):])
 		}
 	}
-	return len(e.Payload) == 0 || leaves(e.Payload, "payload", visit)
+	s := scanner{leaf: visit}
+	return len(e.Payload) == 0 || s.leaves(e.Payload, "payload")
 }
 
 // named is a text of the envelope.
@@ -107,13 +173,14 @@ func (b *bloom) fold() Signature {
 			return nil
 		}
 	}
-	var folded bloom
-	for i, word := range b {
-		folded[i%size] |= word
+	for half := len(b) / 2; half >= size; half /= 2 {
+		for i := range half {
+			b[i] |= b[half+i]
+		}
 	}
-	sig := make(Signature, 8*size)
-	for i, word := range folded[:size] {
-		binary.LittleEndian.PutUint64(sig[8*i:], word)
+	sig := make(Signature, 0, 8*size)
+	for _, word := range b[:size] {
+		sig = binary.LittleEndian.AppendUint64(sig, word)
 	}
 	return sig
 }
@@ -133,8 +200,6 @@ func (s Signature) may(h hash) bool {
 	return true
 }
 
-func pairHash(path, text []byte) hash { return hashStart.bytes(path).add('=').bytes(text) }
-
 // maxDepth is how deep a payload is looked into.
 const maxDepth = 100
 
@@ -151,9 +216,10 @@ type scanner struct {
 }
 
 // leaves visits the leaves of data; false when it could not look at all of them.
-func leaves(data []byte, prefix string, leaf func(path, text []byte)) bool {
-	s := scanner{data: data, path: append(make([]byte, 0, 64), prefix...), leaf: leaf, ok: true}
+func (s *scanner) leaves(data []byte, prefix string) bool {
+	s.data, s.at, s.path, s.ok = data, 0, append(s.path[:0], prefix...), true
 	s.value(0)
+	s.data = nil
 	return s.ok
 }
 
@@ -327,38 +393,4 @@ func (h hash) text(s string) hash {
 		h = h.add(s[i])
 	}
 	return h
-}
-
-// wordHashes visits the hashes of the words of a text: those of Words.
-func wordHashes(text []byte, visit func(hash)) {
-	h, open := hashStart, false
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRune(text[i:])
-			i += size
-			if inWord(r) {
-				h, open = h.text(strings.ToLower(string(r))), true
-				continue
-			}
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			h, open = h.add(c), true
-			i++
-			continue
-		case c >= 'A' && c <= 'Z':
-			h, open = h.add(c+('a'-'A')), true
-			i++
-			continue
-		default:
-			i++
-		}
-		if open {
-			visit(h)
-			h, open = hashStart, false
-		}
-	}
-	if open {
-		visit(h)
-	}
 }
