@@ -161,10 +161,12 @@ func Unquoted(value []byte) []byte {
 	return value[1 : len(value)-1]
 }
 
-// DecodeText sets *to from a JSON string.
+// DecodeText sets *to from a JSON string. What is there already is not copied again.
 func DecodeText(to *string, value []byte) error {
-	if text, ok := PlainText(value); ok {
-		*to = text
+	if inside := Unquoted(value); inside != nil && isPlainString(inside) {
+		if *to != string(inside) {
+			*to = string(inside)
+		}
 		return nil
 	}
 	if text, ok := unescape(Unquoted(value)); ok {

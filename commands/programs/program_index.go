@@ -154,12 +154,7 @@ func (x *programIndex) listening(instance, eventType string) (found []programID)
 // literal segment is chosen before a parameter, and that before a rest.
 func (x *programIndex) findEndpoint(instance, escaped string) (id programID, found bool) {
 	parts := strings.Split(strings.TrimSuffix(escaped, "/"), "/")
-	first := func(prefix string) (programID, bool) {
-		for _, id := range x.endpoints.Prefix(prefix) {
-			return id, true
-		}
-		return programID{}, false
-	}
+	first := x.endpoints.First
 	var find func(prefix string, i int) (programID, bool)
 	find = func(prefix string, i int) (id programID, found bool) {
 		if i == len(parts) {

@@ -125,6 +125,22 @@ func (m Map[V]) Prefix(prefix string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) { m.root.walk(prefix, yield) }
 }
 
+// First returns the value of the first key that begins with prefix.
+func (m Map[V]) First(prefix string) (v V, ok bool) {
+	var first *node[V] // that is not before prefix
+	for n := m.root; n != nil; {
+		if n.key < prefix {
+			n = n.right
+		} else {
+			first, n = n, n.left
+		}
+	}
+	if first == nil || !strings.HasPrefix(first.key, prefix) {
+		return v, false
+	}
+	return first.value, true
+}
+
 // Changes visits the keys that were set or deleted between another version of m and m, and those on the way to
 // them in the tree, whose values are the same. It costs as much as it visits: what both versions share is skipped.
 func (m Map[V]) Changes(other Map[V]) iter.Seq[string] {

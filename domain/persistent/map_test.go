@@ -59,6 +59,11 @@ func TestAMapIsLikeAMap(t *testing.T) {
 				}
 			}
 			require.Equal(rt, want, begin)
+			first, any := v.is.First(prefix)
+			require.Equal(rt, len(want) > 0, any)
+			if any {
+				require.Equal(rt, v.want[want[0]], first)
+			}
 		}
 	})
 }

@@ -221,7 +221,7 @@ func (l *Log) decodeEvent(ev *domain.Recorded, data []byte) error {
 		case "aggregateId":
 			return domain.DecodeText(&ev.Stream.ID, value)
 		case "source":
-			return decodeMeta(&ev.Meta, value)
+			return decodeMeta(&ev.Meta, &ev.Meta, value)
 		case "target":
 			return json.Unmarshal(value, &ev.Target)
 		case "options":
@@ -245,58 +245,70 @@ func (l *Log) decodeEvent(ev *domain.Recorded, data []byte) error {
 	return err
 }
 
-// decodeMeta is a faster json.Unmarshal for the source of an event: it decodes the common members
-// itself, the others with encoding/json.
-func decodeMeta(to *domain.Meta, value []byte) error {
+// decodeMeta is a faster json.Unmarshal for the source of an event: it decodes the common members itself, the others with
+// encoding/json. Texts that are those of the source before are taken from there.
+func decodeMeta(to, before *domain.Meta, value []byte) error {
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "userId":
-			return domain.DecodeText(&to.UserID, value)
+			return decodeLike(&to.UserID, before.UserID, value)
 		case "sessionId":
-			return domain.DecodeText(&to.SessionID, value)
+			return decodeLike(&to.SessionID, before.SessionID, value)
 		case "correlationId":
-			return domain.DecodeText(&to.CorrelationID, value)
+			return decodeLike(&to.CorrelationID, before.CorrelationID, value)
 		case "traceId":
-			return domain.DecodeText(&to.TraceID, value)
+			return decodeLike(&to.TraceID, before.TraceID, value)
 		case "ip":
-			return domain.DecodeText(&to.IP, value)
+			return decodeLike(&to.IP, before.IP, value)
 		case "automationSlug":
-			return domain.DecodeText(&to.AutomationSlug, value)
+			return decodeLike(&to.AutomationSlug, before.AutomationSlug, value)
 		case "automationDepth":
 			return domain.DecodeInt(&to.AutomationDepth, value)
 		case "executionId":
-			return domain.DecodeText(&to.ExecutionID, value)
+			return decodeLike(&to.ExecutionID, before.ExecutionID, value)
 		case "host":
-			return decodeHost(&to.Host, value)
+			return decodeHost(&to.Host, before.Host, value)
 		case "http":
-			return decodeHTTP(to, value)
+			return decodeHTTP(to, before, value)
 		}
 		return decodeRest(to, key, value)
 	})
 }
 
-func decodeHost(to *domain.Host, value []byte) error {
+// decodeLike decodes a text that is likely to be the same as another one.
+func decodeLike(to *string, likely string, value []byte) error {
+	if domain.Unquoted(value) != nil { // null leaves what is there
+		*to = likely
+	}
+	return domain.DecodeText(to, value)
+}
+
+func decodeHost(to *domain.Host, before domain.Host, value []byte) error {
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "service":
-			return domain.DecodeText(&to.Service, value)
+			return decodeLike(&to.Service, before.Service, value)
 		case "replica":
-			return domain.DecodeText(&to.Replica, value)
+			return decodeLike(&to.Replica, before.Replica, value)
 		}
 		return nil
 	})
 }
 
-func decodeHTTP(to *domain.Meta, value []byte) error {
+func decodeHTTP(to, before *domain.Meta, value []byte) error {
 	to.HTTP = &domain.HTTPCause{}
+	likely := before.HTTP
+	if likely == nil {
+		likely = &domain.HTTPCause{}
+	}
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "method":
-			return domain.DecodeText(&to.HTTP.Method, value)
+			return decodeLike(&to.HTTP.Method, likely.Method, value)
 		case "path":
-			return domain.DecodeText(&to.HTTP.Path, value)
+			return decodeLike(&to.HTTP.Path, likely.Path, value)
 		case "hostname":
-			return domain.DecodeText(&to.HTTP.Hostname, value)
+			return decodeLike(&to.HTTP.Hostname, likely.Hostname, value)
 		}
 		return nil
 	})

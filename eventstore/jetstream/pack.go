@@ -299,12 +299,12 @@ func (l *Log) decodePack(log domain.Log, m storedMessage, wanted map[uint64]bool
 			continue
 		}
 		if source != nil {
+			before := ev.Meta
 			ev.Meta = domain.Meta{}
-			err, source = decodeMeta(&ev.Meta, source), nil
+			err, source = decodeMeta(&ev.Meta, &before, source), nil
 		}
-		one := ev
-		err = errors.Join(err, l.decodeEvent(&one, line))
-		events = append(events, one)
+		events = append(events, ev)
+		err = errors.Join(err, l.decodeEvent(&events[len(events)-1], line))
 	}
 	if has := n - int(last-ev.Seq); err == nil && has != n {
 		err = fmt.Errorf("it has %d events, not %d", has, n)

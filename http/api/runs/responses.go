@@ -51,7 +51,7 @@ func (t *chunkedResponse) response() (any, error) {
 	answered := http.Header{}
 	maps.Copy(answered, header)
 	if t.start.Caller.Visitor {
-		answered.Set("X-Svc-Session-Id", t.start.Caller.SessionID)
+		answered["X-Svc-Session-Id"] = []string{t.start.Caller.SessionID}
 	}
 	return outputResponse(out, status, answered), nil
 }
@@ -107,14 +107,17 @@ func outputResponse(out any, status int, header http.Header) gateway.Content {
 	return c
 }
 
-// sandboxed lets scripts of an answer run, but not as ones of the API.
-const sandboxed = "sandbox allow-scripts allow-forms"
+// sandboxPolicy lets scripts of an answer run, but not as ones of the API. Neither list has room: appending copies it.
+var (
+	sandboxPolicy = []string{"sandbox allow-scripts allow-forms"}
+	noSniff       = []string{"nosniff"}
+)
 
 // addSandboxPolicy keeps an answer, of whatever type, from acting as the site that it comes
 // from. A policy of the automation stays beside it, which can only take away more.
 func addSandboxPolicy(header http.Header) {
-	header.Set("X-Content-Type-Options", "nosniff")
-	header["Content-Security-Policy"] = append([]string{sandboxed}, header["Content-Security-Policy"]...)
+	header["X-Content-Type-Options"] = noSniff
+	header["Content-Security-Policy"] = append(sandboxPolicy, header["Content-Security-Policy"]...)
 }
 
 // chunkedResponse is the answer of a tree, which may be sent piece by piece.
