@@ -580,9 +580,9 @@ type job struct {
 }
 
 // run makes the attempt, and returns the next one if another may start now: it needs no other goroutine.
-func (j *job) run(ctx context.Context) *job {
+func (j *job) run(ctx context.Context, limit *timeLimit) *job {
 	defer j.worker.attempts.Done()
-	j.attempt(ctx)
+	j.attempt(ctx, limit)
 	return j.worker.nextJob(j.ctx, j.sending)
 }
 
@@ -625,7 +625,7 @@ func (j *job) attempt(ctx context.Context) {
 		w.recordErased(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(j.sending, j.state, &w.keys, e)
+		attempt := w.p.sender.send(limit, j.state, &w.keys, e)
 		over = true
 		if j.sending.Err() != nil && !attempt.OK() {
 			w.requeue(j.entry, 0)
