@@ -176,6 +176,15 @@ func DecodeText(to *string, value []byte) error {
 	return json.Unmarshal(value, to)
 }
 
+// DecodeRepeated is DecodeText for a text that is often the same as one before: they share their memory then.
+func DecodeRepeated(to *string, value []byte, before string) error {
+	if inside := Unquoted(value); inside != nil && string(inside) == before && isPlainString(inside) {
+		*to = before
+		return nil
+	}
+	return DecodeText(to, value)
+}
+
 // DecodeTexts returns the texts of a JSON list; null is nil, and an empty list is not.
 func DecodeTexts(value []byte) ([]string, error) {
 	if string(value) == "null" {

@@ -314,7 +314,9 @@ func healthKey(subscriptionID string) []byte { return append([]byte{'h'}, subscr
 func placeKey(subscriptionID string) []byte { return append([]byte{'m'}, subscriptionID...) }
 
 func deliveryListKey(subscriptionID string, created time.Time, id string) []byte {
-	return scopedKey('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
+	key := make([]byte, 0, 1+len(subscriptionID)+1+8+len(id)) // in one piece: there is one for each delivery
+	key = append(append(append(key, 'l'), subscriptionID...), 0)
+	return append(binary.BigEndian.AppendUint64(key, uint64(created.UnixMilli())), id...)
 }
 
 // Has reports whether a delivery was recorded.
@@ -356,7 +358,9 @@ type DeliveryListed struct {
 }
 
 // listValue is the value of a delivery in the list.
-func listValue(d DeliveryRecord) []byte { return []byte(string(d.Status) + "\x00" + d.EventType) }
+func listValue(d DeliveryRecord) []byte {
+	return append(append(append(make([]byte, 0, len(d.Status)+1+len(d.EventType)), d.Status...), 0), d.EventType...)
+}
 
 // List visits the deliveries of a subscription that started before a time, the newest first,
 // until visit returns false. The zero time is no limit.

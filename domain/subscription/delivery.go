@@ -3,8 +3,9 @@ package subscription
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"fmt"
-	"strings"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
 	"time"
 
 	"svc/domain"
@@ -124,27 +125,40 @@ func encoded(text string) int {
 // DeliveryID returns the id of the delivery of an event to a subscription, in the
 // course of a replay or of no one's: who looks at the event again finds it.
 func DeliveryID(subscriptionID, eventID, replay string) string {
-	return "dlv_" + digest(subscriptionID, eventID, replay)[:24]
+	return digest("dlv_", 24, subscriptionID, eventID, replay)
 }
 
 // Lane returns the name of the lane of those events of a subscription, or of one
 // replay to it, that have a value at its order key.
 func Lane(subscriptionID, replay, value string) string {
-	return digest(subscriptionID, replay, value)[:16]
+	return digest("", 16, subscriptionID, replay, value)
 }
 
 // SortKey returns a text that sorts before that of every later event of the workspace.
 func SortKey(e *feed.Event) string {
-	facts := 0
+	facts := int64(0)
 	if e.Log == domain.Activity {
 		facts = 1 // of the same instant the fact is the earlier one
 	}
-	return fmt.Sprintf("%016x%d%016x", uint64(e.At.UnixNano()), facts, e.Number())
+	key := appendHex(make([]byte, 0, 33), uint64(e.At.UnixNano()))
+	return string(appendHex(strconv.AppendInt(key, facts, 10), e.Number()))
 }
 
-func digest(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return digits.EncodeToString(sum[:])
+func appendHex(to []byte, n uint64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], n)
+	return hex.AppendEncode(to, b[:])
+}
+
+// digest returns a text of so many digits that follows from the parts, after a prefix.
+func digest(prefix string, size int, parts ...string) string {
+	text := make([]byte, 0, 128)
+	for _, part := range parts {
+		text = append(append(text, part...), 0)
+	}
+	sum := sha256.Sum256(text[:len(text)-1])
+	encoded := digits.AppendEncode(append(make([]byte, 0, 64), prefix...), sum[:])
+	return string(encoded[:len(prefix)+size])
 }
 
 // digits is base 32 in small letters.

@@ -1,13 +1,17 @@
 package subscription
 
 import (
+	"bytes"
 	"slices"
 
 	"svc/domain"
 )
 
-// recordRoom is what the record of a delivery that succeeded at once takes, about.
-const recordRoom = 560
+// What the record of a delivery takes: about, when it succeeded at once, and seldom less.
+const (
+	recordRoom = 560
+	leastRoom  = 350
+)
 
 // AppendJSON implements domain.SelfEncoder: there is a record for every attempt.
 func (e Attempted) AppendJSON(to []byte) ([]byte, error) {
@@ -22,16 +26,21 @@ func (e Attempted) AppendJSON(to []byte) ([]byte, error) {
 
 // DecodeJSON decodes what AppendJSON encoded, and returns false for other JSON.
 func (e *Attempted) DecodeJSON(body []byte) bool {
-	return nil == domain.VisitMembers(body, func(key, value []byte) error {
-		if string(key) != "records" || e.Records != nil {
-			return domain.ErrUnknownMember // encoding/json keeps parts of what a member had before
-		}
-		e.Records = make([]Record, 0, 1+len(value)/recordRoom)
-		return domain.VisitElements(value, func(element []byte) error {
-			e.Records = append(e.Records, Record{})
-			return e.Records[len(e.Records)-1].decode(element)
-		})
+	list, opened := bytes.CutPrefix(body, []byte(`{"records":`))
+	list, closed := bytes.CutSuffix(list, []byte("}"))
+	if !opened || !closed || e.Records != nil {
+		return false
+	}
+	records, before := make([]Record, 0, 1+len(list)/leastRoom), &Delivery{}
+	err := domain.VisitElements(list, func(element []byte) error {
+		records = append(records, Record{})
+		last := &records[len(records)-1]
+		err := last.decode(element, before)
+		before = &last.Delivery
+		return err
 	})
+	e.Records = records
+	return err == nil
 }
 
 func (r *Record) encode(o *domain.ObjectEncoder) {
@@ -46,11 +55,12 @@ func (r *Record) encode(o *domain.ObjectEncoder) {
 	o.IfTrue("asked", r.Asked)
 }
 
-func (r *Record) decode(body []byte) error {
+// decode decodes a record. Texts that are the same in the record before are shared with it.
+func (r *Record) decode(body []byte, before *Delivery) error {
 	return domain.VisitMembers(body, func(key, value []byte) error {
 		switch string(key) {
 		case "delivery":
-			return domain.VisitMembers(value, r.Delivery.decodeMember)
+			return domain.VisitMembers(value, func(key, value []byte) error { return r.Delivery.decodeMember(key, value, before) })
 		case "health":
 			if r.Health != nil {
 				return domain.ErrUnknownMember
@@ -84,20 +94,20 @@ func (d *Delivery) Encode(o *domain.ObjectEncoder) {
 	o.IntIfAny("round", int64(d.Round))
 }
 
-func (d *Delivery) decodeMember(key, value []byte) error {
+func (d *Delivery) decodeMember(key, value []byte, before *Delivery) error {
 	switch string(key) {
 	case "id":
 		return domain.DecodeText(&d.ID, value)
 	case "subscriptionId":
-		return domain.DecodeText(&d.SubscriptionID, value)
+		return domain.DecodeRepeated(&d.SubscriptionID, value, before.SubscriptionID)
 	case "eventId":
 		return domain.DecodeText(&d.EventID, value)
 	case "eventType":
-		return domain.DecodeText(&d.EventType, value)
+		return domain.DecodeRepeated(&d.EventType, value, before.EventType)
 	case "seq":
 		return d.Seq.UnmarshalText(domain.Unquoted(value))
 	case "status":
-		return domain.DecodeText((*string)(&d.Status), value)
+		return domain.DecodeRepeated((*string)(&d.Status), value, string(before.Status))
 	case "attempts":
 		if d.Attempts != nil {
 			return domain.ErrUnknownMember

@@ -289,6 +289,8 @@ func TestIDsOfDeliveriesAreOfTheirEventAndReplay(t *testing.T) {
 		ids[id] = true
 	}
 	require.Len(t, ids, 4)
+	require.Equal(t, "dlv_m35j4ohddytawrnwas67onrw", subscription.DeliveryID("sub_1", "e1", ""), "recorded ids never change")
+	require.Equal(t, "siwg2dutkj24oiwg", subscription.Lane("sub_1", "", `["a"]`))
 }
 
 func TestPlacesSortAsTheFeedDoes(t *testing.T) {
@@ -298,4 +300,6 @@ func TestPlacesSortAsTheFeedDoes(t *testing.T) {
 	}
 	order := []string{at(0, domain.State, 9), at(0, domain.Activity, 2), at(0, domain.Activity, 10), at(1, domain.State, 10), at(1, domain.Activity, 11)}
 	require.IsIncreasing(t, order)
+	e := &feed.Event{At: time.Unix(0, 0x18e9769cd851adb8), Log: domain.Activity, Seq: domain.Position{State: 5, Activity: 17}}
+	require.Equal(t, "18e9769cd851adb810000000000000011", subscription.SortKey(e), "recorded places never change")
 }

@@ -217,7 +217,7 @@ func like(pattern, text string) bool { return feed.Like(pattern, text) }
 // readEvents returns the events at locations, in their order. What was erased meanwhile is
 // left out.
 func (f *Feed) readEvents(ctx context.Context, locations []location, need Need) ([]*Event, error) {
-	found := map[domain.Log]map[uint64]domain.Recorded{}
+	found := map[domain.Log]map[uint64]*domain.Recorded{}
 	for _, log := range domain.Logs() {
 		var seqs []uint64
 		for _, p := range locations {
@@ -232,21 +232,18 @@ func (f *Feed) readEvents(ctx context.Context, locations []location, need Need) 
 		if err != nil {
 			return nil, err
 		}
-		found[log] = make(map[uint64]domain.Recorded, len(events))
-		for _, ev := range events {
-			found[log][ev.Seq] = ev
+		found[log] = make(map[uint64]*domain.Recorded, len(events))
+		for i := range events {
+			found[log][events[i].Seq] = &events[i]
 		}
 	}
 	events := make([]*Event, 0, len(locations))
 	for _, p := range locations {
-		ev, ok := found[p.log][p.Seq]
-		if p.event != nil {
-			ev, ok = *p.event, true
-		}
-		if !ok {
+		ev := cmp.Or(p.event, found[p.log][p.Seq])
+		if ev == nil {
 			continue
 		}
-		e, err := f.toEvent(ctx, ev, need, p.at)
+		e, err := f.toEvent(ctx, *ev, need, p.at)
 		if err != nil {
 			return nil, err
 		}

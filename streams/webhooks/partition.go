@@ -103,9 +103,11 @@ func (p *partition) router() (*message.Router, error) {
 	}
 	router.AddMiddleware(middleware.CorrelationID, middleware.Recoverer)
 	router.AddConsumerHandler("webhooks", "due", dueJobs{p.jobs}, func(m *message.Message) error {
-		j, _ := m.Context().Value(jobKey{}).(*job)
+		j := m.Context().Value(jobKey{}).(*job)
+		limit := p.sender.newTimeLimit(j.sending)
+		defer limit.close()
 		for j != nil {
-			j = j.run(m.Context())
+			j = j.run(m.Context(), limit)
 		}
 		return nil
 	})

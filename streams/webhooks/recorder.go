@@ -36,6 +36,7 @@ type recorder struct {
 	log   *slog.Logger
 
 	appended time.Time // when the last append began; for run alone
+	spare    []record  // what the last batch was in, for the next ones; for run alone
 
 	mu    sync.Mutex
 	queue []record
@@ -94,9 +95,13 @@ func (r *recorder) nextBatch() (batch []record, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), maxRecords)
+	if n == 0 { // nobody needs the memory now
+		r.queue, r.spare = nil, nil
+		return nil, r.ended
+	}
 	queued := r.queue[:n:n]
 	if r.queue = r.queue[n:]; len(r.queue) == 0 {
-		r.queue = nil
+		r.queue, r.spare = r.spare, nil
 	}
 	return queued, r.ended
 }
@@ -173,6 +178,8 @@ func (r *recorder) appendBatch(ctx context.Context, batch []record) error {
 			rec.onStored()
 		}
 	}
+	clear(batch)
+	r.spare = batch[:0]
 	return nil
 }
 
@@ -182,10 +189,13 @@ func (r *recorder) commits(batch []record) []eventstore.Commit {
 	var commits []eventstore.Commit
 	last := map[string]*eventBatch{} // by workspace
 	var order []*eventBatch
-	for _, rec := range batch {
+	for i, rec := range batch {
 		p := last[rec.workspaceID]
 		if p == nil || len(p.records) == subscription.MaxRecords || p.weight+rec.Weight() > maxWeight {
 			p = &eventBatch{workspaceID: rec.workspaceID}
+			if i == 0 || p.workspaceID == batch[i-1].workspaceID { // most batches are of one workspace
+				p.records = make([]subscription.Record, 0, min(len(batch)-i, subscription.MaxRecords))
+			}
 			last[rec.workspaceID] = p
 			order = append(order, p)
 		}

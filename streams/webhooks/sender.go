@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -56,18 +57,59 @@ func newSender(client *http.Client, secrets Secrets, now func() time.Time) *send
 	return s
 }
 
-// send posts an event once and returns the result.
-func (s *sender) send(ctx context.Context, sub subscription.State, keys *signingKeys, e *feed.Event) subscription.Attempt {
-	began := s.now()
-	if s.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.timeout)
-		defer cancel()
+// timeLimit ends attempts that take too long. It is for attempts one after another: all that end in time have the same
+// context and timer.
+type timeLimit struct {
+	parent  context.Context
+	timeout time.Duration // 0: none
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+}
+
+func (s *sender) newTimeLimit(parent context.Context) *timeLimit {
+	return &timeLimit{parent: parent, timeout: s.timeout}
+}
+
+// begin returns the context of the next attempt.
+func (l *timeLimit) begin() context.Context {
+	switch {
+	case l.timeout <= 0:
+		return l.parent
+	case l.ctx == nil:
+		ctx, cancel := context.WithCancelCause(l.parent)
+		l.ctx, l.cancel = ctx, cancel
+		l.timer = time.AfterFunc(l.timeout, func() { cancel(context.DeadlineExceeded) })
+	default:
+		l.timer.Reset(l.timeout)
 	}
+	return l.ctx
+}
+
+// end ends the attempt. A context that has ended, or is about to, is not used again.
+func (l *timeLimit) end() {
+	if l.ctx != nil && !l.timer.Stop() {
+		l.close()
+	}
+}
+
+// close releases the context.
+func (l *timeLimit) close() {
+	if l.ctx != nil {
+		l.cancel(nil)
+		l.ctx = nil
+	}
+}
+
+// send posts an event once and returns the result.
+func (s *sender) send(limit *timeLimit, sub subscription.State, keys *signingKeys, e *feed.Event) subscription.Attempt {
+	began := s.now()
+	ctx := limit.begin()
+	defer limit.end()
 	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
 	answer, err := s.post(ctx, sub, keys, e, began)
 	if err != nil {
-		a.Error = s.errorText(err)
+		a.Error = s.errorText(cmp.Or(context.Cause(ctx), err)) // what it makes of the end of its context is of no interest
 	} else {
 		defer answer.Body.Close()
 		a.Status, a.ResponseBody = answer.StatusCode, readExcerpt(answer.Body)

@@ -204,7 +204,9 @@ func (h *Webhooks) Test(ctx context.Context, sub subscription.State) (subscripti
 		return subscription.Delivery{}, err
 	}
 	d := newDelivery(sub, e, "", h.now().UTC().Truncate(time.Millisecond))
-	d = d.Tried(h.sender.send(ctx, sub, &signingKeys{}, e), nil)
+	limit := h.sender.newTimeLimit(ctx)
+	defer limit.close()
+	d = d.Tried(h.sender.send(limit, sub, &signingKeys{}, e), nil)
 	if d.Lane = ""; d.Status == subscription.Dead {
 		d.Status = subscription.Failed // it is not retried
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -391,22 +390,21 @@ func (w *worker) receiveSome(ctx context.Context, events []*feed.Event) (rest []
 	return nil, nil
 }
 
-// selectedEvent is an event that the subscription matches, and its delivery.
+// selectedEvent is an event that the subscription matches.
 type selectedEvent struct {
-	index    int // among those that were received
-	event    *feed.Event
-	delivery subscription.Delivery
-	known    bool // it is recorded already
+	index int    // among those that were received
+	entry *entry // its delivery
+	known bool   // it is recorded already
 }
 
 // selectEvents returns the events that the subscription matches, and the version of the subscription.
-func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list []selectedEvent, version uint64, err error) {
+func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (_ []selectedEvent, version uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refresh(); err != nil {
 		return nil, 0, err
 	}
-	var undelivered []*feed.Event
+	list, undelivered := make([]selectedEvent, 0, len(events)), make([]*feed.Event, 0, len(events))
 	now := w.p.now().UTC().Truncate(time.Millisecond)
 	err = w.p.models.View(func(r projections.Reader) (err error) {
 		recorded := "" // the last place of a recorded delivery
@@ -432,7 +430,7 @@ func (w *worker) selectEvents(ctx context.Context, events []*feed.Event) (list [
 			if !known {
 				undelivered = append(undelivered, e)
 			}
-			list = append(list, selectedEvent{i, e, d, known})
+			list = append(list, selectedEvent{i, &entry{Delivery: d, correlationID: e.Source.CorrelationID, event: e}, known})
 		}
 		return nil
 	})
@@ -453,15 +451,15 @@ func (w *worker) enqueue(s selectedEvent, version uint64) bool {
 	if w.version != version {
 		return false
 	}
-	known := s.known || w.queue.open[s.delivery.ID] != nil
-	m := &streams.ProgressMark{At: s.event.Seq, Done: known, HasEffects: true}
+	next := s.entry
+	known := s.known || w.queue.open[next.ID] != nil
+	m := &streams.ProgressMark{At: next.Seq, Done: known, HasEffects: true}
 	w.progress.Add(m)
 	if known {
 		return true
 	}
 	now := w.p.now().UTC().Truncate(time.Millisecond)
-	s.delivery.CreatedAt = now
-	next := &entry{Delivery: s.delivery, correlationID: s.event.Source.CorrelationID, event: s.event, mark: m, due: now}
+	next.CreatedAt, next.mark, next.due = now, m, now
 	w.queue.add(next)
 	if next.lane != nil && next.lane.entries[0].due.After(now) { // its first delivery has failed
 		w.recordLane(next.lane)
@@ -513,7 +511,7 @@ func orderValue(path string, e *feed.Event) (value string, ok bool) {
 		return e.Source.CorrelationID, e.Source.CorrelationID != ""
 	}
 	if text, ok := e.PlainText(path); ok {
-		return string(append(domain.AppendText([]byte{'['}, text), ']')), true
+		return string(append(domain.AppendText(append(make([]byte, 0, 64), '['), text), ']')), true
 	}
 	values := e.Values(path)
 	if len(values) == 0 {
@@ -580,9 +578,9 @@ type job struct {
 }
 
 // run makes the attempt, and returns the next one if another may start now: it needs no other goroutine.
-func (j *job) run(ctx context.Context) *job {
+func (j *job) run(ctx context.Context, limit *timeLimit) *job {
 	defer j.worker.attempts.Done()
-	j.attempt(ctx)
+	j.attempt(ctx, limit)
 	return j.worker.nextJob(j.ctx, j.sending)
 }
 
@@ -603,7 +601,7 @@ func (w *worker) nextJob(ctx, sending context.Context) *job {
 
 // attempt makes the attempt. When the subscription or the node ends first, nothing is recorded: the delivery stays as
 // it was.
-func (j *job) attempt(ctx context.Context) {
+func (j *job) attempt(ctx context.Context, limit *timeLimit) {
 	w := j.worker
 	defer j.releaseSlot()
 	over := false
@@ -625,7 +623,7 @@ func (j *job) attempt(ctx context.Context) {
 		w.recordErased(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(j.sending, j.state, &w.keys, e)
+		attempt := w.p.sender.send(limit, j.state, &w.keys, e)
 		over = true
 		if j.sending.Err() != nil && !attempt.OK() {
 			w.requeue(j.entry, 0)
@@ -765,7 +763,7 @@ func (q *queue) front() *entry {
 	if len(q.due) == 0 {
 		return nil
 	}
-	return q.due[0]
+	return q.due[0].entry
 }
 
 // pop removes the first entry from the heap for an attempt.
@@ -776,6 +774,7 @@ func (q *queue) requeue(e *entry, due time.Time) {
 	if e.due = due; e.at < 0 {
 		heap.Push(&q.due, e)
 	} else {
+		q.due[e.at].due = due.UnixMicro()
 		heap.Fix(&q.due, e.at)
 	}
 }
@@ -818,14 +817,20 @@ func (l *lane) fresh() (list []*entry) {
 }
 
 // dueHeap is a heap of the entries that wait only for their time, the first due first.
-type dueHeap []*entry
+type dueHeap []dueEntry
+
+// dueEntry is an entry and its time in microseconds: most are compared without a look at the entry.
+type dueEntry struct {
+	due int64
+	*entry
+}
 
 func (f dueHeap) Len() int { return len(f) }
 func (f dueHeap) Less(i, j int) bool {
-	if !f[i].due.Equal(f[j].due) {
-		return f[i].due.Before(f[j].due)
+	if f[i].due != f[j].due {
+		return f[i].due < f[j].due
 	}
-	return strings.Compare(f[i].SortKey, f[j].SortKey) < 0
+	return f[i].SortKey < f[j].SortKey
 }
 func (f dueHeap) Swap(i, j int) {
 	f[i], f[j] = f[j], f[i]
@@ -836,14 +841,14 @@ func (f dueHeap) Swap(i, j int) {
 func (f *dueHeap) Push(x any) {
 	e := x.(*entry)
 	e.at = len(*f)
-	*f = append(*f, e)
+	*f = append(*f, dueEntry{e.due.UnixMicro(), e})
 }
 
 // Pop implements heap.Interface.
 func (f *dueHeap) Pop() any {
 	last := len(*f) - 1
-	e := (*f)[last]
-	(*f)[last], e.at = nil, -1
+	e := (*f)[last].entry
+	(*f)[last], e.at = dueEntry{}, -1
 	*f = (*f)[:last]
 	return e
 }
