@@ -45,6 +45,24 @@ func (o *lazyObject) Field(name string) (any, bool) {
 	return o.object.Field(name)
 }
 
+// lazyAutomation is an automation as rules see it, which is read when a rule asks for more than its workspace.
+type lazyAutomation struct {
+	workspaceID string
+	read        func() access.Object
+	object      access.Object // nil: not read yet
+}
+
+// Field implements access.Object.
+func (o *lazyAutomation) Field(name string) (any, bool) {
+	if name == "workspaceId" || name == "runningWorkspaceId" {
+		return o.workspaceID, true
+	}
+	if o.object == nil {
+		o.object = o.read()
+	}
+	return o.object.Field(name)
+}
+
 // CanReadDocument reports whether somebody may read a document.
 func CanReadDocument(rd projections.Reader, rights *access.Rights, id, folder string, item projections.Item) bool {
 	if rights == nil || folder == "imports" {

@@ -573,8 +573,15 @@ func (f Folder) action(name string) string {
 	return name
 }
 
-// objectAfter is a document as rules would see it after a change.
+// objectAfter is a document as rules would see it after a change. It is good as long as its reader.
 func (f Folder) objectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
+	if f.name == "automations" {
+		return &lazyAutomation{workspaceID: id, read: func() access.Object { return f.readObjectAfter(rd, id, item, doc) }}
+	}
+	return f.readObjectAfter(rd, id, item, doc)
+}
+
+func (f Folder) readObjectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
 	before := documentObject(rd, id, f.name, item)
 	fields := access.Fields{"slug": doc.Text("slug")}
 	for key, v := range workspace.Describe(item.Path, doc).All() {
