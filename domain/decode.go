@@ -161,12 +161,10 @@ func Unquoted(value []byte) []byte {
 	return value[1 : len(value)-1]
 }
 
-// DecodeText sets *to from a JSON string. What is there already is not copied again.
+// DecodeText sets *to from a JSON string.
 func DecodeText(to *string, value []byte) error {
-	if inside := Unquoted(value); inside != nil && isPlainString(inside) {
-		if *to != string(inside) {
-			*to = string(inside)
-		}
+	if text, ok := PlainText(value); ok {
+		*to = text
 		return nil
 	}
 	if text, ok := unescape(Unquoted(value)); ok {

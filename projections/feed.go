@@ -84,7 +84,7 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	var value []byte
 	if f.log == domain.Activity { // its first events may be there already: the messages of State have one
 		var err error
-		if value, _, err = tx.getOfMessage(key); err != nil {
+		if value, err = tx.getOfMessage(key); err != nil {
 			return err
 		}
 	}

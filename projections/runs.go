@@ -149,7 +149,7 @@ func (w runsTx) putEvents(group uint64) error {
 		return nil
 	}
 	key := scopedKey('s', w.workspaceID, seqKey(group))
-	row, _, err := w.tx.getOfMessage(key)
+	row, err := w.tx.getOfMessage(key)
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 
 // getOfMessage is Get for a key that only the events of one message write. Most messages are applied as a whole, and it is not
 // looked for then.
-func (tx Tx) getOfMessage(key []byte) (value []byte, ok bool, err error) {
-	if tx.begins {
-		return nil, false, nil
+func (tx Tx) getOfMessage(key []byte) (value []byte, err error) {
+	if !tx.begins {
+		value, _, err = tx.Get(key)
 	}
-	return tx.Get(key)
+	return value, err
 }
 
 // Set stores value under key. Value must not change afterwards. The changes of one event in one

@@ -66,7 +66,7 @@ func (u Usage) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	}
 	workspaceID, group, day := events[0].Stream.Scope, groupOf(events[0]), dayOf(events[0].At)
 	key := usageKey('i', workspaceID, day, group)
-	row, _, err := tx.getOfMessage(key)
+	row, err := tx.getOfMessage(key)
 	if err != nil {
 		return err
 	}

@@ -251,21 +251,21 @@ func decodeMeta(to, before *domain.Meta, value []byte) error {
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "userId":
-			return decodeLike(&to.UserID, before.UserID, value)
+			return domain.DecodeRepeated(&to.UserID, value, before.UserID)
 		case "sessionId":
-			return decodeLike(&to.SessionID, before.SessionID, value)
+			return domain.DecodeRepeated(&to.SessionID, value, before.SessionID)
 		case "correlationId":
-			return decodeLike(&to.CorrelationID, before.CorrelationID, value)
+			return domain.DecodeRepeated(&to.CorrelationID, value, before.CorrelationID)
 		case "traceId":
-			return decodeLike(&to.TraceID, before.TraceID, value)
+			return domain.DecodeRepeated(&to.TraceID, value, before.TraceID)
 		case "ip":
-			return decodeLike(&to.IP, before.IP, value)
+			return domain.DecodeRepeated(&to.IP, value, before.IP)
 		case "automationSlug":
-			return decodeLike(&to.AutomationSlug, before.AutomationSlug, value)
+			return domain.DecodeRepeated(&to.AutomationSlug, value, before.AutomationSlug)
 		case "automationDepth":
 			return domain.DecodeInt(&to.AutomationDepth, value)
 		case "executionId":
-			return decodeLike(&to.ExecutionID, before.ExecutionID, value)
+			return domain.DecodeRepeated(&to.ExecutionID, value, before.ExecutionID)
 		case "host":
 			return decodeHost(&to.Host, before.Host, value)
 		case "http":
@@ -275,21 +275,13 @@ func decodeMeta(to, before *domain.Meta, value []byte) error {
 	})
 }
 
-// decodeLike decodes a text that is likely to be the same as another one.
-func decodeLike(to *string, likely string, value []byte) error {
-	if domain.Unquoted(value) != nil { // null leaves what is there
-		*to = likely
-	}
-	return domain.DecodeText(to, value)
-}
-
 func decodeHost(to *domain.Host, before domain.Host, value []byte) error {
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "service":
-			return decodeLike(&to.Service, before.Service, value)
+			return domain.DecodeRepeated(&to.Service, value, before.Service)
 		case "replica":
-			return decodeLike(&to.Replica, before.Replica, value)
+			return domain.DecodeRepeated(&to.Replica, value, before.Replica)
 		}
 		return nil
 	})
@@ -304,11 +296,11 @@ func decodeHTTP(to, before *domain.Meta, value []byte) error {
 	return domain.VisitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "method":
-			return decodeLike(&to.HTTP.Method, likely.Method, value)
+			return domain.DecodeRepeated(&to.HTTP.Method, value, likely.Method)
 		case "path":
-			return decodeLike(&to.HTTP.Path, likely.Path, value)
+			return domain.DecodeRepeated(&to.HTTP.Path, value, likely.Path)
 		case "hostname":
-			return decodeLike(&to.HTTP.Hostname, likely.Hostname, value)
+			return domain.DecodeRepeated(&to.HTTP.Hostname, value, likely.Hostname)
 		}
 		return nil
 	})
