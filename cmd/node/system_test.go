@@ -192,7 +192,7 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 	require.Contains(t, fault["message"], "from.the.future")
 	require.Len(t, gateway["modulesReady"], 4, "the others are well")
 
-	behind := s.Get(t, "/v2/workspaces/platform", nodetest.As("root"))
+	behind := s.Get(t, "/v2/workspaces/platform", nodetest.As("root", "X-Svc-Min-Seq", "1"))
 	require.Equal(t, http.StatusServiceUnavailable, behind.StatusCode, "what was written would not be seen")
 	require.Equal(t, "read_model_behind", behind.JSON(t)["details"].(map[string]any)["reason"])
 	require.Equal(t, "1", behind.Header.Get("Retry-After"))

@@ -356,8 +356,22 @@ func As(user string, more ...string) http.Header {
 	return h
 }
 
-// Request sends a request and returns whatever came.
+// patience is how long a read comes back while the read model is behind.
+const patience = 2 * time.Minute
+
+// Request sends a request and returns what came. A read that is asked to come back because the read model of a busy machine
+// is behind does so, as clients do, unless it names a position itself.
 func (s *Service) Request(ctx context.Context, method, path string, h http.Header, body string) (Answer, error) {
+	for deadline := time.Now().Add(patience); ; {
+		got, err := s.requestOnce(ctx, method, path, h, body)
+		behind := err == nil && got.StatusCode == http.StatusServiceUnavailable && bytes.Contains(got.Body, []byte("read_model_behind"))
+		if !behind || method != http.MethodGet || h.Get("X-Svc-Min-Seq") != "" || time.Now().After(deadline) {
+			return got, err
+		}
+	}
+}
+
+func (s *Service) requestOnce(ctx context.Context, method, path string, h http.Header, body string) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.Base+path, strings.NewReader(body))
 	if err != nil {
 		return Answer{}, err
