@@ -33,7 +33,7 @@ type keys interface {
 // Get returns the value of key; ok is false when there is none. The value
 // belongs to the caller.
 func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
-	return tx.keys.get(tx.room.joinToLook(tx.area, key))
+	return tx.keys.get(tx.room.lookupKey(tx.area, key))
 }
 
 // getOfMessage is Get for a key that only the events of one message write. Most messages are applied as a whole, and it is not
@@ -90,7 +90,7 @@ func (t txnKeys) set(key, value []byte) error {
 type txnRoom struct {
 	keys    []byte
 	entries []badger.Entry
-	sought  []byte // the key that is looked for
+	lookup  []byte // of lookupKey
 }
 
 // The size of a piece.
@@ -112,13 +112,13 @@ func (r *txnRoom) join(area, key []byte) []byte {
 	return slices.Clip(r.keys[from:])
 }
 
-// joinToLook is join for a key that is looked for, which nobody holds afterwards.
-func (r *txnRoom) joinToLook(area, key []byte) []byte {
+// lookupKey is join for a key that is only looked for: the next one replaces it.
+func (r *txnRoom) lookupKey(area, key []byte) []byte {
 	if r == nil {
 		return join(area, key)
 	}
-	r.sought = append(append(r.sought[:0], area...), key...)
-	return r.sought
+	r.lookup = append(append(r.lookup[:0], area...), key...)
+	return r.lookup
 }
 
 // entry returns an empty entry.

@@ -7,7 +7,7 @@ import (
 	"svc/domain"
 )
 
-// What the record of a delivery takes: about, when it succeeded at once, and seldom less.
+// recordRoom is about how many bytes the record of a delivery takes that succeeded at once. Few take less than leastRoom.
 const (
 	recordRoom = 560
 	leastRoom  = 350

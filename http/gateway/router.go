@@ -96,7 +96,7 @@ func foldKeys(path string) string {
 
 // find fills in the version, route and variables of ex, or why there is none.
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
-	at := probe{r, method, foldKeys(trimSlash(r.URL.EscapedPath()))}
+	at := lookup{r, method, foldKeys(trimSlash(r.URL.EscapedPath()))}
 	ex.template = unmatched
 	if found, vars := rt.conditional.match(at); found != nil {
 		ex.version = stable(rt.versions)
@@ -112,9 +112,9 @@ func (rt *router) find(ex *exchange, r *http.Request, method string) {
 	ex.lost = routeError(t, at)
 }
 
-// tableFor returns the version and the table for a probe, and removes the version from its path; named is the version
+// tableFor returns the version and the table for a lookup, and removes the version from its path; named is the version
 // that the path has, "" when it has none.
-func (rt *router) tableFor(at *probe) (version *Version, found *table, named string) {
+func (rt *router) tableFor(at *lookup) (version *Version, found *table, named string) {
 	version, rest, prefixed := splitVersion(rt.versions, at.path)
 	if !prefixed {
 		return version, rt.plain, ""
@@ -125,7 +125,7 @@ func (rt *router) tableFor(at *probe) (version *Version, found *table, named str
 
 // methods lists what the path of r answers.
 func (rt *router) methods(r *http.Request) []string {
-	at := probe{r, r.Method, trimSlash(r.URL.EscapedPath())}
+	at := lookup{r, r.Method, trimSlash(r.URL.EscapedPath())}
 	_, t, _ := rt.tableFor(&at)
 	return allowedMethods(t, at)
 }
@@ -172,20 +172,20 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// probe is a request as the tables see it: with another method, and a path without prefix.
-type probe struct {
+// lookup is what the tables are asked for: the method that a preflight asks about, and a path without the version.
+type lookup struct {
 	request *http.Request
 	method  string
 	path    string // escaped
 }
 
-// asRequest returns the probe for patterns. Its escaped path is always in RawPath.
-func (p probe) asRequest() *http.Request {
+// asRequest returns the lookup for patterns. Its escaped path is always in RawPath.
+func (l lookup) asRequest() *http.Request {
 	at := new(http.Request)
-	*at = *p.request
-	at.Method = p.method
-	plain, _ := url.PathUnescape(p.path)
-	at.URL = &url.URL{RawPath: p.path, Path: plain}
+	*at = *l.request
+	at.Method = l.method
+	plain, _ := url.PathUnescape(l.path)
+	at.URL = &url.URL{RawPath: l.path, Path: plain}
 	return at
 }
 
@@ -198,7 +198,7 @@ func appendWords(words []string, path string) []string {
 }
 
 // routeError is the error of a request without a route: 405 for a known path, else 404.
-func routeError(t *table, at probe) error {
+func routeError(t *table, at lookup) error {
 	if methods := allowedMethods(t, at); len(methods) > 0 {
 		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", at.method)
 		e.Header.Set("Allow", strings.Join(methods, ", "))
@@ -208,7 +208,7 @@ func routeError(t *table, at probe) error {
 }
 
 // allowedMethods lists the methods that the path answers, OPTIONS included.
-func allowedMethods(t *table, at probe) []string {
+func allowedMethods(t *table, at lookup) []string {
 	var methods []string
 	for _, method := range corsMethods {
 		at.method = method
@@ -260,7 +260,7 @@ func (t *table) add(rw *row) {
 
 // match returns the first row that matches a request, and the variables of its path, which are escaped; nil for none.
 // The cheap conditions are checked first, then the variables.
-func (t *table) match(at probe) (*row, pathVars) {
+func (t *table) match(at lookup) (*row, pathVars) {
 	var few [12]string // as many as most paths have: no allocation
 	words := appendWords(few[:0], at.path)
 	for _, rw := range t.parts[min(len(words), len(t.parts))-1] {
@@ -275,7 +275,7 @@ func (t *table) match(at probe) (*row, pathVars) {
 }
 
 // variables returns the variables of the path of a request, whose words fit; ok is false when it does not match.
-func (rw *row) variables(at probe, words []string) (vars pathVars, ok bool) {
+func (rw *row) variables(at lookup, words []string) (vars pathVars, ok bool) {
 	if rw.names == nil {
 		var m mux.RouteMatch
 		ok = rw.path.Match(at.asRequest(), &m)

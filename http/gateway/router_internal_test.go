@@ -32,7 +32,7 @@ func TestVariablesAreThoseOfTheRegularExpressions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := trimSlash("/" + strings.Join(rapid.SliceOfN(word, 0, 4).Draw(t, "words"), "/"))
 		plain, _ := url.PathUnescape(path)
-		at := probe{httptest.NewRequest(http.MethodGet, "/", nil), http.MethodGet, (&url.URL{Path: plain, RawPath: path}).EscapedPath()}
+		at := lookup{httptest.NewRequest(http.MethodGet, "/", nil), http.MethodGet, (&url.URL{Path: plain, RawPath: path}).EscapedPath()}
 		words := appendWords(nil, at.path)
 		for _, rw := range rows {
 			withRegexp := *rw

@@ -258,7 +258,7 @@ type task func(*http.Request) (*reply, error)
 func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err error) {
 	ex := exchangeOf(r)
 	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
-	wait := waits.Get().(*handlerWait)
+	wait := handlerWaits.Get().(*handlerWait)
 	ex.slot.retain()
 	g.workers.Run(func() {
 		defer ex.slot.release()
@@ -268,7 +268,7 @@ func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err
 	select {
 	case o := <-wait.finished:
 		wait.timer.Stop()
-		waits.Put(wait)
+		handlerWaits.Put(wait)
 		return o.reply, cancel, o.err
 	case <-wait.timer.C:
 	}
@@ -279,13 +279,13 @@ func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err
 	return nil, func() {}, context.DeadlineExceeded
 }
 
-// handlerWait is the wait of a request for its handler. It is used again when the handler was in time.
+// handlerWait is what a request waits for its handler with. It is used again when the handler was in time.
 type handlerWait struct {
 	finished chan outcome
 	timer    *time.Timer
 }
 
-var waits = sync.Pool{New: func() any {
+var handlerWaits = sync.Pool{New: func() any {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	return &handlerWait{make(chan outcome, 1), timer}
@@ -308,7 +308,8 @@ type detachedContext struct {
 	values context.Context
 }
 
-// Value implements context.Context. The context's own values come first: the package context looks for its parents there.
+// Value implements context.Context. The context that ends comes first: the package context finds there whose end it has
+// to follow.
 func (c detachedContext) Value(key any) any {
 	if value := c.Context.Value(key); value != nil {
 		return value
@@ -405,7 +406,7 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 	if !isKnownMethod(method) {
 		method = "other" // clients must not be able to add values of a label
 	}
-	g.metrics.duration.WithLabelValues(method, ex.template, statusText(rec.status)).Observe(duration.Seconds())
+	g.metrics.duration.WithLabelValues(method, ex.template, statusLabel(rec.status)).Observe(duration.Seconds())
 	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs
 	if quiet || !g.opts.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
@@ -417,8 +418,8 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 		slog.String("ip", addressText(ex.ip)))
 }
 
-// statusText returns a status as a label.
-func statusText(status int) string {
+// statusLabel returns a status as a label of a metric.
+func statusLabel(status int) string {
 	if status == http.StatusOK { // nearly all are: no allocation
 		return "200"
 	}

@@ -16,12 +16,13 @@ import (
 	"svc/projections"
 )
 
-// lazyObject is a document as rules see it, which is read when a rule asks for
+// lazyObject is a document as rules see it, or would see it after a change. It is read when a rule asks for
 // what it says: most do not. It is good as long as its reader.
 type lazyObject struct {
 	rd         projections.Reader
 	id, folder string
 	item       projections.Item
+	after      *document.Map // what the document is changed to; nil: it is as it is stored
 	object     access.Object // nil: not read yet
 }
 
@@ -29,7 +30,7 @@ type lazyObject struct {
 func (o *lazyObject) Field(name string) (any, bool) {
 	switch name {
 	case "slug":
-		if o.folder != "tests" {
+		if o.folder != "tests" && o.after == nil {
 			return o.item.Slug(), true
 		}
 	case "workspaceId":
@@ -39,26 +40,12 @@ func (o *lazyObject) Field(name string) (any, bool) {
 			return o.id, true
 		}
 	}
-	if o.object == nil {
+	switch {
+	case o.object != nil:
+	case o.after != nil:
+		o.object = changedObject(o.rd, o.id, o.folder, o.item, o.after)
+	default:
 		o.object = documentObject(o.rd, o.id, o.folder, o.item)
-	}
-	return o.object.Field(name)
-}
-
-// lazyAutomation is an automation as rules see it, which is read when a rule asks for more than its workspace.
-type lazyAutomation struct {
-	workspaceID string
-	read        func() access.Object
-	object      access.Object // nil: not read yet
-}
-
-// Field implements access.Object.
-func (o *lazyAutomation) Field(name string) (any, bool) {
-	if name == "workspaceId" || name == "runningWorkspaceId" {
-		return o.workspaceID, true
-	}
-	if o.object == nil {
-		o.object = o.read()
 	}
 	return o.object.Field(name)
 }

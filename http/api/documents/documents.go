@@ -576,13 +576,14 @@ func (f Folder) action(name string) string {
 // objectAfter is a document as rules would see it after a change. It is good as long as its reader.
 func (f Folder) objectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
 	if f.name == "automations" {
-		return &lazyAutomation{workspaceID: id, read: func() access.Object { return f.readObjectAfter(rd, id, item, doc) }}
+		return &lazyObject{rd: rd, id: id, folder: f.name, item: item, after: doc}
 	}
-	return f.readObjectAfter(rd, id, item, doc)
+	return changedObject(rd, id, f.name, item, doc)
 }
 
-func (f Folder) readObjectAfter(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
-	before := documentObject(rd, id, f.name, item)
+// changedObject reads what rules would see of a document after a change.
+func changedObject(rd projections.Reader, id, folder string, item projections.Item, doc *document.Map) access.Object {
+	before := documentObject(rd, id, folder, item)
 	fields := access.Fields{"slug": doc.Text("slug")}
 	for key, v := range workspace.Describe(item.Path, doc).All() {
 		fields[key] = document.Plain(v)
@@ -592,7 +593,7 @@ func (f Folder) readObjectAfter(rd projections.Reader, id string, item projectio
 			fields[key] = v
 		}
 	}
-	switch f.name {
+	switch folder {
 	case "automations": // their id is their slug
 		fields["id"] = fields["slug"]
 	case "tests":

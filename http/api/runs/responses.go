@@ -107,16 +107,14 @@ func outputResponse(out any, status int, header http.Header) gateway.Content {
 	return c
 }
 
-// sandboxPolicy lets scripts of an answer run, but not as ones of the API. Neither list has room: appending copies it.
-var (
-	sandboxPolicy = []string{"sandbox allow-scripts allow-forms"}
-	noSniff       = []string{"nosniff"}
-)
+// sandboxPolicy lets scripts of an answer run, but not as ones of the API. Answers share it: it has no room, so that
+// appending copies it.
+var sandboxPolicy = []string{"sandbox allow-scripts allow-forms"}
 
 // addSandboxPolicy keeps an answer, of whatever type, from acting as the site that it comes
 // from. A policy of the automation stays beside it, which can only take away more.
 func addSandboxPolicy(header http.Header) {
-	header["X-Content-Type-Options"] = noSniff
+	header.Set("X-Content-Type-Options", "nosniff")
 	header["Content-Security-Policy"] = append(sandboxPolicy, header["Content-Security-Policy"]...)
 }
 
