@@ -172,6 +172,12 @@ type PanicError struct {
 // Error implements error. It is for the log: it says where the fault is.
 func (f *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", f.Cause, f.Stack) }
 
+// CatchPanic does work and turns a panic into an error.
+func CatchPanic(work func() error) (err error) {
+	defer Recover(func(panicked *PanicError) { err = panicked })
+	return work()
+}
+
 // Recover ends a panic and hands it to do: what one asks for never ends what others get. It
 // is to be deferred.
 func Recover(do func(*PanicError)) {

@@ -132,7 +132,11 @@ func (t *performer) answerLater(r machine.Request, work func(context.Context) (a
 func (t *performer) answerLaterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
 	ctx := t.context()
 	perform := func() answer {
-		v, err := recoverPanic(func() (any, error) { return work(ctx) })
+		var v any
+		err := commands.CatchPanic(func() (err error) {
+			v, err = work(ctx)
+			return err
+		})
 		if panicked, ok := errors.AsType[*commands.PanicError](err); ok {
 			v = value.Undefined
 			t.rt.Log.ErrorContext(ctx, "instruction panicked", "workspace", t.workspaceID(), "instruction", r.Name, "err", panicked)

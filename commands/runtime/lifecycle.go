@@ -191,7 +191,10 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 		defer r.lifecycle.running.Done()
 		defer close(run.done)
 		defer cancel(nil)
-		run.outcome, run.err = recoverPanic(func() (Outcome, error) { return work(ctx, run) })
+		run.err = commands.CatchPanic(func() (err error) { // one run never ends the others
+			run.outcome, err = work(ctx, run)
+			return err
+		})
 		switch {
 		case run.err != nil && ctx.Err() != nil:
 			run.err = errors.Join(context.Cause(ctx), run.err)
@@ -200,13 +203,6 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 		}
 	})
 	return run
-}
-
-// recoverPanic does work and turns a panic into an error, so that one run never ends the
-// others.
-func recoverPanic[T any](work func() (T, error)) (v T, err error) {
-	defer commands.Recover(func(panicked *commands.PanicError) { err = panicked })
-	return work()
 }
 
 // closeTimeout limits how long a stopping node lets runs end by themselves.

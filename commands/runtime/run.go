@@ -209,11 +209,11 @@ func (t *run) recordRefusal(err *automation.Error) (Outcome, error) {
 // runToEnd runs the machine until the run has ended, and stores what is left.
 func (t *run) runToEnd() (Outcome, error) {
 	root := t.machine.Root()
-	_, err := recoverPanic(func() (none struct{}, err error) {
+	err := commands.CatchPanic(func() (err error) {
 		for err == nil && !t.machine.Done() {
 			err = t.runTurn()
 		}
-		return none, err
+		return err
 	})
 	t.effects.stopEffects()
 	t.effects.effectsWG.Wait()

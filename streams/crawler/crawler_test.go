@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -1024,6 +1025,31 @@ func TestTheShortestWayCounts(t *testing.T) {
 			require.Equal(t, 2, r.Page.Depth)
 		}
 	}
+}
+
+// A fault of ours that one page meets must not end the node, nor the crawl.
+func TestAPanicFailsOnePage(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), newWebsite(t)
+	w.page("/", "the start", "/a", "/b")
+	w.page("/a", "poison")
+	w.page("/b", "page b")
+	f.configure(`{"urls":["%s"],"sitemap":"off"}`, w.URL)
+	f.start(func(o *crawler.Options) { o.Extractor = poisoned{o.Extractor} })
+	op := f.crawl()
+	require.Equal(t, operation.Succeeded, op.Status)
+	require.Equal(t, map[string]string{"/": "created", "/b": "created", "/a": "failed internal_error"}, f.outcomes(op.ID))
+}
+
+// poisoned panics over a page that says poison.
+type poisoned struct{ crawler.Extractor }
+
+// Extract implements crawler.Extractor.
+func (x poisoned) Extract(ctx context.Context, file extract.File) (extract.Document, error) {
+	if bytes.Contains(file.Content, []byte("poison")) {
+		panic("a fault of ours")
+	}
+	return x.Extractor.Extract(ctx, file)
 }
 
 // Retry-After stops all requests to a host.

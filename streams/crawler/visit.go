@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands"
 	"svc/commands/extract"
 	"svc/commands/knowledge"
 	"svc/domain"
@@ -47,13 +48,7 @@ type visited struct {
 func (r *run) visit(ctx context.Context, link crawl.Link) error {
 	begun := r.Now()
 	v := &visited{link: link, final: link.URL, Page: crawl.Page{URL: link.URL, Depth: link.Depth, At: begun.UTC().Truncate(time.Millisecond)}}
-	err := r.fetch(ctx, v)
-	if err == nil && v.Outcome == "" {
-		err = r.keep(ctx, v)
-	}
-	if err == nil && v.remove {
-		err = r.removeDocument(ctx, v)
-	}
+	err := commands.CatchPanic(func() error { return r.visitPage(ctx, v) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -62,6 +57,18 @@ func (r *run) visit(ctx context.Context, link crawl.Link) error {
 	}
 	v.Duration = r.Now().Sub(begun).Milliseconds()
 	return r.end(ctx, v)
+}
+
+// visitPage loads a page and makes a document of it, or removes the one that it had.
+func (r *run) visitPage(ctx context.Context, v *visited) error {
+	err := r.fetch(ctx, v)
+	if err == nil && v.Outcome == "" {
+		err = r.keep(ctx, v)
+	}
+	if err == nil && v.remove {
+		err = r.removeDocument(ctx, v)
+	}
+	return err
 }
 
 // end records a visit, with the links of the page.

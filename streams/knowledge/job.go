@@ -58,7 +58,11 @@ func (p *partition) process(ctx context.Context, ref projections.KBDocumentRef) 
 		return err // somebody else was faster, or the document took too many nodes down
 	}
 	j := &job{partition: p, ref: ref, base: base, doc: begun.State, attempt: begun.State.Job.Attempts}
-	result, fault := j.run(ctx)
+	var result *kbdocument.Extract
+	fault := commands.CatchPanic(func() (err error) {
+		result, err = j.run(ctx)
+		return err
+	})
 	return j.finish(ctx, result, fault)
 }
 

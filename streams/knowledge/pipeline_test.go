@@ -282,6 +282,23 @@ func TestAttemptsAreRepeatedLater(t *testing.T) {
 	require.Equal(t, kbdocument.Fault{Reason: "fetch_failed", Message: "nobody there"}, *d.Fault)
 }
 
+// A fault of ours that one document meets must not end the node, nor the work on others.
+func TestAPanicIsAnAttempt(t *testing.T) {
+	f := newFixture(t)
+	f.start(&plain{wait: func(_ context.Context, text string) error {
+		if text == "poison" {
+			panic("a fault of ours")
+		}
+		return nil
+	}}, noFetch{}, time.Now)
+	poison := f.add("w", "1", "poison")
+	require.Eventually(t, func() bool {
+		d := f.get("w", poison)
+		return d.Job != nil && d.Job.Attempts == 1 && d.Job.Begun.IsZero()
+	}, waitTime, 5*time.Millisecond, "it is tried again later")
+	f.await("w", f.add("w", "2", "a text"), kbdocument.Ready)
+}
+
 // A document whose site is busy with others waits for as long as that takes.
 func TestWaitingForATurnIsNoFailure(t *testing.T) {
 	f := newFixture(t)

@@ -86,29 +86,23 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := recoverPanic(func() error { return w.load(ctx) }); err != nil {
+	if err := commands.CatchPanic(func() error { return w.load(ctx) }); err != nil {
 		return err
 	}
 	sending, cut := outlivingContext(ctx, finishTimeout)
 	defer cut()
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		cancel(recoverPanic(func() error {
+		cancel(commands.CatchPanic(func() error {
 			return w.p.feed.Follow(ctx, live.Following{WorkspaceID: w.key.workspaceID, After: w.position()}, func(d live.Delivery) error {
 				return w.receive(ctx, d)
 			})
 		}))
 	})
-	cancel(recoverPanic(func() error { return w.dispatch(ctx, sending) }))
+	cancel(commands.CatchPanic(func() error { return w.dispatch(ctx, sending) }))
 	reading.Wait()
 	w.attempts.Wait()
 	return context.Cause(ctx)
-}
-
-// recoverPanic calls work, and turns a panic into an error.
-func recoverPanic(work func() error) (err error) {
-	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
-	return work()
 }
 
 // finishTimeout limits how long attempts may continue after serving a subscription has ended: the receiver may have
