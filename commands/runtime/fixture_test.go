@@ -95,7 +95,9 @@ type noSecrets struct{ known func() }
 
 func (noSecrets) All(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (noSecrets) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+func (noSecrets) Open(context.Context, string) (map[string]string, *redact.Set, error) {
+	return nil, redact.New(), nil
+}
 
 func (n noSecrets) Known(context.Context, string) ([]programs.Workspace, error) {
 	if n.known != nil {

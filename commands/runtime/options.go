@@ -33,9 +33,8 @@ type Contexts interface {
 
 // Secrets are those of workspaces.
 type Secrets interface {
-	programs.Secrets
-	// Redactor returns the set that redacts the secrets of a workspace. It is not changed.
-	Redactor(ctx context.Context, workspaceID string) (*redact.Set, error)
+	// Open returns the secrets of a workspace by name, and the set that redacts them. Neither is changed.
+	Open(ctx context.Context, workspaceID string) (map[string]string, *redact.Set, error)
 }
 
 // Throttles delays what a workspace does too often. It is a *throttle.Throttle.

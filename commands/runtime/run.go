@@ -98,11 +98,7 @@ func (r *Runtime) execute(ctx context.Context, s Start, run *Handle) (Outcome, e
 
 // newRun prepares a run.
 func (r *Runtime) newRun(ctx context.Context, s Start) (*run, error) {
-	secrets, err := r.Secrets.All(ctx, s.ProgramSet.Workspace.ID)
-	if err != nil {
-		return nil, err
-	}
-	known, err := r.Secrets.Redactor(ctx, s.ProgramSet.Workspace.ID)
+	secrets, known, err := r.Secrets.Open(ctx, s.ProgramSet.Workspace.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,12 @@ func (o *Opener) Redactor(ctx context.Context, workspaceID string) (*redact.Set,
 	return s.redact, err
 }
 
+// Open returns both of them.
+func (o *Opener) Open(ctx context.Context, workspaceID string) (map[string]string, *redact.Set, error) {
+	s, err := o.open(ctx, workspaceID)
+	return s.values, s.redact, err
+}
+
 // Platform returns the secrets of a workspace that only the platform reads.
 func (o *Opener) Platform(ctx context.Context, workspaceID string) (map[string]string, error) {
 	s, err := o.open(ctx, workspaceID)

@@ -65,6 +65,10 @@ func TestStoredSecretsAreAboveThoseOfTheSettings(t *testing.T) {
 	redactor, err := o.Redactor(t.Context(), "w1")
 	require.NoError(t, err)
 	require.Contains(t, redactor.Secrets(), "w1 secret/token mine")
+	both, same, err := o.Open(t.Context(), "w1")
+	require.NoError(t, err)
+	require.Equal(t, all, both)
+	require.Same(t, redactor, same)
 }
 
 func TestSecretsOfThePlatformAreApart(t *testing.T) {

@@ -20,7 +20,7 @@ type Recordings interface {
 
 // Secrets are those of workspaces.
 type Secrets interface {
-	programs.Secrets
+	Open(ctx context.Context, workspaceID string) (map[string]string, *redact.Set, error)
 	Redactor(ctx context.Context, workspaceID string) (*redact.Set, error)
 }
 
@@ -51,11 +51,7 @@ type RunReport struct {
 // they do. An error of the platform ends it.
 func (r *Recorded) Check(ctx context.Context, set *programs.ProgramSet, slug, correlationID string, draft Draft) (RunReport, error) {
 	report := RunReport{CorrelationID: correlationID, Status: Skipped, Reason: "its recording has expired", Differences: []suite.Difference{}}
-	secrets, err := r.Secrets.All(ctx, set.Workspace.ID)
-	if err != nil {
-		return report, err
-	}
-	known, err := r.Secrets.Redactor(ctx, set.Workspace.ID)
+	secrets, known, err := r.Secrets.Open(ctx, set.Workspace.ID)
 	if err != nil {
 		return report, err
 	}

@@ -458,9 +458,9 @@ func (s secretStubs) All(context.Context, string) (map[string]string, error) {
 	return s.stubs.Secrets, nil
 }
 
-// Redactor implements runtime.Secrets.
-func (s secretStubs) Redactor(context.Context, string) (*redact.Set, error) {
-	return redact.New(slices.Sorted(maps.Values(s.stubs.Secrets))...), nil
+// Open implements runtime.Secrets.
+func (s secretStubs) Open(context.Context, string) (map[string]string, *redact.Set, error) {
+	return s.stubs.Secrets, redact.New(slices.Sorted(maps.Values(s.stubs.Secrets))...), nil
 }
 
 // moduleStubs answers calls of the module secrets.

@@ -650,7 +650,9 @@ func (noSecrets) All(context.Context, string) (map[string]string, error) { retur
 
 func (noSecrets) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
 
-func (noSecrets) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+func (noSecrets) Open(context.Context, string) (map[string]string, *redact.Set, error) {
+	return nil, redact.New(), nil
+}
 
 // many opens a fixture with workspaces that have a thousand schedules each. The ones with
 // a number below due are every five minutes, the others once a day, later.

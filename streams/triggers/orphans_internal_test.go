@@ -88,7 +88,9 @@ func (waits) Document(context.Context, string, content.Ref) (*document.Map, erro
 
 func (waits) All(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (waits) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+func (waits) Open(context.Context, string) (map[string]string, *redact.Set, error) {
+	return nil, redact.New(), nil
+}
 
 func (waits) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
 
