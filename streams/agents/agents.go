@@ -793,6 +793,12 @@ func (a *Agents) storyOf(messageID string) *story {
 	return nil
 }
 
+func (a *Agents) isClosing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closing
+}
+
 // Close ends the work on all messages: another node, or this one after its start, goes on with them.
 func (a *Agents) Close(context.Context) error {
 	a.mu.Lock()

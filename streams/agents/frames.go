@@ -93,31 +93,35 @@ func (s *story) count() int {
 const pollEvery = 300 * time.Millisecond
 
 // Follow passes the frames of a message after an id to send until the last one, until it waits for an approval, or until
-// ctx ends. Any node can. When the frames are gone, the text comes as one.
+// ctx or this node ends. Any node can. When the frames are gone, the text comes as one.
 func (a *Agents) Follow(ctx context.Context, workspaceID string, found Found, after int, send func(Frame) error) error {
 	if s := a.storyOf(found.message.ID); s != nil && (s.before == 0 || after >= s.before) {
-		return follow(ctx, s, after, send)
+		last, err := follow(ctx, s, after, send)
+		if err != nil || last.isLast() || a.isClosing() {
+			return err
+		}
+		after = max(after, last.ID) // it waits for an approval, or somebody else goes on with it
 	}
 	return a.followStored(ctx, workspaceID, found, after, send)
 }
 
-// follow passes the frames of a message that this node works on.
-func follow(ctx context.Context, s *story, after int, send func(Frame) error) error {
+// follow passes the frames of a message that this node works on until it does not any more, and returns the last one.
+func follow(ctx context.Context, s *story, after int, send func(Frame) error) (last Frame, err error) {
 	for {
 		frames, closed, changed := s.after(after)
 		for _, f := range frames {
 			if err := send(f); err != nil {
-				return err
+				return last, err
 			}
-			after = f.ID
+			last, after = f, f.ID
 		}
 		if closed {
-			return nil
+			return last, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return last, context.Cause(ctx)
 		}
 	}
 }

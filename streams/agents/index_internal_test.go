@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,19 +23,19 @@ import (
 // spy counts the conversations that are read.
 type spy struct {
 	*jetstream.Data
-	opened, listed int
+	opened, listed atomic.Int64
 }
 
 func (s *spy) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(uint64, bool, string, []byte) error) error {
 	if id.Kind == conversationKind {
-		s.opened++
+		s.opened.Add(1)
 	}
 	return s.Data.Since(ctx, id, after, visit)
 }
 
 func (s *spy) IDs(ctx context.Context, workspaceID, kind string) ([]string, error) {
 	ids, err := s.Data.IDs(ctx, workspaceID, kind)
-	s.listed += len(ids)
+	s.listed.Add(int64(len(ids)))
 	return ids, err
 }
 
@@ -90,7 +91,8 @@ func TestAPageOpensWhatItShows(t *testing.T) {
 	ref, mine := Ref{WorkspaceID: testWorkspace, ID: "agt_1", Slug: "helper"}, &Caller{Caller: runtime.Caller{}, Owner: "user:me"}
 	list := func(q ConversationQuery) ([]string, int) {
 		t.Helper()
-		data.opened, data.listed = 0, 0
+		data.opened.Store(0)
+		data.listed.Store(0)
 		page, total, err := a.Conversations(t.Context(), ref, q, mine)
 		require.NoError(t, err)
 		return titlesOf(page), total
@@ -104,27 +106,27 @@ func TestAPageOpensWhatItShows(t *testing.T) {
 	}
 	page, total := list(ConversationQuery{Limit: 2})
 	require.Equal(t, []string{"mine 5", "mine 4"}, page)
-	require.Equal(t, []int{7, 2}, []int{total, data.opened}, "that from earlier days counts")
+	require.Equal(t, []int{7, 2}, []int{total, int(data.opened.Load())}, "that from earlier days counts")
 	page, _ = list(ConversationQuery{Offset: 5, Limit: 5})
 	require.Equal(t, []string{"mine 0", "from earlier days"}, page)
-	require.Equal(t, []int{2, 7}, []int{data.opened, data.listed}, "no names of others are read")
+	require.Equal(t, []int64{2, 7}, []int64{data.opened.Load(), data.listed.Load()}, "no names of others are read")
 	page, total = list(ConversationQuery{Search: "mine", Offset: 1, Limit: 1})
 	require.Equal(t, []string{"mine 4"}, page)
 	require.Equal(t, 6, total)
 	page, total = list(ConversationQuery{All: true, Offset: 1, Limit: 2})
 	require.Len(t, page, 2)
-	require.Equal(t, []int{13, 2}, []int{total, data.opened})
+	require.Equal(t, []int{13, 2}, []int{total, int(data.opened.Load())})
 
 	t.Log("who manages the agent finds those of others by their ids alone")
 	theirs := a.beginForTest(t, "agt_1", "user:other", "one more", true)
-	data.listed = 0
+	data.listed.Store(0)
 	at, err := a.find(t.Context(), ref, theirs.ID, mine)
 	require.NoError(t, err)
 	require.Equal(t, theirs.address(), at)
 	at, err = a.find(t.Context(), ref, old.ID, mine)
 	require.NoError(t, err)
 	require.Equal(t, old.address(), at)
-	require.Zero(t, data.listed)
+	require.Zero(t, data.listed.Load())
 
 	t.Log("what is erased leaves the index")
 	require.NoError(t, a.Delete(t.Context(), ref, old.ID, mine))
@@ -144,7 +146,7 @@ func TestAPageOpensWhatItShows(t *testing.T) {
 	for _, listed := range []int{2, 2, 1} {
 		page, _ = list(ConversationQuery{Limit: 10})
 		require.Equal(t, []string{"the newest"}, page)
-		require.Equal(t, listed, data.listed)
+		require.EqualValues(t, listed, data.listed.Load())
 		*now = now.Add(2 * time.Hour)
 	}
 }

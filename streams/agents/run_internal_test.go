@@ -92,6 +92,43 @@ func TestWorkOfAFormerProcessIsLeft(t *testing.T) {
 	require.NoError(t, ends[later].Err())
 }
 
+// Who reads along on a node that leaves a message to another one is told of its end, too.
+func TestAMessageIsFollowedToItsEndOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	a, _, _ := newTestAgents(t)
+	c := a.beginAnswer(t, "one")
+	left := a.runOf(t, c)
+	left.story.add(frameMessage, started{"msg_1", c.ID})
+	a.running["msg_1"] = left
+	frames, followed := make(chan Frame), make(chan error, 1)
+	go func() {
+		followed <- a.Follow(t.Context(), testWorkspace, Found{address: c.address(), message: Message{ID: "msg_1"}}, 0, func(f Frame) error {
+			frames <- f
+			return nil
+		})
+	}()
+	next := func() (f Frame) {
+		select {
+		case f = <-frames:
+		case err := <-followed:
+			require.Fail(t, "the story ended too early", "%v", err)
+		}
+		return f
+	}
+	require.Equal(t, frameMessage, next().Event)
+	a.mu.Lock()
+	delete(a.running, "msg_1")
+	a.mu.Unlock()
+	left.story.end()
+	other := a.runOf(t, c)
+	other.message().Text = "the answer"
+	other.end(Completed, "stop", nil)
+	require.NoError(t, other.save(t.Context()))
+	require.Equal(t, Frame{2, frameDelta, json.RawMessage(`{"text":"the answer"}`)}, next())
+	require.Equal(t, frameDone, next().Event)
+	require.NoError(t, <-followed)
+}
+
 // A message of a conversation that is deleted meanwhile is told of, once, and nothing of it is stored.
 func TestWhatAMessageOfADeletedConversationUsedIsCounted(t *testing.T) {
 	t.Parallel()
@@ -149,10 +186,10 @@ func TestAnOldMessageOfALivingConversationIsFound(t *testing.T) {
 	}
 	_, err := a.Message(t.Context(), ref, answer, &Caller{Owner: "user:other"})
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
-	data.opened = 0
+	data.opened.Store(0)
 	_, err = a.Message(t.Context(), ref, "msg_"+a.store.newID(), mine)
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
-	require.Zero(t, data.opened, "no conversation is opened for a message that would have its entry")
+	require.Zero(t, data.opened.Load(), "no conversation is opened for a message that would have its entry")
 }
 
 // Frames can be read again for an hour; after that the text comes as one delta.
