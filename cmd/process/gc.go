@@ -39,16 +39,21 @@ func PaceCollections(ctx context.Context) error {
 	defer debug.SetGCPercent(defaultGrowth)
 	seen := []metrics.Sample{
 		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(seen)
 	pace, idle := gcPace{cycles: seen[0].Value.Uint64(), growth: defaultGrowth}, idleHeap{}
+	hugePages := true
 	commands.Every(ctx, gcInterval, func() {
 		metrics.Read(seen)
 		cycles, alive, allocated := seen[0].Value.Uint64(), seen[1].Value.Uint64(), seen[2].Value.Uint64()
-		objects, free := seen[3].Value.Uint64(), seen[4].Value.Uint64()
-		if growth, changed := pace.next(cycles, alive); changed {
+		objects, free, released := seen[3].Value.Uint64(), seen[4].Value.Uint64(), seen[5].Value.Uint64()
+		growth, changed := pace.next(cycles, alive)
+		if changed {
 			debug.SetGCPercent(growth)
+		}
+		if hugePages && pace.quiet == 0 && gainsByHugePages(objects+free, released) {
+			hugePages = collapseHeap() == nil
 		}
 		if idle.next(allocated, objects-min(objects, alive)+free) {
 			runtime.GC() // pools keep what they have over one collection
@@ -57,6 +62,13 @@ func PaceCollections(ctx context.Context) error {
 	})
 	return nil
 }
+
+// gainsByHugePages reports whether a heap is to be put on huge pages that has so many bytes besides those that were
+// released to the system. What was released comes back with them, so there must be little.
+func gainsByHugePages(heap, released uint64) bool { return heap >= minHugeHeap && released <= heap/8 }
+
+// minHugeHeap is the size of a heap from which on huge pages are worth that they are taken as a whole.
+const minHugeHeap = 64 << 20
 
 // idleHeap counts the intervals without much work.
 type idleHeap struct {

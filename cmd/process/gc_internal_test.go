@@ -50,3 +50,11 @@ func TestAnIdleHeapGivesMemoryBackOnce(t *testing.T) {
 		require.Equal(t, look.gives, h.next(look.allocated, look.unused), look.why)
 	}
 }
+
+func TestALargeHeapOfWhichLittleWasReleasedGainsByHugePages(t *testing.T) {
+	t.Parallel()
+	require.True(t, gainsByHugePages(300<<20, 8<<20))
+	require.True(t, gainsByHugePages(64<<20, 0))
+	require.False(t, gainsByHugePages(63<<20, 0), "a small one")
+	require.False(t, gainsByHugePages(80<<20, 200<<20), "all of it would come back")
+}
