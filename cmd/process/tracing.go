@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
@@ -18,7 +18,7 @@ func NewTracing(ctx context.Context, o settings.Obs, version string) (*sdk.Trace
 	if !strings.HasSuffix(endpoint, "/v1/traces") {
 		endpoint += "/v1/traces"
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(pairs(strings.Split(o.OTLPHeaders.Reveal(), ","))))
+	exporter, err := otlptrace.New(ctx, newOTLPClient(endpoint, pairs(strings.Split(o.OTLPHeaders.Reveal(), ","))))
 	if err != nil {
 		return nil, err
 	}
