@@ -7,8 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
 )
 
 // Badger returns the store itself, for tests that damage it.
@@ -113,4 +117,34 @@ func (p KBDocuments) Jobs(r Reader) (n int, err error) {
 		return 0, err
 	}
 	return n, json.Unmarshal(value, &n)
+}
+
+// HasKeys reports whether a generation has keys of read models.
+func HasKeys(m *Models, num uint32, of ...Projection) (has bool) {
+	txn := m.db.NewTransaction(false)
+	defer txn.Discard()
+	for _, p := range of {
+		has = has || len(someKeys(txn, areaOf(num, p), areaOf(num, p))) > 0
+	}
+	return has
+}
+
+// ForgetAreas leaves the record of the live generation as versions wrote it that kept all keys in one generation.
+func ForgetAreas(tb testing.TB, d *DB) {
+	require.NoError(tb, d.Update(func(txn *badger.Txn) error {
+		l, _, err := readLive(txn)
+		l.Areas = nil
+		return errors.Join(err, l.write(txn))
+	}))
+}
+
+// LeaveWithin leaves the live generation as a crash within a large event would.
+func LeaveWithin(tb testing.TB, d *DB, log domain.Log) {
+	require.NoError(tb, d.Update(func(txn *badger.Txn) error {
+		l, _, err := readLive(txn)
+		g := newGeneration(l.Generation, nil)
+		at, readErr := readCheckpoint(txn, g, log)
+		at.Seq, at.EventID, at.Ahead = at.Seq-1, "", 1
+		return errors.Join(err, readErr, at.write(txn, g.checkpointKey(log)))
+	}))
 }

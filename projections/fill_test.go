@@ -135,8 +135,9 @@ func TestANodeSaysHowFarItHasComeWithItsReadModels(t *testing.T) {
 		if _, counts, ok := strings.Cut(line, "read models are being built"); ok {
 			before := done
 			_, err := fmt.Sscanf(strings.TrimSpace(counts), "\" generation=2 messages=%d of=%d", &done, &total)
+			require.Contains(t, counts, fmt.Sprintf("building %d read models: %d of %d events", len(projections.Table()), done, total))
 			require.NoError(t, err, "%s", line)
-			require.Less(t, before, done)
+			require.LessOrEqual(t, before, done)
 			lines++
 		}
 	}
@@ -144,7 +145,19 @@ func TestANodeSaysHowFarItHasComeWithItsReadModels(t *testing.T) {
 	require.Equal(t, total, done, "all of both logs")
 }
 
-// gate is a store that delivers nothing after a sequence of STATE until it is opened.
+func TestABuildSaysHowLongItTakes(t *testing.T) {
+	for want, b := range map[string]projections.Build{
+		"building a.1: 0 of 0 events":                                     {ReadModels: []string{"a.1"}},
+		"building a.1, b.2: 0 of 900 events":                              {ReadModels: []string{"a.1", "b.2"}, Total: 900},
+		"building a.1: 300 of 900 events (33 %), about 20s left":          {ReadModels: []string{"a.1"}, Done: 300, Total: 900, Elapsed: projections.Duration(10 * time.Second)},
+		"building a.1: 900 of 900 events (100 %), about 1s left":          {ReadModels: []string{"a.1"}, Done: 900, Total: 900, Elapsed: projections.Duration(10 * time.Second)},
+		"building 6 read models: 1 of 7 events (14 %), about 1h0m0s left": {ReadModels: make([]string, 6), Done: 1, Total: 7, Elapsed: projections.Duration(10 * time.Minute)},
+	} {
+		require.Equal(t, want, b.String())
+	}
+}
+
+// gate is a store that delivers nothing after a sequence of STATE, to those who read it from its beginning, until it is opened.
 type gate struct {
 	eventstore.Store
 	after   uint64
@@ -159,7 +172,7 @@ func newGate(s eventstore.Store, after uint64) gate {
 
 func (g gate) Subscribe(ctx context.Context, log domain.Log, from uint64, handle func(eventstore.Batch) error) error {
 	return g.Store.Subscribe(ctx, log, from, func(b eventstore.Batch) error {
-		if log == domain.State && len(b.Events) > 0 && b.Events[len(b.Events)-1].Seq > g.after {
+		if log == domain.State && from == 1 && len(b.Events) > 0 && b.Events[len(b.Events)-1].Seq > g.after {
 			g.once.Do(func() { close(g.reached) })
 			select {
 			case <-g.opened:
@@ -194,7 +207,7 @@ func TestNobodyReadsWhatIsBuiltInBulk(t *testing.T) {
 func TestABuildInBulkThatIsInterruptedBeginsAgain(t *testing.T) {
 	h, at := longLog(t)
 	want := contents(t, h.Models)
-	large := counter{name: "large.1", log: domain.State, pad: 60 << 10} // more than is held in memory
+	large := counter{name: "large.1", log: domain.State, pad: 40 << 10} // more than is held in memory
 	all := append(projections.Table(), large)
 	for name, killed := range map[string]bool{"stopped": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -269,4 +282,267 @@ func TestALogThatIsRefusedIsFollowedUpToTheFault(t *testing.T) {
 	require.Equal(t, uint64(900), faultOf(t, m.Reach(bounded(t), at)).From)
 	require.NoError(t, m.Reach(bounded(t), domain.Position{State: 899, Activity: at.Activity}), "the other log goes on")
 	require.Equal(t, uint64(899), moody.count(t, m))
+}
+
+// watched is a counter that tells how often it was given an event.
+func watched(name string, applied *atomic.Uint64, pad int) counter {
+	return counter{name: name, log: domain.State, pad: pad, refuse: func(domain.Recorded) error {
+		applied.Add(1)
+		return nil
+	}}
+}
+
+// renamedLog returns a log, the store of read models that have followed it, and the same read models of which two have another
+// name; applied counts what the others are given from then on.
+func renamedLog(t *testing.T) (log eventstore.Store, known func() domain.Position, dir string, at domain.Position, next counter, all []projections.Projection, applied *atomic.Uint64) {
+	t.Helper()
+	dir = t.TempDir()
+	store, _ := openLog(t, t.TempDir())
+	db, closeDB := openDB(t, dir)
+	applied = &atomic.Uint64{}
+	kept := watched("kept.1", applied, 0)
+	before := append(projections.Table(), kept, counter{name: "large.1", log: domain.State}, counter{name: "activities.1", log: domain.Activity})
+	m, stop := start(t, projections.Options{DB: db, Store: store.Log, Projections: before})
+	allocateInBatches(t, store.Log, 1200)
+	first := create(t, store.Log, "a", "one")
+	at = edit(t, store.Log, "a", first.Seqs[0]).Max(appendActivity(t, store.Log).Position)
+	require.NoError(t, m.Reach(bounded(t), at))
+	require.Equal(t, at.State, kept.count(t, m))
+	stop()
+	closeDB()
+	applied.Store(0)
+	next = counter{name: "large.2", log: domain.State, pad: 40 << 10} // more than is held in memory
+	all = append(projections.Table(), kept, next, counter{name: "activities.2", log: domain.Activity})
+	return store.Log, store.Log.Known, dir, at, next, all, applied
+}
+
+func TestOnlyReadModelsWithAnotherNameAreBuilt(t *testing.T) {
+	log, known, dir, at, next, all, applied := renamedLog(t)
+	kept := all[len(all)-3].(counter)
+	db, closeDB := openDB(t, dir)
+	held := newGate(log, 700)
+	m, stop := start(t, projections.Options{DB: db, Store: held, Projections: all, Known: known})
+	<-held.reached
+
+	// The others are read, and follow the log.
+	requests := projections.RequestReads{Models: m}
+	require.NoError(t, requests.Fresh(bounded(t)))
+	require.Equal(t, at, m.Position())
+	require.Equal(t, at.State, kept.count(t, m))
+	more := create(t, log, "b", "later").Position.Max(at)
+	require.NoError(t, requests.Reach(bounded(t), more))
+	require.Equal(t, "later", nameOf(t, m, "b"))
+	require.Equal(t, more.State, kept.count(t, m))
+	require.Equal(t, uint64(1), applied.Load(), "they get what is new only")
+
+	// Those that are built refuse to be read, and whoever needs everything waits.
+	err := m.View(func(r projections.Reader) error {
+		_, _, err := r.Get(next, []byte("n"))
+		return err
+	})
+	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err))
+	err = m.View(func(r projections.Reader) error {
+		return r.Iterate(next, projections.Span{}, func(_, _ []byte) (bool, error) { return true, nil })
+	})
+	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err))
+	require.Equal(t, []string{"large.2", "activities.2"}, m.Health().Missing)
+	require.False(t, m.Health().OK())
+	require.Equal(t, []string{"large.2", "activities.2"}, m.Health().Build.ReadModels)
+	require.GreaterOrEqual(t, m.Health().Build.Total, at.State)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, m.CaughtUp(ended), context.Canceled)
+	require.ErrorIs(t, m.Latest(ended), context.Canceled)
+
+	close(held.opened)
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.True(t, m.Health().OK())
+	require.Eventually(t, func() bool { return m.Health().Build == nil }, patience, time.Millisecond)
+	require.Equal(t, uint32(1), m.Health().Generation)
+	require.Equal(t, more.State, next.count(t, m))
+	require.Equal(t, uint64(1), applied.Load())
+	requireTrue(t, m)
+	last := create(t, log, "c", "last").Position
+	require.NoError(t, m.Reach(bounded(t), last))
+	require.Equal(t, last.State, next.count(t, m))
+	want := contents(t, m)
+	stop()
+	closeDB()
+
+	// They are found again, and a rebuild brings all of them together.
+	db, _ = openDB(t, dir)
+	told := make(watch, 1)
+	m, _ = start(t, projections.Options{DB: db, Store: log, Projections: all, Known: known, Log: slog.New(told)})
+	require.Empty(t, m.Health().Missing)
+	require.NoError(t, m.Fresh(bounded(t)))
+	require.Equal(t, last.State, next.count(t, m))
+	require.Equal(t, want, contents(t, m))
+	_, err = m.Rebuild(bounded(t), nil)
+	require.NoError(t, err)
+	requireOneGeneration(t, &fixture{Models: m, told: told})
+	require.Equal(t, last.State, next.count(t, m))
+	require.Equal(t, want, contents(t, m))
+}
+
+func TestFormerReadModelsAreDeleted(t *testing.T) {
+	log, known, dir, _, next, all, _ := renamedLog(t)
+	db, closeDB := openDB(t, dir)
+	told := make(watch, 1)
+	m, stop := start(t, projections.Options{DB: db, Store: log, Projections: all, Known: known, Log: slog.New(told)})
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	former := []projections.Projection{counter{name: "large.1"}, counter{name: "activities.1"}}
+	requireNoKeys := func() {
+		t.Helper()
+		for ctx := bounded(t); projections.HasKeys(m, 1, former...); {
+			select {
+			case <-told:
+			case <-ctx.Done():
+				t.Fatal("they are still there")
+			}
+		}
+	}
+	requireNoKeys()
+	requireTrue(t, m)
+	stop()
+	closeDB()
+
+	// The version before does not take the others for complete.
+	large := counter{name: "large.1", log: domain.State}
+	before := append(slices.Clone(all[:len(all)-2]), large, counter{name: "activities.1", log: domain.Activity})
+	db, _ = openDB(t, dir)
+	m, _ = start(t, projections.Options{DB: db, Store: log, Projections: before, Known: known})
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, m.Position().State, large.count(t, m))
+	require.False(t, projections.HasKeys(m, 1, next))
+	requireTrue(t, m)
+}
+
+func TestABuildOfSomeThatIsInterruptedBeginsAgain(t *testing.T) {
+	for name, killed := range map[string]bool{"stopped": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			log, known, dir, at, next, all, applied := renamedLog(t)
+			db, closeDB := openDB(t, dir)
+			held := newGate(log, 1000)
+			_, stop := start(t, projections.Options{DB: db, Store: held, Projections: all, Known: known})
+			<-held.reached
+			require.Eventually(t, func() bool { return hasKeys(t, db, 2) }, patience, time.Millisecond, "a part of it is written")
+			if killed {
+				dir = copyStill(t, dir)
+			}
+			stop()
+			closeDB()
+
+			db, _ = openDB(t, dir)
+			told := make(watch, 1)
+			m, err := projections.New(projections.Options{DB: db, Store: log, Projections: all, Known: known, Log: slog.New(told)})
+			require.NoError(t, err)
+			require.Equal(t, []string{"large.2", "activities.2"}, m.Health().Missing)
+			run(t, m)
+			require.NoError(t, m.CaughtUp(bounded(t)))
+			require.Equal(t, at.State, next.count(t, m))
+			require.Zero(t, applied.Load(), "the others are as they were")
+			requireTrue(t, m)
+			for ctx := bounded(t); hasKeys(t, db, 2); {
+				select {
+				case <-told:
+				case <-ctx.Done():
+					t.Fatal("what was interrupted is still there")
+				}
+			}
+		})
+	}
+}
+
+func TestAReadModelThatCannotBeBuiltIsMissing(t *testing.T) {
+	log, known, dir, at, _, all, _ := renamedLog(t)
+	db, _ := openDB(t, dir)
+	kept := all[len(all)-3].(counter)
+	refusing := atomic.Bool{}
+	refusing.Store(true)
+	all[len(all)-2] = counter{name: "moody.1", log: domain.State, refuse: func(ev domain.Recorded) error {
+		if ev.Seq == 900 && refusing.Load() {
+			return errors.New("not today")
+		}
+		return nil
+	}}
+	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: all, Known: known})
+	fault := faultOf(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, "moody.1", fault.Projection)
+	require.Equal(t, uint64(900), fault.From)
+	require.Equal(t, fault, m.Health().Fault)
+	require.Equal(t, []string{"moody.1", "activities.2"}, m.Health().Missing)
+	require.Equal(t, fault, faultOf(t, m.Reach(bounded(t), at)))
+
+	more := create(t, log, "b", "later").Position
+	require.NoError(t, m.ReachReadable(bounded(t), more), "the others go on")
+	require.Equal(t, more.State, kept.count(t, m))
+	v, err := m.Verify(bounded(t), nil)
+	require.NoError(t, err)
+	require.False(t, v.OK)
+	require.Equal(t, "moody.1", v.Fault.Projection)
+
+	refusing.Store(false)
+	v, err = m.Verify(bounded(t), nil)
+	require.NoError(t, err)
+	require.Nil(t, v.Fault)
+	require.False(t, v.OK, "there is nothing to compare")
+	_, err = m.Rebuild(bounded(t), nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Fresh(bounded(t)))
+	require.Empty(t, m.Health().Missing)
+	require.Nil(t, m.Health().Fault)
+	requireTrue(t, m)
+}
+
+// A store that does not answer is tried again.
+func TestABuildOfSomeThatFailsIsTriedAgain(t *testing.T) {
+	log, known, dir, at, next, all, _ := renamedLog(t)
+	db, _ := openDB(t, dir)
+	var times atomic.Uint64
+	failing := faulty{Store: log, info: func(_ domain.Log, i eventstore.Info) (eventstore.Info, error) {
+		if times.Add(1) < 8 {
+			return i, errors.New("not now")
+		}
+		return i, nil
+	}}
+	m, _ := start(t, projections.Options{DB: db, Store: failing, Projections: all, Known: known})
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, at.State, next.count(t, m))
+	requireTrue(t, m)
+}
+
+// Versions that built all read models when one had another name have not listed them.
+func TestTheStoreOfAnEarlierVersionIsRead(t *testing.T) {
+	log, known, dir, at, _, all, applied := renamedLog(t)
+	db, _ := openDB(t, dir)
+	projections.ForgetAreas(t, db)
+	before := append(slices.Clone(all[:len(all)-2]), counter{name: "large.1", log: domain.State}, counter{name: "activities.1", log: domain.Activity})
+	m, stop := start(t, projections.Options{DB: db, Store: log, Projections: before, Known: known})
+	require.Equal(t, at, m.Position())
+	require.Empty(t, m.Health().Missing)
+	require.NoError(t, m.Fresh(bounded(t)))
+	require.Zero(t, applied.Load())
+	requireTrue(t, m)
+	stop()
+	applied.Store(0)
+	projections.ForgetAreas(t, db)
+	m, err := projections.New(projections.Options{DB: db, Store: log, Projections: all, Known: known, Log: quiet})
+	require.NoError(t, err)
+	require.Empty(t, m.Health().Missing, "all are built")
+	require.Equal(t, domain.Position{}, m.Position())
+	run(t, m)
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, at.State, applied.Load())
+}
+
+// A store that was left within an event, with read models that are counted, is built again when these are others.
+func TestReadModelsWithinAnEventAreBuiltAgain(t *testing.T) {
+	log, known, dir, at, next, all, applied := renamedLog(t)
+	db, _ := openDB(t, dir)
+	projections.LeaveWithin(t, db, domain.State)
+	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: all, Known: known})
+	require.NoError(t, m.CaughtUp(bounded(t)))
+	require.Equal(t, at.State, applied.Load())
+	require.Equal(t, at.State, next.count(t, m))
+	requireTrue(t, m)
 }

@@ -24,6 +24,7 @@ func (m *Models) Run(ctx context.Context) error {
 	for _, f := range m.logs {
 		running.Go(func() { m.follow(ctx, f) })
 	}
+	running.Go(func() { m.addMissing(ctx) })
 	running.Go(func() { m.sweepLoop(ctx) })
 	running.Wait()
 	return nil

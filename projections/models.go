@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,7 +79,9 @@ type Models struct {
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
-	unfillable atomic.Uint32 // the generation that was refused an event when it was filled
+	unfillable atomic.Uint32         // the generation that was refused an event when it was filled
+	incomplete atomic.Pointer[Fault] // why read models that are missing are not built
+	building   atomic.Pointer[Build] // nil: nothing is being built
 
 	listener atomic.Pointer[Listener] // is called with applied events
 	ring     atomic.Pointer[ringRead] // every request asks for it
@@ -98,8 +102,8 @@ type follower struct {
 	cancel context.CancelFunc // ends the current attempt
 }
 
-// New returns the read models in o.DB as they were left. A generation of
-// another shape, or none, is replaced by an empty one, which Run fills.
+// New returns the read models in o.DB as they were left. Run builds those that are not there, as after a change of their
+// names. When there are none, a generation is begun that is empty.
 func New(o Options) (*Models, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -142,32 +146,74 @@ func (m *Models) load() error {
 		return err
 	}
 	m.next = max(m.next, stored.Generation) + 1
-	if found && stored.Fingerprint == m.shape {
-		m.live.Store(newGeneration(stored.Generation, m.opts.Projections))
-		return m.loadPositions()
+	if !found {
+		return m.installEmpty()
 	}
-	if found {
+	gen := m.storedGeneration(stored)
+	usable, err := m.loadPositions(gen, gen.shape() == stored.Fingerprint)
+	if err != nil {
+		return err
+	}
+	if !usable {
 		m.opts.Log.Warn("read models have another shape and are rebuilt", "was", stored.Fingerprint, "is", m.shape)
+		return m.installEmpty()
 	}
-	return m.installEmpty()
+	if len(gen.missing) > 0 {
+		m.opts.Log.Warn("some read models have another shape and are rebuilt", "which", namesOf(gen.missing))
+	}
+	m.live.Store(gen)
+	record := gen.record()
+	if record.Fingerprint == stored.Fingerprint && maps.Equal(record.Areas, stored.Areas) {
+		return nil
+	}
+	// Before the keys of former read models are deleted: an earlier version would take what is left for complete.
+	err = m.db.Update(record.write)
+	if record.Fingerprint == stored.Fingerprint && errors.Is(err, ErrNoSpace) {
+		return nil // there are none: an earlier version has not listed the areas
+	}
+	return err
 }
 
-func (m *Models) loadPositions() error {
-	return m.db.View(func(txn *badger.Txn) error {
+// storedGeneration returns the live generation as it was left, with those of the read models that it has.
+func (m *Models) storedGeneration(stored live) *generation {
+	gen := newGeneration(stored.Generation, m.opts.Projections)
+	if stored.Areas == nil && stored.Fingerprint == m.shape { // an earlier version wrote it
+		return gen
+	}
+	for _, p := range m.opts.Projections {
+		if num, ok := stored.Areas[p.Name()]; ok {
+			gen.areas[p.Name()] = areaOf(num, p)
+		} else {
+			delete(gen.areas, p.Name())
+			gen.missing = append(gen.missing, p)
+		}
+	}
+	return gen
+}
+
+// loadPositions reads the checkpoints of gen, and reports whether it is of use: not when something is missing and nothing
+// was applied yet, nor when it was left within an event and does not have the same read models any more.
+func (m *Models) loadPositions(gen *generation, same bool) (usable bool, err error) {
+	usable = len(gen.missing) == 0
+	whole := true
+	err = m.db.View(func(txn *badger.Txn) error {
 		for _, f := range m.logs {
-			at, err := readCheckpoint(txn, m.live.Load(), f.log)
+			at, err := readCheckpoint(txn, gen, f.log)
 			if err != nil {
 				return err
 			}
+			usable = usable || at.Seq > 0 && len(gen.areas) > 0
+			whole = whole && at.Ahead == 0
 			f.reset(at.Seq, false)
 		}
 		return nil
 	})
+	return usable && (same || whole), err
 }
 
 // installEmpty makes an empty generation the live one.
 func (m *Models) installEmpty() error {
-	gen, err := m.claimGeneration()
+	gen, err := m.claimGeneration(m.opts.Projections)
 	if err != nil {
 		return err
 	}
@@ -178,7 +224,7 @@ func (m *Models) installEmpty() error {
 // install makes gen the live generation, with its logs at the positions of at
 // (nil: at their beginning). The caller holds the gates, or is alone.
 func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
-	err := m.db.Update(live{Generation: gen.num, Fingerprint: m.shape}.write)
+	err := m.db.Update(gen.record().write)
 	if err != nil {
 		return fmt.Errorf("make generation %d live: %w", gen.num, err)
 	}
@@ -288,7 +334,7 @@ func (s semaphore) release() { <-s }
 // that a rebuilt model is byte-equal to the live one.
 type Projection interface {
 	// Name names the read model and its shape, as in "workspaces.1". A changed
-	// shape takes a new number, which is a rebuild at the next start.
+	// shape takes a new number, which is a rebuild of this one at the next start.
 	Name() string
 	// Log is the one log that Apply sees.
 	Log() domain.Log
@@ -346,8 +392,7 @@ func Table() []Projection {
 	}
 }
 
-// fingerprint names the shape of a whole generation. Its own number is that of
-// the key layout.
+// fingerprint names the shape of read models. Its own number is that of the key layout.
 func fingerprint(projections []Projection) string {
 	h := sha256.New()
 	h.Write([]byte("layout.1\n"))
@@ -384,6 +429,19 @@ func newMetrics(r prometheus.Registerer, m *Models) (*metrics, error) {
 			ConstLabels: prometheus.Labels{"log": string(f.log)},
 		}, func() float64 { return float64(m.Health().Logs[i].Lag) }))
 	}
+	for name, count := range map[string]func(*Build) uint64{
+		"projection_build_done":  func(b *Build) uint64 { return b.Done },
+		"projection_build_total": func(b *Build) uint64 { return b.Total },
+	} {
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name, Help: "Messages of the logs in a build of read models; 0 when nothing is being built.",
+		}, func() float64 {
+			if b := m.building.Load(); b != nil {
+				return float64(count(b))
+			}
+			return 0
+		}))
+	}
 	for _, c := range collectors {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -402,7 +460,35 @@ func (s *metrics) observe(log domain.Log, events int, duration time.Duration) {
 type Health struct {
 	Generation uint32      `json:"generation"`
 	Logs       []LogHealth `json:"logs"`
+	Missing    []string    `json:"missing,omitempty"` // read models that cannot be read before they are built
+	Fault      *Fault      `json:"fault,omitempty"`   // why these are not built
+	Build      *Build      `json:"build,omitempty"`   // what is being built, these or others
 }
+
+// Build is how far read models are that are being built from the logs.
+type Build struct {
+	ReadModels []string `json:"readModels"` // their names
+	Done       uint64   `json:"done"`       // messages of the logs
+	Total      uint64   `json:"total"`
+	Elapsed    Duration `json:"elapsed"` // when so many were done
+}
+
+// String tells it to people, with the time that is left if it goes on like that.
+func (b Build) String() string {
+	which := strings.Join(b.ReadModels, ", ")
+	if len(b.ReadModels) > maxNamed {
+		which = fmt.Sprintf("%d read models", len(b.ReadModels))
+	}
+	text := fmt.Sprintf("building %s: %d of %d events", which, b.Done, b.Total)
+	if b.Done == 0 || b.Total == 0 {
+		return text
+	}
+	left := time.Duration(float64(b.Elapsed) * float64(b.Total-min(b.Done, b.Total)) / float64(b.Done))
+	return text + fmt.Sprintf(" (%d %%), about %s left", 100*b.Done/b.Total, max(left, time.Second).Round(time.Second))
+}
+
+// maxNamed is how many read models a message names.
+const maxNamed = 5
 
 // LogHealth is the state of the read models of one log.
 type LogHealth struct {
@@ -413,20 +499,23 @@ type LogHealth struct {
 	Fault    *Fault     `json:"fault,omitempty"`
 }
 
-// OK reports whether every log is caught up and without a fault.
+// OK reports whether every read model can be read, and every log is caught up and without a fault.
 func (h Health) OK() bool {
 	for _, l := range h.Logs {
 		if l.Fault != nil || !l.CaughtUp {
 			return false
 		}
 	}
-	return true
+	return len(h.Missing) == 0
 }
 
 // Health returns the state of the read models.
 func (m *Models) Health() Health {
-	known := m.opts.Known()
-	h := Health{Generation: m.live.Load().num}
+	known, gen := m.opts.Known(), m.live.Load()
+	h := Health{Generation: gen.num, Missing: namesOf(gen.missing), Build: m.building.Load()}
+	if len(h.Missing) > 0 {
+		h.Fault = m.incomplete.Load()
+	}
 	for _, f := range m.logs {
 		h.Logs = append(h.Logs, f.health(known.Of(f.log)))
 	}
@@ -508,6 +597,13 @@ func (t *tracker) reset(seq uint64, caught bool) {
 	t.fault, t.caught = nil, caught
 	t.applied.Store(seq)
 	t.head.Store(seq)
+	t.wake(maxSeq)
+}
+
+// notify wakes all waiters, for something else than the position.
+func (t *tracker) notify() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.wake(maxSeq)
 }
 

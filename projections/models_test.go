@@ -115,7 +115,7 @@ func TestMetricsTellTheLag(t *testing.T) {
 	running.Wait()
 	n, err := testutil.GatherAndCount(reg)
 	require.NoError(t, err)
-	require.Equal(t, 5, n, "two lags, one counter, two histograms")
+	require.Equal(t, 7, n, "two lags, one counter, two histograms, two counts of a build")
 }
 
 var _ eventstore.Store = faulty{}

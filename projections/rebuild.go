@@ -44,11 +44,13 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 	}
 	started := m.opts.Now()
 	old := m.live.Load()
-	gen, err := m.claimGeneration()
+	gen, err := m.claimGeneration(m.opts.Projections)
 	if err != nil {
 		return Report{}, err
 	}
 	defer m.releaseGeneration(gen)
+	progress, end := m.trackBuild(gen, progress)
+	defer end()
 	writers, err := m.build(ctx, gen, progress)
 	if err != nil {
 		return Report{}, fmt.Errorf("rebuild read models: %w", err)
@@ -66,10 +68,7 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 // first, so that few are left for the swap.
 func (m *Models) build(ctx context.Context, gen *generation, progress Progress) ([]*writer, error) {
 	meter := newMeter(progress)
-	var writers []*writer
-	for _, f := range m.logs {
-		writers = append(writers, m.newBuilder(gen, f.log, checkpoint{}))
-	}
+	writers := m.newBuilders(gen)
 	for range 2 {
 		for _, w := range writers {
 			if err := m.replay(ctx, w, maxSeq, meter); err != nil {
@@ -154,10 +153,18 @@ func newMeter(progress Progress) *meter {
 	return &meter{progress: progress, done: map[domain.Log]uint64{}, total: map[domain.Log]uint64{}}
 }
 
-func (t *meter) expect(log domain.Log, messages uint64) { t.total[log] = max(t.total[log], messages) }
+// expect says that a log has so many messages.
+func (t *meter) expect(log domain.Log, messages uint64) {
+	t.total[log] = max(t.total[log], messages)
+	t.tell()
+}
 
 func (t *meter) report(log domain.Log, messages uint64) {
 	t.done[log] = max(t.done[log], messages)
+	t.tell()
+}
+
+func (t *meter) tell() {
 	if t.progress == nil {
 		return
 	}
@@ -186,7 +193,7 @@ type ProjectionReport struct {
 	LiveHash    string `json:"liveHash"`
 	RebuiltHash string `json:"rebuiltHash"`
 	Equal       bool   `json:"equal"`
-	FirstDiff   string `json:"firstDiff,omitempty"` // the first key that differs, quoted
+	FirstDiff   string `json:"firstDiff,omitempty"` // the first key that differs, quoted; or that the live one is not built
 }
 
 // LogReport is what the verification read of one log.
@@ -216,7 +223,7 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 		return r, fmt.Errorf("verify read models: %w", err)
 	}
 	started := m.opts.Now()
-	scratch, err := m.claimGeneration()
+	scratch, err := m.claimGeneration(m.opts.Projections)
 	if err != nil {
 		return r, err
 	}
@@ -318,9 +325,14 @@ func (m *Models) compare(txn *badger.Txn, gen, scratch *generation, r *VerifyRep
 	rebuilt := m.db.NewTransaction(false)
 	defer rebuilt.Discard()
 	for _, p := range m.opts.Projections {
-		a, b := keyArea{txn, gen.areas[p.Name()]}, keyArea{rebuilt, scratch.areas[p.Name()]}
 		pr := ProjectionReport{Name: p.Name()}
-		var err error
+		area, err := gen.area(p)
+		if err != nil {
+			pr.FirstDiff = "the beginning: it is not built"
+			r.Projections = append(r.Projections, pr)
+			continue
+		}
+		a, b := keyArea{txn, area}, keyArea{rebuilt, scratch.areas[p.Name()]}
 		if pr.Keys, pr.LiveHash, err = a.hash(); err != nil {
 			return err
 		}
@@ -424,7 +436,8 @@ func (m *Models) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweepOnce drops every generation that is neither live nor being built.
+// sweepOnce drops every generation that is neither live nor being built, and what read models of other names have left
+// in the others.
 func (m *Models) sweepOnce(ctx context.Context) error {
 	var nums []uint32
 	err := m.db.View(func(txn *badger.Txn) (err error) {
@@ -435,12 +448,39 @@ func (m *Models) sweepOnce(ctx context.Context) error {
 		return err
 	}
 	for _, num := range nums {
-		if m.isInUse(num) {
-			continue
+		stop := func() bool { return ctx.Err() != nil }
+		if !m.isInUse(num) {
+			err = m.dropGeneration(num, stop)
+		} else {
+			err = m.dropFormer(num, stop)
 		}
-		if err := m.dropGeneration(num, func() bool { return ctx.Err() != nil }); err != nil {
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// dropFormer deletes the keys of a generation that belong to read models that the live one does not have there.
+func (m *Models) dropFormer(num uint32, stop func() bool) error {
+	if m.isClaimed(num) {
+		return nil // it is being built
+	}
+	txn, gen := m.snapshot()
+	areas, err := areasOf(txn, num)
+	txn.Discard()
+	if err != nil {
+		return err
+	}
+	for _, area := range areas {
+		name := string(area[len(dataPrefix(num)) : len(area)-1])
+		if bytes.Equal(gen.areas[name], area) {
+			continue
+		}
+		if err := dropPrefix(m.db, area, stop); err != nil || stop() {
+			return err
+		}
+		m.opts.Log.Info("former read model dropped", "name", name, "generation", num)
 	}
 	return nil
 }
@@ -458,15 +498,28 @@ func (m *Models) dropGeneration(num uint32, stop func() bool) error {
 }
 
 func (m *Models) isInUse(num uint32) bool {
+	if m.isClaimed(num) {
+		return true
+	}
+	gen := m.live.Load() // what was built is live before it is released
+	for _, area := range gen.areas {
+		if homeOf(area) == num {
+			return true
+		}
+	}
+	return gen.num == num
+}
+
+func (m *Models) isClaimed(num uint32) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, claimed := m.claimed[num]
-	return claimed || m.live.Load().num == num
+	return claimed
 }
 
-// claimGeneration returns a new generation that is not swept until it is released. Its number is
+// claimGeneration returns a new generation of projections that is not swept until it is released. Its number is
 // stored before its first key.
-func (m *Models) claimGeneration() (*generation, error) {
+func (m *Models) claimGeneration(projections []Projection) (*generation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	num := m.next
@@ -475,7 +528,7 @@ func (m *Models) claimGeneration() (*generation, error) {
 	}
 	m.next++
 	m.claimed[num] = struct{}{}
-	return newGeneration(num, m.opts.Projections), nil
+	return newGeneration(num, projections), nil
 }
 
 // releaseGeneration leaves gen to be swept, unless it became the live one.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
@@ -161,12 +162,20 @@ func (r Reader) Applied(log domain.Log) (uint64, error) {
 // Get returns the value that p stored under key; ok is false when there is
 // none. The value belongs to the caller.
 func (r Reader) Get(p Projection, key []byte) (value []byte, ok bool, err error) {
-	return get(r.txn, join(r.gen.areas[p.Name()], key))
+	area, err := r.gen.area(p)
+	if err != nil {
+		return nil, false, err
+	}
+	return get(r.txn, join(area, key))
 }
 
 // read is Get for a value that is used at once: it is valid until use returns.
 func (r Reader) read(p Projection, key []byte, use func(value []byte) error) (ok bool, err error) {
-	item, err := find(r.txn, join(r.gen.areas[p.Name()], key))
+	area, err := r.gen.area(p)
+	if err != nil {
+		return false, err
+	}
+	item, err := find(r.txn, join(area, key))
 	if err != nil || item == nil {
 		return false, err
 	}
@@ -176,7 +185,11 @@ func (r Reader) read(p Projection, key []byte, use func(value []byte) error) (ok
 // Iterate visits the keys of s that p stored, in order, until visit returns
 // false. Key and value are valid until visit returns.
 func (r Reader) Iterate(p Projection, s Span, visit func(key, value []byte) (more bool, err error)) error {
-	return iterate(r.txn, r.gen.areas[p.Name()], s, visit)
+	area, err := r.gen.area(p)
+	if err != nil {
+		return err
+	}
+	return iterate(r.txn, area, s, visit)
 }
 
 func get(txn *badger.Txn, key []byte) ([]byte, bool, error) {
@@ -265,7 +278,7 @@ func join(area, key []byte) []byte {
 //	m/live                               the live generation, and its fingerprint
 //	n{generation}                        the generation exists, or may exist
 //	g{generation}c{log}                  checkpoint of a log
-//	g{generation}d{projection}\x00{key}  what the projection stored
+//	g{generation}d{projection}\x00{key}  what the projection stored; m/live says in which generation that is
 //	m/snapshots                          which log the snapshots are of
 //	s{version}{stream}                   aggregate snapshots, which belong to no generation
 const (
@@ -278,21 +291,78 @@ const (
 	extentKey       = "m/snapshots"
 )
 
-// generation is one complete set of read models. It has only the prefixes of its keys, and is
-// immutable.
+// generation is one set of read models. It has only the prefixes of its keys, and is immutable.
 type generation struct {
-	num   uint32
-	areas map[string][]byte // key prefix of each projection, by name
+	num         uint32            // of its checkpoints, and of the keys of its read models, but for those that were built later
+	projections []Projection      // all of them, in their order
+	missing     []Projection      // those that are to be built
+	areas       map[string][]byte // key prefix of each other projection, by name
 }
 
 func newGeneration(num uint32, projections []Projection) *generation {
-	g := &generation{num: num, areas: make(map[string][]byte, len(projections))}
+	g := &generation{num: num, projections: projections, areas: make(map[string][]byte, len(projections))}
 	for _, p := range projections {
-		area := append(generationPrefix(num), dataSpace)
-		area = append(area, p.Name()...)
-		g.areas[p.Name()] = slices.Clip(append(area, 0))
+		g.areas[p.Name()] = areaOf(num, p)
 	}
 	return g
+}
+
+// areaOf returns the prefix of the keys of p that belong to a generation.
+func areaOf(num uint32, p Projection) []byte {
+	area := append(dataPrefix(num), p.Name()...)
+	return slices.Clip(append(area, 0))
+}
+
+// homeOf returns the generation that the keys of an area belong to.
+func homeOf(area []byte) uint32 { return binary.BigEndian.Uint32(area[1:]) }
+
+// area returns the prefix of the keys of p. What is not built yet cannot be read.
+func (g *generation) area(p Projection) ([]byte, error) {
+	area, ok := g.areas[p.Name()]
+	if !ok && len(g.missing) > 0 {
+		return nil, errBehind()
+	}
+	return area, nil
+}
+
+// with returns g with the read models of another generation, which it does not have.
+func (g *generation) with(built *generation) *generation {
+	all := &generation{num: g.num, projections: g.projections, areas: maps.Clone(g.areas)}
+	maps.Copy(all.areas, built.areas)
+	return all
+}
+
+// shape is the fingerprint of the read models that g has. With keys of several generations it is one that versions do not
+// have that expect them in one.
+func (g *generation) shape() string {
+	var have []Projection
+	apart := ""
+	for _, p := range g.projections {
+		if area, ok := g.areas[p.Name()]; ok {
+			have = append(have, p)
+			if homeOf(area) != g.num {
+				apart = "+"
+			}
+		}
+	}
+	return fingerprint(have) + apart
+}
+
+// record returns what is stored of g when it is live.
+func (g *generation) record() live {
+	l := live{Generation: g.num, Fingerprint: g.shape(), Areas: map[string]uint32{}}
+	for name, area := range g.areas {
+		l.Areas[name] = homeOf(area)
+	}
+	return l
+}
+
+// namesOf returns the names of read models.
+func namesOf(projections []Projection) (names []string) {
+	for _, p := range projections {
+		names = append(names, p.Name())
+	}
+	return names
 }
 
 func (g *generation) checkpointKey(log domain.Log) []byte {
@@ -302,6 +372,11 @@ func (g *generation) checkpointKey(log domain.Log) []byte {
 func generationPrefix(num uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{generationSpace}, num)
 }
+
+func dataPrefix(num uint32) []byte { return append(generationPrefix(num), dataSpace) }
+
+// beforeName is how much of a key there is before the name of its projection.
+const beforeName = 1 + 4 + 1
 
 func numberKey(num uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{numberSpace}, num)
@@ -317,6 +392,25 @@ func generations(txn *badger.Txn) (nums []uint32, err error) {
 		return true, nil
 	})
 	return nums, err
+}
+
+// areasOf lists the areas of a generation that have keys.
+func areasOf(txn *badger.Txn, num uint32) (areas [][]byte, err error) {
+	prefix := dataPrefix(num)
+	for from := []byte{}; from != nil; {
+		next := []byte(nil)
+		err := iterate(txn, prefix, Span{From: from, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+			name, _, _ := bytes.Cut(key, []byte{0})
+			areas = append(areas, append(join(prefix, name), 0))
+			next = append(bytes.Clone(name), 1)
+			return false, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		from = next
+	}
+	return areas, nil
 }
 
 // dropBatch is the maximal number of keys that one transaction deletes.

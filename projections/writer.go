@@ -86,9 +86,9 @@ func (k *watchedKeys) end() {
 
 func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writer {
 	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
-	for _, p := range m.opts.Projections {
-		if p.Log() == log {
-			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()], &watchedKeys{moves: m.moves[p.Name()]}})
+	for _, p := range gen.projections {
+		if area, ok := gen.areas[p.Name()]; ok && p.Log() == log {
+			w.scopes = append(w.scopes, targetProjection{p, area, &watchedKeys{moves: m.moves[p.Name()]}})
 		}
 	}
 	if log == domain.State { // events of one workspace read the same keys; those of ACTIVITY mostly read keys of their own
@@ -525,6 +525,7 @@ type bulk struct {
 	size    int  // of the changes that nobody has read
 	kept    int  // of the values that somebody has read
 	partial bool // something was written
+	room    txnRoom
 }
 
 // bulkArea has the keys of one projection.
@@ -551,7 +552,7 @@ func newBulk(db store) *bulk { return &bulk{db: db, areas: map[string]*bulkArea{
 
 // area returns the area of a key, which begins with it.
 func (b *bulk) area(key []byte) *bulkArea {
-	name := len(generationPrefix(0)) + 1
+	name := beforeName
 	name += bytes.IndexByte(key[name:], 0) + 1
 	a := b.areas[string(key[:name])]
 	if a == nil {
@@ -682,12 +683,14 @@ func (b *bulk) write(area []byte, unread bool) error {
 	b.partial = true
 	txn := b.db.NewTransaction(true)
 	defer func() { txn.Discard() }()
+	defer b.room.reset()
 	for _, c := range all {
-		err := c.write(txn, []byte(c.key))
+		err := c.write(txn, &b.room)
 		if errors.Is(err, badger.ErrTxnTooBig) {
 			if err = b.db.commit(txn); err == nil {
+				b.room.reset()
 				txn = b.db.NewTransaction(true)
-				err = c.write(txn, []byte(c.key))
+				err = c.write(txn, &b.room)
 			}
 		}
 		if err != nil {
@@ -715,11 +718,20 @@ type bulkChange struct {
 	area *bulkArea
 }
 
-func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
-	if e.deleted {
-		return txn.Delete(key)
+func (c bulkChange) write(txn *badger.Txn, room *txnRoom) error {
+	to, key := txnKeys{txn, room}, room.join(nil, []byte(c.key))
+	if c.deleted {
+		return to.delete(key)
 	}
-	return txn.Set(key, e.value)
+	return to.set(key, c.value)
+}
+
+// newBuilders returns a builder for each log.
+func (m *Models) newBuilders(gen *generation) (writers []*writer) {
+	for _, f := range m.logs {
+		writers = append(writers, m.newBuilder(gen, f.log, checkpoint{}))
+	}
+	return writers
 }
 
 // newBuilder is newWriter for a generation that is not live yet. What it has applied is in the
@@ -751,9 +763,11 @@ func (w *writer) collect(events []domain.Recorded) error {
 	}
 	err := w.eachProjection(func(i int) error {
 		for g, group := range groups {
-			if _, err := w.scopes[i].applyRecovered(Tx{keys: w.bulks[i], begins: begins[g]}, group, shares[g]); err != nil {
+			b := w.bulks[i]
+			if _, err := w.scopes[i].applyRecovered(Tx{keys: b, begins: begins[g], room: &b.room}, group, shares[g]); err != nil {
 				return err
 			}
+			b.room.reset() // it has copied them
 		}
 		return nil
 	})
@@ -886,8 +900,9 @@ func (c checkpoint) compare(ctx context.Context, store eventstore.Store, log dom
 
 // live is the stored record of the live generation.
 type live struct {
-	Generation  uint32 `json:"generation"`
-	Fingerprint string `json:"fingerprint"`
+	Generation  uint32            `json:"generation"`
+	Fingerprint string            `json:"fingerprint"`     // of the read models that are complete
+	Areas       map[string]uint32 `json:"areas,omitempty"` // their names, each with the generation that its keys belong to; versions before had all in one
 }
 
 func readLive(txn *badger.Txn) (l live, ok bool, err error) {

@@ -264,10 +264,20 @@ func (p *Probes) readModels(ctx context.Context) error {
 	if err := p.database(ctx); err != nil {
 		return err
 	}
-	for _, log := range p.Models.Health().Logs {
+	health := p.Models.Health()
+	for _, log := range health.Logs {
 		if log.Fault != nil {
 			return &system.Fault{Name: "Stopped", Err: log.Fault}
 		}
+	}
+	switch {
+	case health.OK():
+	case health.Fault != nil:
+		return &system.Fault{Name: "Stopped", Err: fmt.Errorf("%s cannot be read: %w", strings.Join(health.Missing, ", "), health.Fault)}
+	case health.Build != nil:
+		return &system.Fault{Name: "Building", Err: errors.New(health.Build.String())}
+	case len(health.Missing) > 0:
+		return &system.Fault{Name: "Building", Err: fmt.Errorf("%s are to be built", strings.Join(health.Missing, ", "))}
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -188,21 +189,54 @@ func healthcheckCommand(w environment) *cobra.Command {
 	var live bool
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Ask the service on this machine whether it serves",
-		Long: "Ask the service on this machine whether it is ready: exit status 0 or 1. For probes of containers.",
+		Long: "Ask the service on this machine whether it is ready: exit status 0 or 1. For probes of containers.\nWhen it is not, the reason is printed, for example which read models are being built, and how long that takes.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			loaded, err := settings.Load(w.source)
 			if err != nil {
 				return err
 			}
-			path := "/readyz"
 			if live {
-				path = "/healthz"
+				return probe(c.Context(), w, loaded.Config.HTTP, "/healthz")
 			}
-			return probe(c.Context(), w, loaded.Config.HTTP, path)
+			if err = probe(c.Context(), w, loaded.Config.HTTP, "/readyz"); err != nil {
+				err = fmt.Errorf("%w%s", err, whyNotReady(c.Context(), loaded))
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&live, "live", false, "only ask whether the process is alive")
 	return c
+}
+
+// whyNotReady returns what the report of readiness tells of the gateway and the read models, if the service answers with one.
+func whyNotReady(ctx context.Context, loaded *settings.Loaded) (why string) {
+	key := loaded.Config.Core.InternalAPIKey.Reveal()
+	if key == "" {
+		text, _ := os.ReadFile(filepath.Join(loaded.Config.Core.DataDir, "keys", "internal-api-key")) // without it, the report is refused
+		key = string(bytes.TrimSpace(text))
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, loaded.Config.HTTP.InternalAPIURL+"/readiness?services=api-gateway", http.NoBody)
+	if err != nil {
+		return ""
+	}
+	req.Header.Set("x-svc-api-key", key)
+	resp, err := process.Client(loaded.Config.HTTP).Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var report struct {
+		Services map[string]struct {
+			Errors []struct{ Module, Message string }
+		}
+	}
+	_ = json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&report) // another answer tells nothing
+	for _, e := range report.Services["api-gateway"].Errors {
+		why += "; " + e.Module + ": " + e.Message
+	}
+	return why
 }
 
 func probe(ctx context.Context, w environment, h settings.HTTP, path string) error {

@@ -57,6 +57,7 @@ func TestHealthcheck(t *testing.T) {
 
 // A service that is alive and not ready, and one that sends elsewhere.
 func TestHealthcheckBelievesOnlyAYes(t *testing.T) {
+	key := "kE3vW9qZ7tR1yU5iO8pA2sD4fG6hJ0kL"
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ready"}`) }))
 	defer elsewhere.Close()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,14 +65,19 @@ func TestHealthcheckBelievesOnlyAYes(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 			return
 		}
+		if r.Header.Get("x-svc-api-key") == key && r.URL.String() == "/v2/readiness?services=api-gateway" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintln(w, `{"status":"error","services":{"api-gateway":{"status":"error","errors":[{"error":"Building","module":"database","driver":"badger","message":"building a.1: 3 of 9 events"}]}}}`)
+			return
+		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, `{"status":"error"}`)
 	}))
 	defer service.Close()
-	p := newCLIEnv(t, "INTERNAL_API_URL="+service.URL+"/v2")
+	p := newCLIEnv(t, "INTERNAL_API_URL="+service.URL+"/v2", "INTERNAL_API_KEY="+key)
 	got := p.run(t, "healthcheck")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, `503 Service Unavailable: {"status":"error"}`)
+	require.Contains(t, got.err, `503 Service Unavailable: {"status":"error"}; database: building a.1: 3 of 9 events`)
 	require.Equal(t, 1, p.run(t, "healthcheck", "--live").code)
 }
 

@@ -64,7 +64,7 @@ const maxWait = 30 * time.Second
 func (l *Library) Reach(ctx context.Context, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if err := l.models.Reach(ctx, domain.At(domain.State, min(seq, l.log.Known().State))); err != nil {
+	if err := l.models.ReachReadable(ctx, domain.At(domain.State, min(seq, l.log.Known().State))); err != nil {
 		return commands.Refused(fmt.Errorf("the read models are behind: %w", err))
 	}
 	return nil
