@@ -62,15 +62,21 @@ RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|InBulk|TriedAgai
 # Compilers, tests and the linter collect garbage a third of their time where memory is not scarce.
 build test cover arch race race-all browser e2e lint: export GOGC = 400
 
+# go test starts packages in the order in which they are named. Those that take longest are named first, or the last one
+# of a step would run alone: it waits, and a core is idle.
+LONG_RACED = ./eventstore/jetstream ./streams/webhooks ./commands/collections ./streams/schedules ./http/oidc ./commands/fetch ./commands/files ./commands/runtime
+LONG_RACED_RUNS = ./projections ./cmd/node/scenarios/events ./cmd/node/scenarios/nodes ./cmd/node/scenarios/runs
+LONG = ./cmd/svc ./projections ./cmd/node/scenarios/nodes ./commands/versioning ./cmd/node ./http/api ./domain/merge ./commands/content ./commands/sandbox
+
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) $$($(GO) list ./... | grep -vE '$(RACELESS)')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) -run '$(RACED)' ./cmd/node/... ./projections
-	$(GO) test -ldflags='-s -w' -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) $$($(GO) list ./... | grep -E '$(RACELESS)')
+	CGO_ENABLED=1 $(GO) test -race -ldflags='-s -w' -vet=off -p $(PARALLEL) -timeout $(PATIENCE) $(LONG_RACED) $$($(GO) list ./... | grep -vE '$(RACELESS)')
+	CGO_ENABLED=1 $(GO) test -race -ldflags='-s -w' -vet=off -p $(PARALLEL) -timeout $(PATIENCE) -run '$(RACED)' $(LONG_RACED_RUNS) ./cmd/node/...
+	$(GO) test -ldflags='-s -w' -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) $(LONG) $$($(GO) list ./... | grep -E '$(RACELESS)')
 
 .PHONY: race-all
 race-all: ## run all tests with the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) ./...
+	CGO_ENABLED=1 $(GO) test -race -ldflags='-s -w' -vet=off -p $(PARALLEL) -timeout $(PATIENCE) $(LONG_RACED) ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (15s) each
@@ -103,7 +109,7 @@ $(CACHE)/node-red/node_modules/.bin/node-red:
 
 .PHONY: browser
 browser: ## look at the pages with a real browser (chromium)
-	$(GO) test -tags browser -count=1 -timeout 3m -run RealBrowser ./http/oidc
+	$(GO) test -tags browser -ldflags='-s -w' -vet=off -count=1 -timeout 3m -run RealBrowser ./http/oidc
 
 # Tests of the console at once: each has a page of the one browser, and most share one service.
 PAGES ?= 3
@@ -111,7 +117,7 @@ PAGES ?= 3
 .PHONY: e2e
 e2e: build ## use the console with a real browser (chromium); pictures go to .cache/e2e (RUN=TestSignIn: some tests only)
 	rm -rf $(CACHE)/e2e
-	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout $(PATIENCE) -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
+	SVC_BINARY=$(BIN) $(GO) test -tags e2e -ldflags='-s -w' -vet=off -count=1 -timeout $(PATIENCE) -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
 
 .PHONY: walk
 walk: build ## take the pictures of docs/console.md: from the first start to a trace, by keys only
@@ -148,12 +154,17 @@ clients: $(WEB)/node_modules/.package-lock.json ## build the client for TypeScri
 
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
-	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
-	@# these wait for leases and remotes more than they work: more at once than cores
-	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 12 -run Fault -v ./commands/versioning | grep -vE '^=== (RUN|PAUSE|CONT)'
-	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -run Full -v ./projections | grep -vE '^=== (RUN|PAUSE|CONT)'
+	@mkdir -p $(CACHE); export FAULT_PROFILE=$(FAULT_PROFILE); status=0; \
+	shown() { grep -vE '^=== (RUN|PAUSE|CONT)'; }; \
+	others() { $(FAULT) -parallel 12 -run Fault -v ./commands/versioning && $(FAULT) -run Full -v ./projections; }; \
+	others > $(CACHE)/fault.log 2>&1 & others=$$!; \
+	trap 'kill $$others 2>/dev/null || true' EXIT; \
+	$(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | shown || status=$$?; \
+	wait $$others || status=$$?; \
+	shown < $(CACHE)/fault.log; exit $$status
 
-FAULT = $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m)
+# The tests of versioning wait for leases and remotes more than they work: more at once than cores, and beside the others.
+FAULT = $(GO) test -tags fault -ldflags='-s -w' -vet=off -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m)
 
 .PHONY: badinput
 badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarbage…, and every fuzz corpus
@@ -175,7 +186,7 @@ $(LINTER): tools/go.mod tools/go.sum
 
 .PHONY: arch
 arch: ## check the architecture rules: imports, folders, no init functions
-	$(GO) test -count=1 -run 'TestProjectFollowsTheRules|TestABrokenRule|TestWhatIsAllowed' ./cmd/svc
+	$(GO) test -ldflags='-s -w' -vet=off -count=1 -run 'TestProjectFollowsTheRules|TestABrokenRule|TestWhatIsAllowed' ./cmd/svc
 
 .PHONY: authz-matrix
 authz-matrix: ## ask every route as every kind of caller; writes docs/authz-matrix.md
