@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"svc/commands"
@@ -192,6 +193,48 @@ func TestARepeatedRequestLocksAnew(t *testing.T) {
 	end := ended(t, started)
 	require.Equal(t, operation.Succeeded, end.Status)
 	require.Equal(t, uint64(2), end.Epoch)
+}
+
+// After a crash, who goes on with a bulk run starts its operations again, also one that was about to begin, while its lock is
+// being taken over.
+func TestAnOperationThatHadNotBegunIsStartedWhenItsLockWasTakenOver(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	n, holder, ws := h.start(t), h.start(t), h.workspaces(t)
+	id := "op_" + commands.NewID(as(t, "u1", "key"), 20)
+	_, err := ws.Execute(t.Context(), h.id, workspace.AcquireLock{
+		Reason: workspace.PushInProgress, By: "u1", Now: ws.Now(), Timeout: ws.LockFor(), Operation: &workspace.Operation{ID: id, Kind: operation.Push},
+	})
+	require.NoError(t, err)
+	held, free, adopted := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_ = holder.Leases.Hold(t.Context(), "operation/"+id, func(context.Context) error {
+			close(held)
+			<-free
+			return nil
+		})
+	}()
+	<-held
+	go func() { adopted <- n.Adopt(t.Context(), h.id, id) }()
+	require.Eventually(t, func() bool { return n.Runs(id) }, patience, 1e6)
+
+	impatient, giveUp := context.WithCancel(as(t, "u1", "key"))
+	giveUp()
+	_, err = n.Start(impatient, h.spec(), nil)
+	require.ErrorIs(t, err, context.Canceled)
+	started := make(chan *operations.Handle, 1)
+	go func() {
+		handle, err := n.Start(as(t, "u1", "key"), h.spec(), func(ctx context.Context, run *operations.Run) (any, error) { return nil, run.Commit(ctx) })
+		assert.NoError(t, err)
+		started <- handle
+	}()
+	close(free)
+	require.NoError(t, <-adopted)
+	handle := <-started
+	require.Equal(t, id, handle.ID())
+	require.Equal(t, operation.Succeeded, ended(t, handle).Status)
+	require.Nil(t, h.lock(t))
+	require.Equal(t, []string{"workspaces.created", "locked push_in_progress", "unlocked recovered", "locked push_in_progress", "unlocked completed"}, h.eventNames(t, workspace.Stream(h.id)))
 }
 
 func TestAStopBreaksOff(t *testing.T) {

@@ -27,7 +27,9 @@ type Run struct {
 	tookOver bool // it goes on with what another run began
 	base     context.Context
 	request  *commands.Request // of base
-	done     chan struct{}     // closed when nothing more is done here
+	begun    chan struct{}     // closed by setBegun, when the operation is recorded, or with done
+	setBegun func()
+	done     chan struct{} // closed when nothing more is done here
 
 	mu        sync.Mutex
 	cancel    context.CancelCauseFunc

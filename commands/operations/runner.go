@@ -107,26 +107,34 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 	if about.Request, err = json.Marshal(spec.Request); err != nil {
 		return nil, err
 	}
-	if asked.Seed != "" {
-		switch _, err := r.Get(ctx, about.WorkspaceID, about.ID); {
-		case err == nil:
-			return r.Follow(about.WorkspaceID, about.ID), nil
-		case domain.CodeOf(err) != domain.CodeNotFound:
+	for again := asked.Seed != ""; ; again = true {
+		if again {
+			switch _, err := r.Get(ctx, about.WorkspaceID, about.ID); {
+			case err == nil:
+				return r.Follow(about.WorkspaceID, about.ID), nil
+			case domain.CodeOf(err) != domain.CodeNotFound:
+				return nil, err
+			}
+		}
+		run, entered, err := r.register(background(ctx), about)
+		if err != nil {
 			return nil, err
 		}
+		if entered {
+			err = r.launch(ctx, run, spec, work)
+			asked.Saw(run.request.Position())
+			if err != nil {
+				return nil, err
+			}
+			return &Handle{runner: r, workspaceID: about.WorkspaceID, id: about.ID, run: run}, nil
+		}
+		// The same request is about to begin it, or the lock is taken over that a process left before the operation had begun.
+		select {
+		case <-run.begun:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	run, entered, err := r.register(background(ctx), about)
-	if err != nil {
-		return nil, err
-	}
-	if entered {
-		err = r.launch(ctx, run, spec, work)
-	}
-	asked.Saw(run.request.Position())
-	if err != nil {
-		return nil, err
-	}
-	return &Handle{runner: r, workspaceID: about.WorkspaceID, id: about.ID, run: run}, nil
 }
 
 func newID(ctx context.Context) string { return "op_" + commands.NewID(ctx, 20) }
@@ -158,6 +166,7 @@ func (r *Runner) launch(ctx context.Context, run *Run, spec Spec, work Work) err
 			if err := r.begin(leaseCtx, run, spec); err != nil {
 				return err
 			}
+			run.setBegun()
 			begun <- nil
 			r.execute(leaseCtx, run, work)
 			return nil
@@ -339,7 +348,8 @@ func (r *Runner) register(base context.Context, about operation.About) (run *Run
 	if r.runs == nil {
 		r.runs = map[string]*Run{}
 	}
-	run = &Run{runner: r, about: about, base: base, request: commands.RequestFrom(base), done: make(chan struct{})}
+	run = &Run{runner: r, about: about, base: base, request: commands.RequestFrom(base), begun: make(chan struct{}), done: make(chan struct{})}
+	run.setBegun = sync.OnceFunc(func() { close(run.begun) })
 	r.runs[about.ID] = run
 	r.working.Add(1)
 	return run, true, nil
@@ -349,6 +359,7 @@ func (r *Runner) unregister(run *Run) {
 	r.mu.Lock()
 	delete(r.runs, run.about.ID)
 	r.mu.Unlock()
+	run.setBegun()
 	close(run.done)
 	r.working.Done()
 }
