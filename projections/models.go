@@ -276,13 +276,19 @@ func (m *Models) Moment() Moment {
 	return momentAt(&m.logs[slices.Index(domain.Logs(), domain.State)].moves)
 }
 
-// MomentOf is Moment for reads of one projection, whatever changes in others.
-func (m *Models) MomentOf(p Projection) Moment {
-	moves, ok := m.moves[p.Name()]
-	if !ok {
+// Moments tells the current moment of one projection, whatever changes in others. The zero Moments knows none.
+type Moments struct{ moves *atomic.Uint64 }
+
+// MomentsOf returns the Moments of a projection.
+func (m *Models) MomentsOf(p Projection) Moments { return Moments{m.moves[p.Name()]} }
+
+// Now returns the current moment. If it is the same before and after some reads of the projection, the same reads would
+// return the same result again.
+func (m Moments) Now() Moment {
+	if m.moves == nil {
 		return 0
 	}
-	return momentAt(moves)
+	return momentAt(m.moves)
 }
 
 // momentAt returns the moment after so many starts and ends of changes.

@@ -494,25 +494,25 @@ func TestAMomentOfAProjectionLastsWhileOthersChange(t *testing.T) {
 	h := newFixture(t)
 	first := create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Reach(bounded(t), first.Position))
-	rights, records := h.MomentOf(projections.Access{}), h.MomentOf(projections.Workspaces{})
+	rights, records := h.MomentsOf(projections.Access{}).Now(), h.MomentsOf(projections.Workspaces{}).Now()
 	require.NotZero(t, rights)
 	require.NotZero(t, records)
 
 	second := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), second.Position))
-	require.Equal(t, rights, h.MomentOf(projections.Access{}), "a new name changes no rights")
-	require.NotEqual(t, records, h.MomentOf(projections.Workspaces{}))
+	require.Equal(t, rights, h.MomentsOf(projections.Access{}).Now(), "a new name changes no rights")
+	require.NotEqual(t, records, h.MomentsOf(projections.Workspaces{}).Now())
 
 	shared := workspace.Shared{SubjectID: "a", Target: access.Target{ID: "bob"}}
 	third := add(t, h.log.Log, workspace.Stream("a"), second.Seqs[0], shared)
 	require.NoError(t, h.Reach(bounded(t), third.Position))
-	require.NotEqual(t, rights, h.MomentOf(projections.Access{}), "who has waited for a write is not told the moment before it")
+	require.NotEqual(t, rights, h.MomentsOf(projections.Access{}).Now(), "who has waited for a write is not told the moment before it")
 
-	rights = h.MomentOf(projections.Access{})
+	rights = h.MomentsOf(projections.Access{}).Now()
 	_, err := h.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
-	require.NotEqual(t, rights, h.MomentOf(projections.Access{}), "what was rebuilt is looked at anew")
-	require.Zero(t, h.MomentOf(counter{name: "unknown"}), "of what is not there no moment lasts")
+	require.NotEqual(t, rights, h.MomentsOf(projections.Access{}).Now(), "what was rebuilt is looked at anew")
+	require.Zero(t, h.MomentsOf(counter{name: "unknown"}).Now(), "of what is not there no moment lasts")
 }
 
 func TestAWatcherIsToldWhenThePositionChanges(t *testing.T) {

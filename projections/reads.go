@@ -123,7 +123,7 @@ func (m *Models) AppAudience(appSlug string) (publisher string, users []string, 
 
 // MayListen reports whether a workspace may have listeners to events of the platform.
 func (m *Models) MayListen(workspaceID string) (bool, error) {
-	now := m.MomentOf(Schedules{}) // before the reader: what changes between them is looked at again
+	now := m.MomentsOf(Schedules{}).Now() // before the reader: what changes between them is looked at again
 	if m.withoutListeners.has(now, workspaceID) {
 		return false, nil
 	}
@@ -194,7 +194,7 @@ func (m *Models) IsSessionEnded(id string) (bool, error) {
 // SigningKeys returns the key ring and its sequence; the ring is empty when known is that
 // sequence.
 func (m *Models) SigningKeys(known uint64) (ring keyring.State, seq uint64, err error) {
-	now := m.MomentOf(Keyring{}) // before the reader: what changes between them is looked at again
+	now := m.MomentsOf(Keyring{}).Now() // before the reader: what changes between them is looked at again
 	if last := m.ring.Load(); last != nil && last.seq == known && last.at == now && now != 0 {
 		return ring, known, nil
 	}

@@ -75,9 +75,10 @@ func (n *Node) openSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	moments := n.models.MomentsOf(projections.Sessions{})
 	n.identity.sessions, err = sessions.New(sessions.Options{
 		Engine: n.engine, Bucket: bucket, MaxAge: func() time.Duration { return n.config().Auth.SessionCookieMaxAge }, Ended: n.models.IsSessionEnded,
-		Moment: func() uint64 { return uint64(n.models.MomentOf(projections.Sessions{})) },
+		Moment: func() uint64 { return uint64(moments.Now()) },
 	})
 	return err
 }

@@ -40,7 +40,7 @@ func (h *fixture) node(t *testing.T) *sessions.Sessions {
 	s, err := sessions.New(sessions.Options{
 		Engine: engine, Bucket: h.bucket, Now: func() time.Time { return h.now },
 		MaxAge: func() time.Duration { return time.Hour },
-		Moment: func() uint64 { return uint64(h.models.MomentOf(projections.Sessions{})) },
+		Moment: func() uint64 { return uint64(h.models.MomentsOf(projections.Sessions{}).Now()) },
 		Ended: func(id string) (ended bool, err error) {
 			err = h.models.View(func(r projections.Reader) error {
 				ended, err = projections.Sessions{}.Ended(r, id)

@@ -199,6 +199,9 @@ func (m *rule) matches(q question, s *evaluation) bool {
 	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].actionsOf("update") && !m.coversField(q.field) {
 		return false
 	}
+	if _, self := q.object.(*workspaceObject); self && m.whole {
+		return true // the workspace is in its own scope
+	}
 	switch s.matches(m.when, q.object) {
 	case match.Yes:
 		return true

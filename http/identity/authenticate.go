@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"svc/commands/sessions"
@@ -147,33 +148,37 @@ type person struct {
 
 // validEmail returns the mail address of the user for rules: "" until it is proven, or a super
 // admin vouches for it.
-func (p person) validEmail() string {
+func (p *person) validEmail() string {
 	if !p.EmailValid {
 		return ""
 	}
 	return p.Email
 }
 
-func newPerson(stored []byte) (person, error) {
+func newPerson(stored []byte) (*person, error) {
 	brief, err := projections.ParseBrief(stored)
-	return person{brief, authData(brief)}, err
+	return &person{brief, authData(brief)}, err
 }
 
-// find returns a user; ok is false when there is none.
-func (i *Identity) find(userID string) (found person, ok bool, err error) {
-	return i.users.get(i.o.ReadModel, userID, func(r projections.Reader) ([]byte, bool, error) {
+// find returns a user; nil when there is none.
+func (i *Identity) find(userID string) (*person, error) {
+	return i.users.get(userID, func(r projections.Reader) ([]byte, bool, error) {
 		return projections.Users{}.StoredBrief(r, userID)
 	})
 }
 
 // admit sets the user of a caller. A visitor has no account while they own nothing.
 func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) error {
-	found, known, err := i.find(userID)
+	found, err := i.find(userID)
 	if err != nil {
 		return err
 	}
+	known := found != nil
 	if !known && !visitor || known && found.Status != user.Validated {
 		return domain.Refuse(domain.CodeInvalidToken, "the account is not in use")
+	}
+	if !known {
+		found = &person{}
 	}
 	caller.Kind, caller.UserID = gateway.KindUser, userID
 	caller.Anonymous = visitor || onlyVisitor(found.AuthData)
@@ -211,33 +216,43 @@ func authData(b projections.UserBrief) map[string]map[string]any {
 type apiKey struct {
 	projections.APIKey
 	ready *access.Key
+	used  atomic.Int64 // the second in which its use was told last
 }
 
-func newAPIKey(stored []byte) (apiKey, error) {
+func newAPIKey(stored []byte) (*apiKey, error) {
 	key, err := projections.ParseAPIKey(stored)
 	if err != nil {
-		return apiKey{}, err
+		return nil, err
 	}
 	ready, err := access.CompileKey(key.ID, key.WorkspaceID, key.Rules)
-	return apiKey{key, ready}, err
+	return &apiKey{APIKey: key, ready: ready}, err
 }
 
+// inForce reports whether the key may be used.
+func (k *apiKey) inForce(now time.Time) bool {
+	return k != nil && !k.Disabled && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(now))
+}
+
+// byAPIKey admits who sends an API key. A key that was sent before is known by itself, not by its hash.
 func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
-	hash := domain.HashSecret(value)
-	found, known, err := i.keys.get(i.o.ReadModel, hash, func(r projections.Reader) ([]byte, bool, error) {
-		return projections.APIKeys{}.Stored(r, hash)
+	found, err := i.keys.get(value, func(r projections.Reader) ([]byte, bool, error) {
+		return projections.APIKeys{}.Stored(r, domain.HashSecret(value))
 	})
 	if err != nil {
 		return err
 	}
-	if !known || found.Disabled || !found.ExpiresAt.IsZero() && !found.ExpiresAt.After(i.o.Now()) {
+	now := i.o.Now()
+	if !found.inForce(now) {
 		return invalidKey()
 	}
 	caller.KeyID, caller.Principal.Key = found.ID, found.ready
 	if caller.Kind == gateway.KindNone {
 		caller.Kind, caller.Expires = gateway.KindAPIKey, found.ExpiresAt
 	}
-	i.o.Used(found.ID)
+	if second := now.Unix(); found.used.Load() != second {
+		found.used.Store(second)
+		i.o.Used(found.ID)
+	}
 	return nil
 }
 
@@ -308,11 +323,11 @@ func lentScopes(scopes []string) []string {
 // byVisitor admits a caller without a credential for whom an automation acts. They have no account,
 // but get the events for their session.
 func (i *Identity) byVisitor(claims signing.Claims, caller *gateway.Caller) error {
-	_, known, err := i.find(claims.Subject)
+	known, err := i.find(claims.Subject)
 	if err != nil {
 		return err
 	}
-	if known || claims.Subject == "" || claims.Subject != claims.SessionID {
+	if known != nil || claims.Subject == "" || claims.Subject != claims.SessionID {
 		return domain.Refuse(domain.CodeInvalidToken, "the token is of no visitor")
 	}
 	caller.UserID, caller.SessionID, caller.Anonymous = claims.Subject, claims.SessionID, true
@@ -394,11 +409,14 @@ func (i *Identity) keyOf(id string) (*access.Key, error) {
 	r := i.o.ReadModel.Reader()
 	defer r.Close()
 	key, ok, err := projections.APIKeys{}.Get(r, id)
-	if err != nil || !ok || key.Disabled || !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(i.o.Now()) {
+	if err != nil || !ok {
 		return nil, err
 	}
-	made, _, err := i.keys.get(i.o.ReadModel, key.Hash, func(r projections.Reader) ([]byte, bool, error) {
+	found, err := i.keys.get(key.Hash, func(r projections.Reader) ([]byte, bool, error) {
 		return projections.APIKeys{}.Stored(r, key.Hash)
 	})
-	return made.ready, err
+	if err != nil || !found.inForce(i.o.Now()) {
+		return nil, err
+	}
+	return found.ready, nil
 }

@@ -22,6 +22,7 @@ import (
 type compiledWorkspace struct {
 	seq       uint64
 	workspace *access.Workspace
+	last      atomic.Pointer[knownRights] // of the last caller, who often calls again
 	checkedMoment
 }
 
@@ -59,10 +60,13 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if !found {
 		return i.unknown(c, workspaceID, action, rights)
 	}
-	grant := gateway.Grant{InWorkspace: rights.IsMember(), WorkspaceID: workspaceID, Rights: rights}
+	grant := gateway.Grant{WorkspaceID: workspaceID, Rights: rights}
 	if action.Subject == "workspaces" {
-		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
+		err := rights.Check(action.Action, action.Subject, nil)
+		grant.InWorkspace = err == nil && action.Action == "read" || rights.IsMember() // who may read it is a member
+		return grant, i.refuse(c, err)
 	}
+	grant.InWorkspace = rights.IsMember()
 	if !rights.Could(action.Action, action.Subject) && !bySharing(action) && (grant.InWorkspace || !mayReadOwnEvents(c, action)) {
 		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 	}
@@ -164,7 +168,7 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 
 // RightsOf is Rights for another principal.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
-	now := i.o.ReadModel.MomentOf(projections.Access{})
+	now := i.access.Now()
 	have, known := i.workspaces.Get(workspaceID)
 	if !known || !have.isAt(now) {
 		r := i.o.ReadModel.Reader()
@@ -178,7 +182,7 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 		return access.OutsideRights(p), false, nil
 	}
 	have.set(now)
-	return i.rightsIn(have.workspace, workspaceID, p), true, nil
+	return i.rightsIn(have, workspaceID, p), true, nil
 }
 
 // FormerRights returns the rights of a principal in a deleted workspace; found is false when there
@@ -209,16 +213,27 @@ type rightsKey struct {
 	authData             uintptr // of a map that is never changed, only replaced; the rights keep it
 }
 
-// rightsIn returns the rights of p in w, from the cache when nothing has changed.
-func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
-	p = i.within(p, workspaceID)
-	who := rightsKey{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
-	if have, ok := i.rights.Get(who); ok {
-		return have
+// knownRights are the rights of somebody.
+type knownRights struct {
+	of     rightsKey
+	rights *access.Rights
+}
+
+// rightsIn returns the rights of p in a workspace, those that are known when nothing has changed.
+func (i *Identity) rightsIn(in *compiledWorkspace, workspaceID string, p access.Principal) *access.Rights {
+	p.KeyRole = roleIn(p.KeyRole, workspaceID)
+	who := rightsKey{in.workspace, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
+	known := in.last.Load()
+	if known != nil && known.of == who {
+		return known.rights
 	}
-	rights := w.For(p)
-	i.rights.Set(who, rights)
-	return rights
+	known, ok := i.rights.Get(who)
+	if !ok {
+		known = &knownRights{who, in.workspace.For(i.within(p, workspaceID))}
+		i.rights.Set(who, known)
+	}
+	in.last.Store(known)
+	return known.rights
 }
 
 // Readable returns a filter of workspaces that a caller may read, for lists.
@@ -269,8 +284,8 @@ func (i *Identity) compile(id string, doc projections.AccessDocument) (*access.W
 // PrincipalOf returns the principal of a user without a session; ok is false when there is no such
 // user, or the account is not active.
 func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err error) {
-	found, ok, err := i.find(userID)
-	if err != nil || !ok || found.Status != user.Validated {
+	found, err := i.find(userID)
+	if err != nil || found == nil || found.Status != user.Validated {
 		return p, false, err
 	}
 	return access.Principal{
@@ -309,10 +324,10 @@ type membership struct {
 	checkedMoment
 }
 
-// topics returns which topics of a workspace a user has joined, as it is now. What
+// joinedTopics returns which topics of a workspace a user has joined, as it is now. What
 // cannot be read is none.
-func (i *Identity) topics(who member) []string {
-	now := i.o.ReadModel.MomentOf(projections.Topics{})
+func (i *Identity) joinedTopics(who member) []string {
+	now := i.topics.Now()
 	have, known := i.members.Get(who)
 	if known && have.isAt(now) {
 		return have.topics
@@ -353,17 +368,24 @@ func (i *Identity) joined(r projections.Reader, who member) (*membership, error)
 func (i *Identity) within(p access.Principal, workspaceID string) access.Principal {
 	if p.UserID != "" && p.Topics == nil {
 		who := member{workspaceID, p.UserID}
-		p.Joined = func() []string { return i.topics(who) }
+		p.Joined = func() []string { return i.joinedTopics(who) }
 	}
-	if where, role, scoped := strings.Cut(p.KeyRole, "\x00"); scoped {
-		p.KeyRole = ""
-		if where == workspaceID {
-			p.KeyRole = role
-		}
-	}
+	p.KeyRole = roleIn(p.KeyRole, workspaceID)
 	return p
 }
 
 // roleOf is the KeyRole of a principal whose workspace is not known yet. It is the
 // name of no role: who forgets to ask within gets none.
 func roleOf(workspaceID, role string) string { return workspaceID + "\x00" + role }
+
+// roleIn returns the role in a workspace that a KeyRole is: "" in another one than its own.
+func roleIn(keyRole, workspaceID string) string {
+	where, role, scoped := strings.Cut(keyRole, "\x00")
+	switch {
+	case !scoped:
+		return keyRole
+	case where == workspaceID:
+		return role
+	}
+	return ""
+}

@@ -14,7 +14,6 @@ import (
 	"svc/commands/cache"
 	"svc/commands/sessions"
 	"svc/commands/signing"
-	"svc/domain/access"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -32,8 +31,8 @@ type Sessions interface {
 // ReadModel has the read models. It is a *projections.Models.
 type ReadModel interface {
 	Reader() projections.Reader
-	// MomentOf tells whether what was read of a projection before is what would be read now.
-	MomentOf(p projections.Projection) projections.Moment
+	// MomentsOf tells whether what was read of a projection before is what would be read now.
+	MomentsOf(p projections.Projection) projections.Moments
 }
 
 // Options configure an Identity; those without a default are required.
@@ -61,7 +60,9 @@ type Identity struct {
 	keys       *decodedCache[apiKey]
 	users      *decodedCache[person]
 	members    *cache.Cache[member, *membership]
-	rights     *cache.Cache[rightsKey, *access.Rights]
+	rights     *cache.Cache[rightsKey, *knownRights]
+	access     projections.Moments // of the rules of workspaces
+	topics     projections.Moments // of what users have joined
 }
 
 // Sizes of the caches.
@@ -86,8 +87,9 @@ func New(o Options) (*Identity, error) {
 	}
 	return &Identity{
 		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
-		keys: newDecodedCache(projections.APIKeys{}, cachedKeys, newAPIKey), users: newDecodedCache(projections.Users{}, cachedUsers, newPerson),
-		members: cache.New[member, *membership](cachedMembers), rights: cache.New[rightsKey, *access.Rights](cachedRights),
+		keys: newDecodedCache(o.ReadModel, projections.APIKeys{}, cachedKeys, newAPIKey), users: newDecodedCache(o.ReadModel, projections.Users{}, cachedUsers, newPerson),
+		members: cache.New[member, *membership](cachedMembers), rights: cache.New[rightsKey, *knownRights](cachedRights),
+		access: o.ReadModel.MomentsOf(projections.Access{}), topics: o.ReadModel.MomentsOf(projections.Topics{}),
 	}, nil
 }
 
@@ -107,39 +109,40 @@ func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
 // stored value is read again, so that a change has an effect at once; it is decoded only when it has changed. Decoded
 // values must not be changed.
 type decodedCache[T any] struct {
-	of    projections.Projection
-	cache *cache.Cache[string, cachedValue[T]]
-	make  func(stored []byte) (T, error)
+	model   ReadModel
+	moments projections.Moments
+	cache   *cache.Cache[string, *cachedValue[T]]
+	make    func(stored []byte) (*T, error)
 }
 
 type cachedValue[T any] struct {
 	at     projections.Moment // when stored was read last
 	stored []byte
-	made   T
+	made   *T
 }
 
-func newDecodedCache[T any](of projections.Projection, size int, make func([]byte) (T, error)) *decodedCache[T] {
-	return &decodedCache[T]{of, cache.New[string, cachedValue[T]](size), make}
+func newDecodedCache[T any](model ReadModel, of projections.Projection, size int, make func([]byte) (*T, error)) *decodedCache[T] {
+	return &decodedCache[T]{model, model.MomentsOf(of), cache.New[string, *cachedValue[T]](size), make}
 }
 
-// get returns the decoded value of key. read returns its stored value; ok is false when there is none.
-func (m *decodedCache[T]) get(model ReadModel, key string, read func(projections.Reader) (stored []byte, ok bool, err error)) (made T, ok bool, err error) {
-	now := model.MomentOf(m.of) // before the reader: what changes between them is looked at again
+// get returns the decoded value of key, nil when there is none. read returns its stored value; ok is false when there is none.
+func (m *decodedCache[T]) get(key string, read func(projections.Reader) (stored []byte, ok bool, err error)) (made *T, err error) {
+	now := m.moments.Now() // before the reader: what changes between them is looked at again
 	have, known := m.cache.Get(key)
 	if known && have.at == now && now != 0 {
-		return have.made, true, nil
+		return have.made, nil
 	}
-	r := model.Reader()
+	r := m.model.Reader()
 	defer r.Close()
 	stored, ok, err := read(r)
 	if err != nil || !ok {
-		return made, false, err
+		return nil, err
 	}
 	if known && bytes.Equal(have.stored, stored) {
 		made = have.made
 	} else if made, err = m.make(stored); err != nil {
-		return made, false, err
+		return nil, err
 	}
-	m.cache.Set(key, cachedValue[T]{now, stored, made})
-	return made, true, nil
+	m.cache.Set(key, &cachedValue[T]{now, stored, made})
+	return made, nil
 }

@@ -188,7 +188,7 @@ func (w *worker) startPosition(ctx context.Context) (domain.Position, error) {
 
 // refresh updates the record of the subscription if anything has changed. The caller holds the lock.
 func (w *worker) refresh() error {
-	now := w.p.models.MomentOf(projections.Subscriptions{})
+	now := w.p.models.MomentsOf(projections.Subscriptions{}).Now()
 	if now != 0 && now == w.moment {
 		return nil
 	}
