@@ -527,16 +527,15 @@ func (w *worker) recordLane(l *lane) {
 
 // record records the state of a delivery. The caller holds the lock.
 func (w *worker) record(e *entry, one subscription.Record) {
-	rec := record{workspaceID: w.key.workspaceID, Record: one}
-	if m := e.mark; m != nil {
-		e.mark = nil
-		rec.onStored = func() {
-			w.mu.Lock()
-			w.progress.MarkDone(m)
-			w.mu.Unlock()
-		}
-	}
-	w.recorder.add(rec)
+	w.recorder.add(record{Record: one, workspaceID: w.key.workspaceID, worker: w, mark: e.mark})
+	e.mark = nil
+}
+
+// markDone records that events are processed.
+func (w *worker) markDone(marks []*streams.ProgressMark) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress.MarkDone(marks...)
 }
 
 // redeliver queues a requested delivery.
