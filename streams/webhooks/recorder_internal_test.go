@@ -92,12 +92,12 @@ func (c *countedSecrets) Secrets(_ context.Context, s subscription.State, now ti
 func TestSecretsAreOpenedWhenTheyChange(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 18, 0, 0, 0, 0, time.UTC)
-	var keys signingKeys
+	var to receiver
 	secrets := &countedSecrets{}
 	requireSigned := func(sub subscription.State, signatures, opened int) {
 		t.Helper()
 		for range 3 {
-			text, err := keys.sign(t.Context(), secrets, sub, "e1", now, []byte("{}"))
+			text, err := to.sign(t.Context(), secrets, sub, "e1", now, []byte("{}"))
 			require.NoError(t, err)
 			require.Len(t, text, signatures*len("v1,")+signatures*44+signatures-1)
 		}

@@ -44,7 +44,7 @@ type worker struct {
 
 	start    domain.Position // events up to it may have been delivered before
 	attempts sync.WaitGroup  // running
-	keys     signingKeys
+	receiver receiver
 
 	mu       sync.Mutex
 	rec      projections.SubscriptionRecord
@@ -616,7 +616,7 @@ func (j *job) attempt(ctx context.Context, limit *timeLimit) {
 		w.recordErased(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(limit, j.state, &w.keys, e)
+		attempt := w.p.sender.send(limit, j.state, &w.receiver, e)
 		over = true
 		if j.sending.Err() != nil && !attempt.OK() {
 			w.requeue(j.entry, 0)
