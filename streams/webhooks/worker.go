@@ -452,8 +452,8 @@ func (w *worker) enqueue(s selectedEvent, version uint64) bool {
 	if known {
 		return true
 	}
-	now := w.p.now().UTC().Truncate(time.Millisecond)
-	next.CreatedAt, next.mark, next.due = now, m, now
+	now := w.p.now()
+	next.CreatedAt, next.mark, next.due = now.UTC().Truncate(time.Millisecond), m, now
 	w.queue.add(next)
 	if next.lane != nil && next.lane.entries[0].due.After(now) { // its first delivery has failed
 		w.recordLane(next.lane)
