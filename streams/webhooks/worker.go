@@ -25,6 +25,8 @@ const (
 	maxFresh = 2_000
 	maxBytes = 8 << 20
 	maxOpen  = 10_000
+
+	refill = 100 // events that there must be room for before reading continues at once
 )
 
 // workerPause is the wait before a worker restarts after a fault of ours.
@@ -341,26 +343,37 @@ const fullQueueWait = time.Second
 
 // waitForCapacity waits until the queue has room.
 func (w *worker) waitForCapacity(ctx context.Context) error {
-	var patience <-chan time.Time
-	for {
+	isFull := func() bool {
 		w.mu.Lock()
-		full := w.queue.fresh >= maxFresh || w.queue.bytes >= maxBytes || len(w.queue.open) >= maxOpen
-		w.mu.Unlock()
-		if !full {
-			return nil
-		}
+		defer w.mu.Unlock()
+		return w.queue.isFull(0)
+	}
+	if !isFull() {
+		return nil
+	}
+	patience := time.NewTimer(fullQueueWait)
+	defer patience.Stop()
+	for isFull() {
 		streams.Notify(w.wake)
-		if patience == nil {
-			patience = time.After(fullQueueWait)
-		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.capacity:
-		case <-patience:
-			w.recordAllWaiting()
-			patience = nil
+		case <-patience.C:
+			if isFull() {
+				w.recordAllWaiting()
+			}
+			patience.Reset(fullQueueWait)
 		}
+	}
+	return nil
+}
+
+// notifyCapacity lets reading continue when there is room for some events: for each one alone it would cost more than
+// the event. The caller holds the lock.
+func (w *worker) notifyCapacity() {
+	if !w.queue.isFull(refill) {
+		streams.Notify(w.capacity)
 	}
 }
 
@@ -529,7 +542,7 @@ func (w *worker) recordLane(l *lane) {
 		w.queue.releaseEvent(e)
 		w.record(e, subscription.Record{Delivery: e.Delivery})
 	}
-	streams.Notify(w.capacity)
+	w.notifyCapacity()
 }
 
 // record records the state of a delivery. The caller holds the lock.
@@ -704,8 +717,8 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 		w.queue.remove(e)
 	}
 	rec, disable := w.rec, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
+	w.notifyCapacity()
 	w.mu.Unlock()
-	streams.Notify(w.capacity)
 	if disable {
 		w.disable(ctx, rec.State, health)
 	}
@@ -762,6 +775,11 @@ func (q *queue) add(e *entry) {
 		}
 	}
 	heap.Push(&q.due, e)
+}
+
+// isFull reports whether there is no room for another entry and some more.
+func (q *queue) isFull(more int) bool {
+	return q.fresh+more >= maxFresh || q.bytes+more*(maxBytes/maxFresh) >= maxBytes || len(q.open)+more >= maxOpen
 }
 
 // front returns the entry that is due first, or nil.
