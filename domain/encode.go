@@ -170,7 +170,7 @@ func AppendText(to []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
-			if c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			if textBytes[c] != 0 {
 				to = appendEscape(append(to, text[begin:i]...), c)
 				begin = i + 1
 			}

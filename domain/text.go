@@ -17,7 +17,11 @@ import (
 const Timestamp = "2006-01-02T15:04:05.000Z"
 
 // FormatTime returns a time in the form of Timestamp.
-func FormatTime(t time.Time) string { return t.UTC().Format(Timestamp) }
+func FormatTime(t time.Time) string {
+	b := t.UTC().AppendFormat(make([]byte, 0, 32), time.RFC3339) // which package time writes fast, unlike other forms
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return string(append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
+}
 
 // IsLine reports whether s is one line of at most limit characters.
 func IsLine(s string, limit int) bool {

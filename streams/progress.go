@@ -48,9 +48,21 @@ func mergeMarks(first, second *ProgressMark) *ProgressMark {
 	return &ProgressMark{At: first.At.Max(second.At), Done: true, HasEffects: first.HasEffects || second.HasEffects}
 }
 
-// MarkDone records that the event of a mark is processed.
-func (l *ProgressTracker) MarkDone(m *ProgressMark) {
-	m.Done = true
+// MarkDone records that the events of marks are processed.
+func (l *ProgressTracker) MarkDone(marks ...*ProgressMark) {
+	for _, m := range marks {
+		m.Done = true
+	}
+	l.advance()
+	for _, m := range marks {
+		if l.At.Max(m.At) != l.At { // most are behind the position now
+			l.merge(m)
+		}
+	}
+}
+
+// merge merges a mark that is done with its neighbours that are.
+func (l *ProgressTracker) merge(m *ProgressMark) {
 	i := slices.Index(l.marks, m)
 	if i < 0 {
 		return
@@ -63,7 +75,6 @@ func (l *ProgressTracker) MarkDone(m *ProgressMark) {
 		l.marks[i-1] = mergeMarks(l.marks[i-1], l.marks[i])
 		l.marks = slices.Delete(l.marks, i, i+1)
 	}
-	l.advance()
 }
 
 func (l *ProgressTracker) advance() {

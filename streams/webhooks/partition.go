@@ -106,9 +106,7 @@ func (p *partition) router() (*message.Router, error) {
 		j := m.Context().Value(jobKey{}).(*job)
 		limit := p.sender.newTimeLimit(j.sending)
 		defer limit.close()
-		for j != nil {
-			j = j.run(m.Context(), limit)
-		}
+		j.run(m.Context(), limit)
 		return nil
 	})
 	return router, nil

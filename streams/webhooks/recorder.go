@@ -25,7 +25,8 @@ type Store interface {
 type record struct {
 	subscription.Record
 	workspaceID string
-	onStored    func() // called once it is on disk; may be nil
+	worker      *worker
+	mark        *streams.ProgressMark // of worker: done once the record is on disk; may be nil
 }
 
 // recorder keeps records in the order in which they are added, many with one wait
@@ -62,10 +63,10 @@ func newRecorder(store Store, host domain.Host, log *slog.Logger) *recorder {
 	return &recorder{store: store, host: host, log: log, ready: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
-// add queues records.
-func (r *recorder) add(records ...record) {
+// add queues a record.
+func (r *recorder) add(rec record) {
 	r.mu.Lock()
-	r.queue = append(r.queue, records...)
+	r.queue = append(r.queue, rec)
 	isLong := len(r.queue) >= maxRecords
 	r.mu.Unlock()
 	streams.Notify(r.ready)
@@ -173,14 +174,23 @@ func (r *recorder) appendBatch(ctx context.Context, batch []record) error {
 			return err
 		}
 	}
-	for _, rec := range batch {
-		if rec.onStored != nil {
-			rec.onStored()
-		}
-	}
+	markStored(batch)
 	clear(batch)
 	r.spare = batch[:0]
 	return nil
+}
+
+// markStored marks the events of stored records as processed, all of a worker at once.
+func markStored(batch []record) {
+	marks := map[*worker][]*streams.ProgressMark{}
+	for i := range batch {
+		if rec := &batch[i]; rec.mark != nil {
+			marks[rec.worker] = append(marks[rec.worker], rec.mark)
+		}
+	}
+	for w, list := range marks {
+		w.markDone(list)
+	}
 }
 
 // commits returns the commits of a batch: the records of one workspace are one event, as long as that is not too
@@ -189,7 +199,8 @@ func (r *recorder) commits(batch []record) []eventstore.Commit {
 	var commits []eventstore.Commit
 	last := map[string]*eventBatch{} // by workspace
 	var order []*eventBatch
-	for i, rec := range batch {
+	for i := range batch {
+		rec := &batch[i]
 		p := last[rec.workspaceID]
 		if p == nil || len(p.records) == subscription.MaxRecords || p.weight+rec.Weight() > maxWeight {
 			p = &eventBatch{workspaceID: rec.workspaceID}

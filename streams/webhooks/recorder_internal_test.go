@@ -12,6 +12,7 @@ import (
 	"svc/domain"
 	"svc/domain/subscription"
 	"svc/eventstore"
+	"svc/streams"
 )
 
 // countedAppends is a store that counts what is appended.
@@ -30,11 +31,29 @@ func (c *countedAppends) Append(_ context.Context, commits ...eventstore.Commit)
 func TestResultsOfOneMomentAreRecordedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, stored := &countedAppends{}, 0
+		store, w := &countedAppends{}, &worker{}
+		var marks []*streams.ProgressMark
 		r := newRecorder(store, domain.Host{}, slog.New(slog.DiscardHandler))
 		ended := make(chan error)
 		go func() { ended <- r.run(t.Context()) }()
-		add := func() { r.add(record{workspaceID: "w1", onStored: func() { stored++ }}) }
+		add := func() {
+			mark := &streams.ProgressMark{}
+			marks = append(marks, mark)
+			w.mu.Lock()
+			w.progress.Add(mark)
+			w.mu.Unlock()
+			r.add(record{workspaceID: "w1", worker: w, mark: mark})
+		}
+		stored := func() (n int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, mark := range marks {
+				if mark.Done {
+					n++
+				}
+			}
+			return n
+		}
 		add()
 		synctest.Wait()
 		require.Equal(t, countedAppends{1, 1}, *store, "one by itself is not delayed")
@@ -44,7 +63,7 @@ func TestResultsOfOneMomentAreRecordedTogether(t *testing.T) {
 		}
 		<-time.After(gatherTime)
 		synctest.Wait()
-		require.Equal(t, 51, stored)
+		require.Equal(t, 51, stored())
 		require.LessOrEqual(t, store.appends, 7)
 		before := store.appends
 		for range maxRecords {
@@ -55,7 +74,7 @@ func TestResultsOfOneMomentAreRecordedTogether(t *testing.T) {
 		add()
 		r.finish()
 		require.NoError(t, <-ended)
-		require.Equal(t, 52+maxRecords, stored, "nor does the end")
+		require.Equal(t, 52+maxRecords, stored(), "nor does the end")
 	})
 }
 
@@ -73,12 +92,12 @@ func (c *countedSecrets) Secrets(_ context.Context, s subscription.State, now ti
 func TestSecretsAreOpenedWhenTheyChange(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 18, 0, 0, 0, 0, time.UTC)
-	var keys signingKeys
+	var to receiver
 	secrets := &countedSecrets{}
 	requireSigned := func(sub subscription.State, signatures, opened int) {
 		t.Helper()
 		for range 3 {
-			text, err := keys.sign(t.Context(), secrets, sub, "e1", now, []byte("{}"))
+			text, err := to.sign(t.Context(), secrets, sub, "e1", now, []byte("{}"))
 			require.NoError(t, err)
 			require.Len(t, text, signatures*len("v1,")+signatures*44+signatures-1)
 		}

@@ -5,15 +5,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -102,12 +103,12 @@ func (l *timeLimit) close() {
 }
 
 // send posts an event once and returns the result.
-func (s *sender) send(limit *timeLimit, sub subscription.State, keys *signingKeys, e *feed.Event) subscription.Attempt {
+func (s *sender) send(limit *timeLimit, sub subscription.State, to *receiver, e *feed.Event) subscription.Attempt {
 	began := s.now()
 	ctx := limit.begin()
 	defer limit.end()
 	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
-	answer, err := s.post(ctx, sub, keys, e, began)
+	answer, err := s.post(ctx, sub, to, e, began)
 	if err != nil {
 		a.Error = s.errorText(cmp.Or(context.Cause(ctx), err)) // what it makes of the end of its context is of no interest
 	} else {
@@ -121,13 +122,13 @@ func (s *sender) send(limit *timeLimit, sub subscription.State, keys *signingKey
 	return a
 }
 
-func (s *sender) post(ctx context.Context, sub subscription.State, keys *signingKeys, e *feed.Event, now time.Time) (*http.Response, error) {
+func (s *sender) post(ctx context.Context, sub subscription.State, to *receiver, e *feed.Event, now time.Time) (*http.Response, error) {
 	body := e.JSON()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.URL, bytes.NewReader(body))
+	r, err := to.request(ctx, sub.URL, body)
 	if err != nil {
 		return nil, err
 	}
-	signatures, err := keys.sign(ctx, s.secrets, sub, e.ID, now, body)
+	signatures, err := to.sign(ctx, s.secrets, sub, e.ID, now, body)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +153,13 @@ func setHeaders(to http.Header, list [7]header) {
 	}
 }
 
-// signingKeys are the opened secrets of one subscription. The zero value has none.
-type signingKeys struct {
+// receiver is what the requests of one subscription have in common: the address, parsed, and the opened secrets. The
+// zero value has neither.
+type receiver struct {
 	mu      sync.Mutex
+	address string
+	posting *http.Request // to the address, without a body; others copy it
+
 	of      subscription.Keys
 	until   time.Time // they are opened again then
 	signers []*signer
@@ -164,13 +169,40 @@ type signingKeys struct {
 // been destroyed on another node.
 const openedFor = time.Minute
 
+// request returns a request that posts a body to an address. Its header is empty.
+func (to *receiver) request(ctx context.Context, address string, body []byte) (*http.Request, error) {
+	posting, err := to.requestTo(address)
+	if err != nil {
+		return nil, err
+	}
+	r := posting.WithContext(ctx)
+	r.Header, r.ContentLength = make(http.Header, 8), int64(len(body))
+	r.Body = io.NopCloser(bytes.NewReader(body)) // of a type that the transport knows: it sends body and header at once
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return r, nil
+}
+
+// requestTo returns a request without a body. Nobody may change it.
+func (to *receiver) requestTo(address string) (*http.Request, error) {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.posting != nil && to.address == address {
+		return to.posting, nil
+	}
+	posting, err := http.NewRequest(http.MethodPost, address, nil)
+	if err == nil {
+		to.address, to.posting = address, posting
+	}
+	return posting, err
+}
+
 // sign returns one signature for each valid secret.
-func (k *signingKeys) sign(ctx context.Context, secrets Secrets, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
-	signers, err := k.open(ctx, secrets, sub, now)
+func (to *receiver) sign(ctx context.Context, secrets Secrets, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
+	signers, err := to.open(ctx, secrets, sub, now)
 	if err != nil {
 		return "", errUnsigned
 	}
-	var signatures []byte
+	signatures := make([]byte, 0, 128)
 	for i, s := range signers {
 		if i > 0 {
 			signatures = append(signatures, ' ')
@@ -181,11 +213,11 @@ func (k *signingKeys) sign(ctx context.Context, secrets Secrets, sub subscriptio
 }
 
 // open returns the secrets that are valid now.
-func (k *signingKeys) open(ctx context.Context, secrets Secrets, sub subscription.State, now time.Time) ([]*signer, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now.Before(k.until) && bytes.Equal(k.of.Sealed, sub.Keys.Sealed) && bytes.Equal(k.of.Previous, sub.Keys.Previous) {
-		return k.signers, nil
+func (to *receiver) open(ctx context.Context, secrets Secrets, sub subscription.State, now time.Time) ([]*signer, error) {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if now.Before(to.until) && bytes.Equal(to.of.Sealed, sub.Keys.Sealed) && bytes.Equal(to.of.Previous, sub.Keys.Previous) {
+		return to.signers, nil
 	}
 	texts, err := secrets.Secrets(ctx, sub, now)
 	if err != nil {
@@ -199,34 +231,41 @@ func (k *signingKeys) open(ctx context.Context, secrets Secrets, sub subscriptio
 		}
 		signers = append(signers, s)
 	}
-	k.of, k.signers, k.until = sub.Keys, signers, now.Add(openedFor)
-	if previous := sub.Keys.PreviousUntil; now.Before(previous) && previous.Before(k.until) {
-		k.until = previous
+	to.of, to.signers, to.until = sub.Keys, signers, now.Add(openedFor)
+	if previous := sub.Keys.PreviousUntil; now.Before(previous) && previous.Before(to.until) {
+		to.until = previous
 	}
 	return signers, nil
 }
 
 // signer signs deliveries with one secret, as Standard Webhooks prescribe. It is safe for concurrent use.
-type signer struct{ hashes sync.Pool } // each has hashed the key already, which would take most of the time
+type signer struct{ hashes sync.Pool } // of *keyedHash
+
+// keyedHash has hashed the key already, which would take most of the time.
+type keyedHash struct {
+	hash.Hash
+	buf []byte
+}
 
 func newSigner(secret string) (*signer, error) {
 	key, err := subscription.SecretKey(secret)
 	if err != nil {
 		return nil, err
 	}
-	return &signer{hashes: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
+	return &signer{hashes: sync.Pool{New: func() any { return &keyedHash{Hash: hmac.New(sha256.New, key)} }}}, nil
 }
 
 // appendSignature appends the signature of a delivery.
 func (s *signer) appendSignature(to []byte, id string, at time.Time, body []byte) []byte {
-	mac := s.hashes.Get().(hash.Hash)
+	mac := s.hashes.Get().(*keyedHash)
 	defer s.hashes.Put(mac)
 	mac.Reset()
-	begin := append(append(make([]byte, 0, 64), id...), '.')
-	mac.Write(append(strconv.AppendInt(begin, at.Unix(), 10), '.'))
+	begin := append(append(mac.buf[:0], id...), '.')
+	begin = append(strconv.AppendInt(begin, at.Unix(), 10), '.')
+	mac.Write(begin)
 	mac.Write(body)
-	var sum [sha256.Size]byte
-	return base64.StdEncoding.AppendEncode(append(to, "v1,"...), mac.Sum(sum[:0]))
+	mac.buf = mac.Sum(begin[:0])
+	return base64.StdEncoding.AppendEncode(append(to, "v1,"...), mac.buf)
 }
 
 // errUnsigned is the only error about a secret that cannot be decrypted.
@@ -237,9 +276,11 @@ func traceparent(traceID string) string {
 	if len(traceID) != 32 {
 		return ""
 	}
-	var span [8]byte
-	_, _ = rand.Read(span[:]) // never fails: crypto/rand ends the process instead
-	return "00-" + traceID + "-" + hex.EncodeToString(span[:]) + "-01"
+	var span [8]byte // only has to differ from others
+	binary.BigEndian.PutUint64(span[:], rand.Uint64())
+	text := append(append(make([]byte, 0, 64), "00-"...), traceID...)
+	text = hex.AppendEncode(append(text, '-'), span[:])
+	return string(append(text, "-01"...))
 }
 
 // readExcerpt returns the beginning of a response as text, and reads more of it so that the connection can be reused.

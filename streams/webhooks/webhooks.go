@@ -206,7 +206,7 @@ func (h *Webhooks) Test(ctx context.Context, sub subscription.State) (subscripti
 	d := newDelivery(sub, e, "", h.now().UTC().Truncate(time.Millisecond))
 	limit := h.sender.newTimeLimit(ctx)
 	defer limit.close()
-	d = d.Tried(h.sender.send(limit, sub, &signingKeys{}, e), nil)
+	d = d.Tried(h.sender.send(limit, sub, &receiver{}, e), nil)
 	if d.Lane = ""; d.Status == subscription.Dead {
 		d.Status = subscription.Failed // it is not retried
 	}

@@ -25,6 +25,8 @@ const (
 	maxFresh = 2_000
 	maxBytes = 8 << 20
 	maxOpen  = 10_000
+
+	refill = 100 // events that there must be room for before reading continues at once
 )
 
 // workerPause is the wait before a worker restarts after a fault of ours.
@@ -44,10 +46,10 @@ type worker struct {
 
 	start    domain.Position // events up to it may have been delivered before
 	attempts sync.WaitGroup  // running
-	keys     signingKeys
+	receiver receiver
 
 	mu       sync.Mutex
-	rec      projections.SubscriptionRecord
+	rec      *projections.SubscriptionRecord // replaced by another one, and never changed
 	filter   *feed.Filter
 	version  uint64
 	moment   projections.Moment // when the record was known to be current
@@ -66,7 +68,7 @@ type subscriptionKey struct{ workspaceID, id string }
 func newWorker(p *partition, rec projections.SubscriptionRecord) *worker {
 	return &worker{
 		p: p, key: subscriptionKey{rec.WorkspaceID, rec.ID}, log: p.log.With("subscription", rec.ID, "workspace", rec.WorkspaceID),
-		recorder: p.recorder, wake: make(chan struct{}, 1), capacity: make(chan struct{}, 1), done: make(chan struct{}), queue: newQueue(),
+		recorder: p.recorder, wake: make(chan struct{}, 1), capacity: make(chan struct{}, 1), done: make(chan struct{}), rec: &rec, queue: newQueue(),
 	}
 }
 
@@ -220,7 +222,7 @@ func (w *worker) refreshRecord(r projections.Reader) error {
 	if err != nil {
 		return err // the old record stays
 	}
-	w.rec, w.version, w.filter = rec, version, filter
+	w.rec, w.version, w.filter = &rec, version, filter
 	return nil
 }
 
@@ -236,7 +238,7 @@ func (w *worker) dispatch(ctx, sending context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		jobs, wait := w.nextJobs(ctx, sending, maxPerSubscription)
+		jobs, wait := w.nextJobs(ctx, sending)
 		for _, j := range jobs {
 			select {
 			case w.p.jobs <- j:
@@ -257,42 +259,49 @@ func (w *worker) dispatch(ctx, sending context.Context) error {
 // idleWait is the wait when nothing is expected.
 const idleWait = time.Hour
 
-// nextJobs returns the attempts that may start now, at most limit of them, and when to check again.
-func (w *worker) nextJobs(ctx, sending context.Context, limit int) (jobs []*job, wait time.Duration) {
+// nextJobs returns the attempts that may start now, and when to check again.
+func (w *worker) nextJobs(ctx, sending context.Context) (jobs []*job, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for {
+		j := &job{worker: w, ctx: ctx, sending: sending}
+		if wait = w.startAttempt(j); wait > 0 {
+			return jobs, wait
+		}
+		jobs = append(jobs, j)
+	}
+}
+
+// startAttempt sets the attempt of a job that may start now. wait is 0 then, and else when to check again. The caller
+// holds the lock.
+func (w *worker) startAttempt(j *job) (wait time.Duration) {
 	if err := w.refresh(); err != nil {
-		w.log.WarnContext(ctx, "a subscription could not be read", "err", err)
-		return nil, workerPause
+		w.log.WarnContext(j.ctx, "a subscription could not be read", "err", err)
+		return workerPause
+	}
+	e := w.queue.front()
+	if w.idle || e == nil || w.running >= w.maxAttempts() {
+		return idleWait
 	}
 	now := w.p.now()
-	for !w.idle && w.running < w.maxAttempts() {
-		e := w.queue.front()
-		if e == nil {
-			return jobs, idleWait
-		}
-		if len(jobs) == limit {
-			return jobs, 0
-		}
-		if ready := latest(e.due, w.probe); ready.After(now) {
-			return jobs, ready.Sub(now)
-		}
-		if w.recorder.full() { // unrecorded deliveries would be repeated after a crash
-			return jobs, recordPause
-		}
-		well := w.hasDelivered() && w.health.Failures == 0
-		if !w.p.bulkhead.acquire(w.key.workspaceID, w.running, well, w.wake) {
-			return jobs, idleWait
-		}
-		if w.health.Broken() {
-			w.probe = now.Add(w.p.probe)
-		}
-		w.running++
-		w.attempts.Add(1)
-		w.queue.pop()
-		jobs = append(jobs, &job{worker: w, entry: e, state: w.rec.State, event: e.event, healthy: well, ctx: ctx, sending: sending})
+	if ready := latest(e.due, w.probe); ready.After(now) {
+		return ready.Sub(now)
 	}
-	return jobs, idleWait
+	if w.recorder.full() { // unrecorded deliveries would be repeated after a crash
+		return recordPause
+	}
+	well := w.hasDelivered() && w.health.Failures == 0
+	if !w.p.bulkhead.acquire(w.key.workspaceID, w.running, well, w.wake) {
+		return idleWait
+	}
+	if w.health.Broken() {
+		w.probe = now.Add(w.p.probe)
+	}
+	w.running++
+	w.attempts.Add(1)
+	w.queue.pop()
+	j.entry, j.state, j.event, j.healthy = e, &w.rec.State, e.event, well
+	return 0
 }
 
 // maxAttempts is how many attempts may be running: fewer with each failure in a row, so that a receiver in trouble is
@@ -334,26 +343,37 @@ const fullQueueWait = time.Second
 
 // waitForCapacity waits until the queue has room.
 func (w *worker) waitForCapacity(ctx context.Context) error {
-	var patience <-chan time.Time
-	for {
+	isFull := func() bool {
 		w.mu.Lock()
-		full := w.queue.fresh >= maxFresh || w.queue.bytes >= maxBytes || len(w.queue.open) >= maxOpen
-		w.mu.Unlock()
-		if !full {
-			return nil
-		}
+		defer w.mu.Unlock()
+		return w.queue.isFull(0)
+	}
+	if !isFull() {
+		return nil
+	}
+	patience := time.NewTimer(fullQueueWait)
+	defer patience.Stop()
+	for isFull() {
 		streams.Notify(w.wake)
-		if patience == nil {
-			patience = time.After(fullQueueWait)
-		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.capacity:
-		case <-patience:
-			w.recordAllWaiting()
-			patience = nil
+		case <-patience.C:
+			if isFull() {
+				w.recordAllWaiting()
+			}
+			patience.Reset(fullQueueWait)
 		}
+	}
+	return nil
+}
+
+// notifyCapacity lets reading continue when there is room for some events: for each one alone it would cost more than
+// the event. The caller holds the lock.
+func (w *worker) notifyCapacity() {
+	if !w.queue.isFull(refill) {
+		streams.Notify(w.capacity)
 	}
 }
 
@@ -452,8 +472,8 @@ func (w *worker) enqueue(s selectedEvent, version uint64) bool {
 	if known {
 		return true
 	}
-	now := w.p.now().UTC().Truncate(time.Millisecond)
-	next.CreatedAt, next.mark, next.due = now, m, now
+	now := w.p.now()
+	next.CreatedAt, next.mark, next.due = now.UTC().Truncate(time.Millisecond), m, now
 	w.queue.add(next)
 	if next.lane != nil && next.lane.entries[0].due.After(now) { // its first delivery has failed
 		w.recordLane(next.lane)
@@ -522,21 +542,20 @@ func (w *worker) recordLane(l *lane) {
 		w.queue.releaseEvent(e)
 		w.record(e, subscription.Record{Delivery: e.Delivery})
 	}
-	streams.Notify(w.capacity)
+	w.notifyCapacity()
 }
 
 // record records the state of a delivery. The caller holds the lock.
 func (w *worker) record(e *entry, one subscription.Record) {
-	rec := record{workspaceID: w.key.workspaceID, Record: one}
-	if m := e.mark; m != nil {
-		e.mark = nil
-		rec.onStored = func() {
-			w.mu.Lock()
-			w.progress.MarkDone(m)
-			w.mu.Unlock()
-		}
-	}
-	w.recorder.add(rec)
+	w.recorder.add(record{Record: one, workspaceID: w.key.workspaceID, worker: w, mark: e.mark})
+	e.mark = nil
+}
+
+// markDone records that events are processed.
+func (w *worker) markDone(marks []*streams.ProgressMark) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress.MarkDone(marks...)
 }
 
 // redeliver queues a requested delivery.
@@ -563,7 +582,7 @@ func (w *worker) redeliver(d projections.DeliveryRecord) {
 type job struct {
 	worker  *worker
 	entry   *entry
-	state   subscription.State
+	state   *subscription.State
 	event   *feed.Event // nil: it is read first
 	healthy bool        // its receiver was healthy
 	ctx     context.Context
@@ -571,26 +590,32 @@ type job struct {
 	sending context.Context // of the request to the receiver: it outlives ctx
 }
 
-// run makes the attempt, and returns the next one if another may start now: it needs no other goroutine.
-func (j *job) run(ctx context.Context, limit *timeLimit) *job {
-	defer j.worker.attempts.Done()
-	j.attempt(ctx, limit)
-	return j.worker.nextJob(j.ctx, j.sending)
+// run makes the attempt, and then others of the subscription as long as one may start: they need no other goroutine.
+func (j *job) run(ctx context.Context, limit *timeLimit) {
+	for more := true; more; {
+		more = j.runOnce(ctx, limit)
+	}
 }
 
-// nextJob returns an attempt that may start now; nil when there is none.
-func (w *worker) nextJob(ctx, sending context.Context) *job {
-	if ctx.Err() != nil {
-		return nil
+// runOnce makes the attempt and sets the next one; more is false when there is none.
+func (j *job) runOnce(ctx context.Context, limit *timeLimit) (more bool) {
+	defer j.worker.attempts.Done()
+	j.attempt(ctx, limit)
+	return j.worker.setNext(j)
+}
+
+// setNext sets an attempt that may start now.
+func (w *worker) setNext(j *job) bool {
+	if j.ctx.Err() != nil {
+		return false
 	}
-	jobs, wait := w.nextJobs(ctx, sending, 1)
-	if wait != idleWait { // there are others, now or later
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait := w.startAttempt(j)
+	if wait == 0 && w.queue.front() != nil && w.running < w.maxAttempts() || wait > 0 && wait != idleWait { // there are others, now or later
 		streams.Notify(w.wake)
 	}
-	if len(jobs) == 0 {
-		return nil
-	}
-	return jobs[0]
+	return wait == 0
 }
 
 // attempt makes the attempt. When the subscription or the node ends first, nothing is recorded: the delivery stays as
@@ -617,7 +642,7 @@ func (j *job) attempt(ctx context.Context, limit *timeLimit) {
 		w.recordErased(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(limit, j.state, &w.keys, e)
+		attempt := w.p.sender.send(limit, *j.state, &w.receiver, e)
 		over = true
 		if j.sending.Err() != nil && !attempt.OK() {
 			w.requeue(j.entry, 0)
@@ -691,11 +716,11 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 	} else {
 		w.queue.remove(e)
 	}
-	failed, disable := w.rec.State, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
+	rec, disable := w.rec, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
+	w.notifyCapacity()
 	w.mu.Unlock()
-	streams.Notify(w.capacity)
 	if disable {
-		w.disable(ctx, failed, health)
+		w.disable(ctx, rec.State, health)
 	}
 }
 
@@ -750,6 +775,11 @@ func (q *queue) add(e *entry) {
 		}
 	}
 	heap.Push(&q.due, e)
+}
+
+// isFull reports whether there is no room for another entry and some more.
+func (q *queue) isFull(more int) bool {
+	return q.fresh+more >= maxFresh || q.bytes+more*(maxBytes/maxFresh) >= maxBytes || len(q.open)+more >= maxOpen
 }
 
 // front returns the entry that is due first, or nil.
