@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"svc/commands"
@@ -372,6 +373,13 @@ func TestASiteIsReadAndReadAgain(t *testing.T) {
 	w.page("/copy", "page number 3")
 	f.configure(`{"urls":["%s"],"depth":1,"tags":["web"],"metadata":{"from":"site"}}`, w.URL)
 	f.start(nil)
+	third, copied := w.pages["/p3"], sync.OnceFunc(func() {
+		assert.Eventually(t, func() bool { return slices.Contains(f.paths(), "/copy") }, time.Minute, time.Millisecond)
+	})
+	w.set("/p3", func(out http.ResponseWriter, r *http.Request) {
+		copied() // so the copy has the text, and not this page
+		third(out, r)
+	})
 
 	first := f.crawl()
 	require.Equal(t, operation.Succeeded, first.Status)
@@ -404,9 +412,9 @@ func TestASiteIsReadAndReadAgain(t *testing.T) {
 	w.page("/p1", "page number one, rewritten")
 	w.status("/p2", http.StatusNotFound)
 	w.page("/", "the start", append([]string{"/p1", "/p2"}, links[8:]...)...) // without /p0 and /copy
-	third := f.await(f.begin(operation.CrawlAbout{Full: true}))
-	out := f.outcomes(third.ID)
-	require.Equal(t, 1, third.Crawl.Counts.Updated, "%+v", out)
+	last := f.await(f.begin(operation.CrawlAbout{Full: true}))
+	out := f.outcomes(last.ID)
+	require.Equal(t, 1, last.Crawl.Counts.Updated, "%+v", out)
 	require.Equal(t, "deleted vanished", out["/copy"])
 	require.Equal(t, "created", out["/p3"], "it has the text alone now")
 	require.Equal(t, "updated", out["/p1"])
