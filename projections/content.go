@@ -62,6 +62,9 @@ func (Content) Name() string { return "content.5" }
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Content) Rewritten() string { return "ckpqug" }
+
 // Apply implements Projection.
 func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 	id := ev.Stream.ID

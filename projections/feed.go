@@ -41,6 +41,9 @@ func (f Feed) Name() string {
 // Log implements Projection.
 func (f Feed) Log() domain.Log { return f.log }
 
+// Rewritten implements Rewriting.
+func (Feed) Rewritten() string { return "o" }
+
 // hiddenTypes are the types of events that the API never shows.
 var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}

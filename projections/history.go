@@ -101,6 +101,9 @@ func (History) Name() string { return "history.7" }
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (History) Rewritten() string { return "nijt" }
+
 // isHidden reports whether an event is internal and not shown in the history.
 func isHidden(ev domain.Event) bool {
 	switch ev.(type) {

@@ -54,6 +54,9 @@ func (Problems) Name() string { return "problems.6" }
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Problems) Rewritten() string { return "bglmnLMNwxz" }
+
 // Repeatable implements Repeatable.
 func (Problems) Repeatable() {}
 

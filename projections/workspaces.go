@@ -135,6 +135,9 @@ func (Workspaces) Name() string { return "workspaces.8" }
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Workspaces) Rewritten() string { return "drugxshl" }
+
 // Apply implements Projection.
 func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	delta, content := tx.delta(ev)
