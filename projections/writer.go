@@ -581,15 +581,21 @@ func (b *bulk) mayBeStored(name []byte) bool {
 func sizeOf(key int, value []byte) int { return key + len(value) + bulkEntry }
 
 func (b *bulk) get(key []byte) ([]byte, bool, error) {
+	value, ok, err := b.find(key)
+	return bytes.Clone(value), ok, err
+}
+
+// find is get of a value that is not changed: the bulk has it, too.
+func (b *bulk) find(key []byte) ([]byte, bool, error) {
 	name := key[len(b.area):]
 	if v := b.kept[string(name)]; v != nil {
-		return bytes.Clone(v.value), !v.absent, nil
+		return v.value, !v.absent, nil
 	}
 	if v, ok := b.fresh[string(name)]; ok {
 		delete(b.fresh, string(name))
 		b.size -= sizeOf(len(name), v.value)
 		b.noteChange(b.keep(name, v))
-		return bytes.Clone(v.value), !v.absent, nil
+		return v.value, !v.absent, nil
 	}
 	v := bulkValue{absent: true}
 	if b.mayBeStored(name) {
@@ -604,7 +610,7 @@ func (b *bulk) get(key []byte) ([]byte, bool, error) {
 		return nil, false, nil // that is known without keeping it
 	}
 	b.keep(name, v)
-	return bytes.Clone(v.value), !v.absent, nil
+	return v.value, !v.absent, nil
 }
 
 // keep keeps the value of a key that is not kept yet.
@@ -803,11 +809,12 @@ func (w *writer) collect(events []domain.Recorded) error {
 	var shares [][]shared // of the events of each group
 	var begins []bool     // whether each group begins a message
 	var refused error     // the fault of an earlier event, if there is one, is told instead
+	free := make([]shared, len(events))
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
 		if refused = err; err == nil {
-			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			groups, shares, free = append(groups, counted), append(shares, free[:len(counted)]), free[len(counted):]
 			begins = append(begins, beginsMessage(at.Seq, group))
 			at, events, count = next, events[len(group):], count+n
 		}
