@@ -62,6 +62,9 @@ func (Content) Name() string { return "content.5" }
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Content) Rewritten() string { return "ckpqug" }
+
 // Apply implements Projection.
 func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 	id := ev.Stream.ID
@@ -152,7 +155,7 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 
 // countChange returns the number of changes of documents, this one included.
 func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
-	value, _, err := tx.Get(scopedKey('k', id, nil))
+	value, _, err := tx.look(scopedKey('k', id, nil))
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +176,7 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 		from = e.From
 	}
 	if !isNew {
-		before, ok, err := tx.Get(scopedKey('c', id, []byte(from)))
+		before, ok, err := tx.look(scopedKey('c', id, []byte(from)))
 		if err != nil {
 			return err
 		}

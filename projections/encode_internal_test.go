@@ -65,14 +65,14 @@ func TestRecordsAreDecodedAsEncodingJSONDoes(t *testing.T) {
 		require.NoError(t, json.Unmarshal(body, &expected))
 		for range 2 {
 			var decoded Record
-			require.NoError(t, decoded.decode(stored))
+			require.NoError(t, decoded.decode(stored, true))
 			stored, err = decoded.encode()
 			require.NoError(t, err)
 			decoded.encodedMeta = nil
 			require.Equal(t, expected, decoded)
 		}
 		for n := range stored {
-			require.Error(t, new(Record).decode(stored[:n]))
+			require.Error(t, new(Record).decode(stored[:n], true))
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestListedSettingsAreEncodedAndDecodedAsEncodingJSONDoes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
 		var decoded, expected Listed
-		require.NoError(t, decoded.decode(got))
+		require.NoError(t, decoded.decode(got, true))
 		require.NoError(t, json.Unmarshal(want, &expected))
 		require.Equal(t, expected, decoded)
 	})

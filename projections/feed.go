@@ -41,6 +41,9 @@ func (f Feed) Name() string {
 // Log implements Projection.
 func (f Feed) Log() domain.Log { return f.log }
 
+// Rewritten implements Rewriting.
+func (Feed) Rewritten() string { return "o" }
+
 // hiddenTypes are the types of events that the API never shows.
 var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
@@ -96,7 +99,11 @@ func (f Feed) ApplyGroup(tx Tx, events []domain.Recorded) error {
 	for i := range added {
 		value = added[i].appendTo(value)
 	}
-	for _, run := range idRunsOf(append(before, added...)) {
+	all := added
+	if len(before) > 0 {
+		all = append(before, added...)
+	}
+	for _, run := range idRunsOf(all) {
 		if err := tx.Set(run.key(workspaceID), run.value()); err != nil {
 			return err
 		}
@@ -162,20 +169,6 @@ func splitID(id string) (head string, number uint64, ok bool) {
 		number = number<<5 | uint64(digit)
 	}
 	return id[:14], number, true
-}
-
-// selectionsOf returns what events can be selected by.
-func selectionsOf(entries []FeedEntry) map[FeedSelection]bool {
-	selections := map[FeedSelection]bool{}
-	var last [4]FeedSelection // events of one source follow each other
-	for i := range entries {
-		for n, l := range entries[i].selections() {
-			if l != last[n] && l.Text != "" {
-				selections[l], last[n] = true, l
-			}
-		}
-	}
-	return selections
 }
 
 // drop removes erased events from the index.

@@ -94,6 +94,7 @@ func decodeSegment(value []byte) (s segment, err error) {
 		return s, errFeedEntry
 	}
 	s.rank, s.before = rank(value[0]), binary.BigEndian.Uint64(value[1:])
+	s.fingerprints = make([]uint32, 0, len(value)/4+4) // most are read to add some
 	for rest := value[segmentHead:]; len(rest) > 0; rest = rest[4:] {
 		s.fingerprints = append(s.fingerprints, binary.BigEndian.Uint32(rest))
 	}
@@ -125,7 +126,7 @@ func (s segments) key(of rank, group uint64) []byte {
 }
 
 func (s segments) get(of rank, group uint64) (segment, error) {
-	value, _, err := s.tx.Get(s.key(of, group))
+	value, _, err := s.tx.look(s.key(of, group))
 	if err != nil {
 		return segment{}, err
 	}
@@ -146,10 +147,17 @@ func (s segments) add(group uint64, entries []FeedEntry) error {
 
 // extend returns the open segment with the events of a group. A segment that ends with it is stored.
 func (s segments) extend(open segment, group uint64, entries []FeedEntry) (segment, error) {
-	for selection := range selectionsOf(entries) {
-		p := selection.fingerprint()
-		if at, has := slices.BinarySearch(open.fingerprints, p); !has {
-			open.fingerprints = slices.Insert(open.fingerprints, at, p)
+	var last [4]FeedSelection // events of one source follow each other
+	for i := range entries {
+		for n, selection := range entries[i].selections() {
+			if selection == last[n] || selection.Text == "" {
+				continue
+			}
+			last[n] = selection
+			p := selection.fingerprint()
+			if at, has := slices.BinarySearch(open.fingerprints, p); !has {
+				open.fingerprints = slices.Insert(open.fingerprints, at, p)
+			}
 		}
 	}
 	open.rank = rankOfAll(entries)

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -101,6 +102,9 @@ func (History) Name() string { return "history.7" }
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (History) Rewritten() string { return "nijt" }
+
 // isHidden reports whether an event is internal and not shown in the history.
 func isHidden(ev domain.Event) bool {
 	switch ev.(type) {
@@ -198,7 +202,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta, chan
 		return err
 	}
 	if roots.index != nil {
-		touched, err := h.updateIndex(tx, id, roots.index)
+		touched, err := h.updateIndex(tx, id, roots)
 		if err != nil {
 			return err
 		}
@@ -285,7 +289,7 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 		ok := false
 		if !isNew {
 			var err error
-			if value, ok, err = tx.Get(key); err != nil {
+			if value, ok, err = tx.look(key); err != nil {
 				return err
 			}
 		}
@@ -313,26 +317,67 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 }
 
 // updateIndex returns what a new index document touches.
-func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, error) {
-	before, key := document.MapOf(), scopedKey('i', id, nil)
-	value, ok, err := tx.Get(key)
-	if err == nil && ok {
-		err = before.UnmarshalJSON(value)
-	}
+func (History) updateIndex(tx Tx, id string, roots roots) ([]string, error) {
+	key := scopedKey('i', id, nil)
+	value, ok, err := tx.look(key)
 	if err != nil {
 		return nil, err
 	}
-	body, err := document.SafeJSON(after)
+	body, err := roots.safeIndex()
 	if err != nil {
 		return nil, err
+	}
+	before, after := document.MapOf(), roots.index
+	if ok {
+		rest, same, err := unequalMembers(value, body)
+		if err == nil {
+			err = before.UnmarshalJSON(rest)
+		}
+		if err != nil {
+			return nil, err
+		}
+		after = document.MapOf()
+		for name, v := range roots.index.All() {
+			if !slices.Contains(same, name) {
+				after.Set(name, v)
+			}
+		}
 	}
 	return workspace.Parts(before, after), tx.Set(key, body)
+}
+
+// unequalMembers returns a JSON object without the members that another one has in the same form, and the names of those.
+// Few members of an index change at once, so most need not be decoded.
+func unequalMembers(object, other []byte) (rest []byte, same []string, err error) {
+	type member struct{ name, value []byte }
+	others := make([]member, 0, 8)
+	err = domain.VisitMembers(other, func(name, value []byte) error {
+		others = append(others, member{name, value})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	rest = append(make([]byte, 0, 512), '{')
+	err = domain.VisitMembers(object, func(name, value []byte) error {
+		isEqual := func(m member) bool { return bytes.Equal(m.name, name) && bytes.Equal(m.value, value) }
+		if bytes.IndexByte(name, '\\') < 0 && slices.ContainsFunc(others, isEqual) {
+			same = append(same, string(name))
+			return nil
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(append(rest, '"'), name...), '"', ':'), value...)
+		return nil
+	})
+	return append(rest, '}'), same, err
 }
 
 // putManifest stores the whole manifest now and then.
 func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
 	left, key := int64(fullManifestEvery), scopedKey('n', id, nil)
-	value, ok, err := tx.Get(key)
+	value, ok, err := tx.look(key)
 	if err == nil && ok {
 		err = domain.DecodeInt(&left, value)
 	}
@@ -383,7 +428,7 @@ func (History) unstage(tx Tx, id string) ([]workspace.Entry, error) {
 }
 
 func getJSON(tx Tx, key []byte, v any) error {
-	value, ok, err := tx.Get(key)
+	value, ok, err := tx.look(key)
 	if err != nil || !ok {
 		return err
 	}
@@ -415,10 +460,11 @@ type manifestSource interface {
 	iterate(s Span, visit func(key, value []byte) (bool, error)) error
 }
 
+// txSource reads values that are not changed.
 type txSource struct{ tx Tx }
 
 // Get implements getter.
-func (s txSource) Get(key []byte) ([]byte, bool, error) { return s.tx.Get(key) }
+func (s txSource) Get(key []byte) ([]byte, bool, error) { return s.tx.look(key) }
 
 func (s txSource) iterate(span Span, visit func(key, value []byte) (bool, error)) error {
 	return s.tx.Iterate(span, visit)

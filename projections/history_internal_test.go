@@ -203,3 +203,24 @@ func TestADocumentIsReadWhereverItIsStored(t *testing.T) {
 		require.False(t, ok)
 	})
 }
+
+// What an index touches is found from the members that are written in another way.
+func TestUnequalMembers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ before, after, rest, same string }{
+		{`{}`, `{"name":"a"}`, `{}`, ""},
+		{`{"name":"a"}`, `{}`, `{"name":"a"}`, ""},
+		{`{"name":"a","slug":"s","blocks":{"x":[1,2]}}`, `{"name":"b","blocks":{"x":[1,2]},"slug":"s"}`, `{"name":"a"}`, "slug blocks"},
+		{`{"a\"b":1,"slug":"s"}`, `{"a\"b":1,"slug":"t"}`, `{"a\"b":1,"slug":"s"}`, ""},
+		{`{"name":"a","slug":"s"}`, `{"name":"s","slug":"a"}`, `{"name":"a","slug":"s"}`, ""},
+	} {
+		rest, same, err := unequalMembers([]byte(c.before), []byte(c.after))
+		require.NoError(t, err)
+		require.Equal(t, c.rest, string(rest))
+		require.Equal(t, c.same, strings.Join(same, " "))
+	}
+	for _, damaged := range [][2]string{{`{`, `{}`}, {`{}`, `[`}} {
+		_, _, err := unequalMembers([]byte(damaged[0]), []byte(damaged[1]))
+		require.Error(t, err)
+	}
+}

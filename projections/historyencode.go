@@ -3,7 +3,6 @@ package projections
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"svc/domain"
@@ -74,7 +73,7 @@ func (r *Ref) decode(body []byte) error {
 // encode returns what encoding/json makes of c.
 func (c manifestChange) encode() ([]byte, error) {
 	b := append(make([]byte, 0, 256*len(c)+2), '{')
-	for i, path := range slices.Sorted(maps.Keys(c)) {
+	for i, path := range sortedKeys(c) {
 		if i > 0 {
 			b = append(b, ',')
 		}

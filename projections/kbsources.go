@@ -28,6 +28,9 @@ func (KBSources) Name() string { return "kbsources.2" }
 // Log implements Projection.
 func (KBSources) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (KBSources) Rewritten() string { return "wcm" }
+
 // Apply implements Projection.
 func (p KBSources) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {

@@ -365,6 +365,14 @@ type Repeatable interface {
 	Repeatable()
 }
 
+// Rewriting is a Projection with spaces of keys that say what is so now: most of these keys are replaced or deleted by
+// later events. A build keeps them in memory, and writes the last value only.
+type Rewriting interface {
+	Projection
+	// Rewritten returns the first byte of the keys of each such space.
+	Rewritten() string
+}
+
 // Table lists every read model.
 func Table() []Projection {
 	return []Projection{

@@ -54,6 +54,9 @@ func (Problems) Name() string { return "problems.6" }
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Problems) Rewritten() string { return "bglmnLMNwxz" }
+
 // Repeatable implements Repeatable.
 func (Problems) Repeatable() {}
 
@@ -105,7 +108,7 @@ type problemsTx struct {
 	id string
 }
 
-// getter is a Tx or a readerGetter.
+// getter is a txSource or a reader.
 type getter interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 }
@@ -118,7 +121,7 @@ func (g readerGetter) Get(key []byte) ([]byte, bool, error) { return g.r.Get(Pro
 
 // Apply implements Projection.
 func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
-	w := problemsTx{tx, tx, ev.Stream.ID}
+	w := problemsTx{txSource{tx}, tx, ev.Stream.ID}
 	switch e := ev.Data.(type) {
 	case app.Published:
 		return w.publish(e.App)
@@ -176,7 +179,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 	var index listChanges
 	var appeared, gone []string // names
 	olds := map[string]*documentFacts{}
-	paths := slices.Sorted(maps.Keys(changes))
+	paths := sortedKeys(changes)
 	for _, path := range paths {
 		var old *documentFacts
 		if !areNew {
@@ -226,6 +229,16 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		}
 	}
 	return w.review(touched, changes)
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // putFacts stores the facts of a document.
@@ -562,7 +575,7 @@ var comma = []byte{','}
 
 // review finds the problems of documents again. changed has what is known of some of them already.
 func (w problemsTx) review(touched map[string]bool, changed map[string]*documentFacts) error {
-	for _, path := range slices.Sorted(maps.Keys(touched)) {
+	for _, path := range sortedKeys(touched) {
 		facts, known := changed[path]
 		if !known {
 			var err error
@@ -678,7 +691,7 @@ func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
 	if slices.ContainsFunc(f.Emits, func(e string) bool { return automation.MatchEvent(name, e) }) || slices.ContainsFunc(f.EmitsLike, fits) {
 		return true, nil
 	}
-	facts, err := w.workspace()
+	facts, _, err := w.workspace()
 	if err != nil || len(facts.Apps) > 0 || slices.ContainsFunc(facts.Events, func(e string) bool { return automation.MatchEvent(name, e) }) {
 		return true, err
 	}
@@ -699,12 +712,19 @@ func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
 	return false, err
 }
 
-func (w problemsTx) workspace() (f workspaceFacts, err error) {
-	body, ok, err := w.Get(scopedKey('w', w.id, nil))
-	if err != nil || !ok {
-		return f, err
+// workspace returns the facts of the workspace, and whether there are any stored.
+func (w problemsTx) workspace() (f workspaceFacts, known bool, err error) {
+	body, known, err := w.Get(scopedKey('w', w.id, nil))
+	if err != nil || !known || string(body) == "{}" {
+		return f, known, err
 	}
-	return f, json.Unmarshal(body, &f)
+	return f, true, json.Unmarshal(body, &f)
+}
+
+// isEqual reports whether two workspaces are stored with the same facts.
+func (f workspaceFacts) isEqual(other workspaceFacts) bool {
+	return slices.Equal(f.Declared, other.Declared) && slices.Equal(f.Events, other.Events) &&
+		slices.Equal(f.Apps, other.Apps) && slices.Equal(f.Unreachable, other.Unreachable)
 }
 
 // factsOf returns the facts of an entry. For a document that is stored apart because of its size,
@@ -748,7 +768,7 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 // settings stores the facts of the settings of a workspace, and adds the affected documents to
 // touched. touched is nil for settings that are not content.
 func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[string]bool) error {
-	before, err := w.workspace()
+	before, known, err := w.workspace()
 	if err != nil {
 		return err
 	}
@@ -767,8 +787,10 @@ func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[strin
 			facts.Secrets = append(facts.Secrets, automation.Reference{Name: name, Field: "secrets.schema." + name})
 		}
 	}
-	if err := setJSON(w.tx, scopedKey('w', w.id, nil), after); err != nil {
-		return err
+	if !known || !after.isEqual(before) {
+		if err := setJSON(w.tx, scopedKey('w', w.id, nil), after); err != nil {
+			return err
+		}
 	}
 	if !slices.Equal(before.Events, after.Events) && touched != nil {
 		if err := w.touch(scopedKey('l', w.id, nil), touched); err != nil {
@@ -833,7 +855,7 @@ func (w problemsTx) repository(e operation.Progress) error {
 		}
 		found = []Problem{{Message: "the repository could not be reached: " + e.Failure.Message}}
 	}
-	facts, err := w.workspace()
+	facts, _, err := w.workspace()
 	if err != nil {
 		return err
 	}
@@ -999,7 +1021,7 @@ func (w problemsTx) unpublish(slug string) error {
 // listens to.
 func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 	w.id = workspaceID
-	facts, err := w.workspace()
+	facts, _, err := w.workspace()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"sync"
 
 	"svc/domain"
@@ -32,8 +33,8 @@ func (tx Tx) delta(ev domain.Recorded) (d workspace.Delta, isContent bool) {
 
 // roots are the index and the security document that an event changes.
 type roots struct {
-	index   *document.Map // nil: it is not changed
-	entries []workspace.Entry
+	index   *document.Map     // nil: it is not changed
+	entries []workspace.Entry // the index first
 }
 
 // roots returns the roots of the delta of the event that is applied.
@@ -63,6 +64,14 @@ func rootsOf(d workspace.Delta) (r roots, err error) {
 		r.entries = append(r.entries, e)
 	}
 	return r, nil
+}
+
+// safeIndex returns the index as document.SafeJSON writes it.
+func (r roots) safeIndex() ([]byte, error) {
+	if body := r.entries[0].Body; !bytes.ContainsAny(body, "<>&") {
+		return body, nil
+	}
+	return document.SafeJSON(r.index)
 }
 
 func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {

@@ -37,6 +37,14 @@ func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 	return tx.keys.get(tx.room.lookupKey(tx.area, key))
 }
 
+// look is Get of a value that is not changed: it may belong to others, too.
+func (tx Tx) look(key []byte) (value []byte, ok bool, err error) {
+	if b, isBulk := tx.keys.(*bulk); isBulk {
+		return b.find(tx.room.lookupKey(tx.area, key))
+	}
+	return tx.Get(key)
+}
+
 // getOfMessage is Get for a key that only the events of one message write. Most messages are applied as a whole, and it is not
 // looked for then.
 func (tx Tx) getOfMessage(key []byte) (value []byte, err error) {

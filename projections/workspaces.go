@@ -135,6 +135,9 @@ func (Workspaces) Name() string { return "workspaces.8" }
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
 
+// Rewritten implements Rewriting.
+func (Workspaces) Rewritten() string { return "drugxshl" }
+
 // Apply implements Projection.
 func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	delta, content := tx.delta(ev)
@@ -206,7 +209,7 @@ func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 
 func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, content bool, do func(*Record)) error {
 	id := ev.Stream.ID
-	value, ok, err := tx.Get(recordKey(id))
+	value, ok, err := tx.look(recordKey(id))
 	if err != nil {
 		return err
 	}
@@ -214,7 +217,7 @@ func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, con
 		return fmt.Errorf("workspace %s was never created", id)
 	}
 	var before Record
-	if err := before.decode(value); err != nil {
+	if err := before.decode(value, false); err != nil {
 		return fmt.Errorf("record of workspace %s: %w", id, err)
 	}
 	after := before
@@ -282,8 +285,8 @@ func (r *Record) encode() ([]byte, error) {
 	return o.End()
 }
 
-// decode sets r, which is empty, from what is stored.
-func (r *Record) decode(value []byte) error {
+// decode sets r, which is empty, from what is stored. The description is only needed by those who show it.
+func (r *Record) decode(value []byte, withDescription bool) error {
 	state, dynamic, rest, err := cutRecord(value)
 	if err != nil {
 		return err
@@ -300,7 +303,7 @@ func (r *Record) decode(value []byte) error {
 			return domain.DecodeInt(&r.Updated, value)
 		case "meta":
 			r.encodedMeta = value
-			return r.Meta.decode(value)
+			return r.Meta.decode(value, withDescription)
 		case "synced":
 			return domain.DecodeInt(&r.Synced, value)
 		case "repositories":
@@ -332,7 +335,11 @@ func (l *Listed) encode(o *domain.ObjectEncoder) {
 	o.Text("name", l.Name)
 	o.TextIfAny("slug", l.Slug)
 	if !l.Description.IsZero() {
-		o.Any("description", l.Description)
+		description, err := l.Description.MarshalJSON()
+		if err != nil {
+			o.Fail(err)
+		}
+		o.JSON("description", description)
 	}
 	o.TextIfAny("photo", l.Photo)
 	if l.Labels == nil {
@@ -345,7 +352,7 @@ func (l *Listed) encode(o *domain.ObjectEncoder) {
 }
 
 // decode sets l, which is empty, from what is stored.
-func (l *Listed) decode(body []byte) error {
+func (l *Listed) decode(body []byte, withDescription bool) error {
 	return domain.VisitMembers(body, func(key, value []byte) (err error) {
 		switch string(key) {
 		case "name":
@@ -353,7 +360,9 @@ func (l *Listed) decode(body []byte) error {
 		case "slug":
 			return domain.DecodeText(&l.Slug, value)
 		case "description":
-			return json.Unmarshal(value, &l.Description)
+			if withDescription {
+				return json.Unmarshal(value, &l.Description)
+			}
 		case "photo":
 			return domain.DecodeText(&l.Photo, value)
 		case "labels":
@@ -555,7 +564,7 @@ func (w Workspaces) Record(r Reader, id string) (rec Record, ok bool, err error)
 	if err != nil || !ok {
 		return rec, false, err
 	}
-	err = rec.decode(value)
+	err = rec.decode(value, true)
 	return rec, err == nil, err
 }
 

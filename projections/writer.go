@@ -247,8 +247,8 @@ func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at chec
 // applyInParts applies an event that changes more than fits into one transaction, and
 // moves the checkpoint when all of it is written.
 func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
-	parts := newBulk(w.db)
-	parts.partial = true // the store already has keys
+	parts := newBulk(w.db, s.Projection, s.area)
+	parts.partial, parts.forgot = true, true // the store already has keys
 	if _, err := s.applyRecovered(Tx{keys: parts}, []domain.Recorded{ev}, nil); err != nil {
 		return err
 	}
@@ -425,6 +425,12 @@ type recentValues struct {
 	size, bound int // of what was used in this turn
 }
 
+// cachedValue is the value of a key, or that there is none: most keys that are looked for in vain are written then.
+type cachedValue struct {
+	value  []byte
+	absent bool
+}
+
 // recentValue is the value of a key, and the turn in which it was last used.
 type recentValue struct {
 	cachedValue
@@ -512,218 +518,269 @@ func (t recentKeys) delete(key []byte) error {
 
 const (
 	bulkBytes = 16 << 20 // changes that the bulks of a log hold before they are written
-	keptBytes = 64 << 20 // values that they keep because they are read again
+	keptBytes = 64 << 20 // values that they keep because they are read or replaced again
 	bulkEntry = 128      // overhead of an entry besides key and value
 )
 
-// bulk holds the changes of a generation that nobody reads yet. Most events of a workspace read
-// and overwrite the same values: those stay in memory, and the others are written when there are
-// many of them. Nothing depends on the order of the writes: an unfinished generation is deleted.
+// bulk holds the changes of one projection in a generation that nobody reads yet. Most events of a workspace read and
+// overwrite the same values: those stay in memory, and the others are written when there are many of them. Nothing
+// depends on the order of the writes: an unfinished generation is deleted.
 type bulk struct {
-	db      store
-	areas   map[string]*bulkArea
-	size    int  // of the changes that nobody has read
-	kept    int  // of the values that somebody has read
-	partial bool // something was written
-	room    txnRoom
-}
+	db        store
+	area      []byte // prefix of the keys
+	rewritten string // spaces of keys that are kept: see Rewriting
 
-// bulkArea has the keys of one projection.
-type bulkArea struct {
-	changed map[string]*bulkValue  // not written yet
-	cached  map[string]cachedValue // what was read and is the same as in the store
-}
+	fresh   map[string]bulkValue // changes of other keys, which nobody has read
+	kept    map[string]*keptValue
+	changed []*keptValue // those of kept that are not written yet
 
-// cachedValue is the value of a key, or that there is none: most keys that are looked for in vain are written then.
-type cachedValue struct {
-	value  []byte
-	absent bool
+	size     int  // of fresh
+	keptSize int  // of kept
+	partial  bool // something was written
+	forgot   bool // keys that are rewritten may be in the store, and not be kept
+	room     txnRoom
 }
 
 // bulkValue is the last value of a key.
 type bulkValue struct {
-	value   []byte
-	deleted bool
-	only    bool // the store does not have the key
-	read    bool // events read it: it is kept
+	value  []byte
+	absent bool // there is none
+	stored bool // the store may have one
 }
 
-func newBulk(db store) *bulk { return &bulk{db: db, areas: map[string]*bulkArea{}} }
+// keptValue is the value of a key that was read, or is rewritten.
+type keptValue struct {
+	bulkValue
+	key     string
+	changed int // place in the changes of the bulk, from 1 on; 0: it is as in the store
+}
 
-// area returns the area of a key, which begins with it.
-func (b *bulk) area(key []byte) *bulkArea {
-	name := beforeName
-	name += bytes.IndexByte(key[name:], 0) + 1
-	a := b.areas[string(key[:name])]
-	if a == nil {
-		a = &bulkArea{map[string]*bulkValue{}, map[string]cachedValue{}}
-		b.areas[string(key[:name])] = a
+// newBulk returns a bulk for the keys of p in an area, which nothing was written to.
+func newBulk(db store, p Projection, area []byte) *bulk {
+	b := &bulk{db: db, area: area, fresh: map[string]bulkValue{}, kept: map[string]*keptValue{}}
+	if r, ok := p.(Rewriting); ok {
+		b.rewritten = r.Rewritten()
 	}
-	return a
+	return b
 }
 
-// count adds the size of an entry to the sum that it belongs to, or subtracts it.
-func (b *bulk) count(key string, value []byte, read bool, sign int) {
-	size := sign * (len(key) + len(value) + bulkEntry)
-	if read {
-		b.kept += size
-	} else {
-		b.size += size
-	}
+// isRewritten reports whether a key is kept as soon as it is written.
+func (b *bulk) isRewritten(name []byte) bool {
+	return len(name) > 0 && strings.IndexByte(b.rewritten, name[0]) >= 0
 }
+
+// mayBeStored reports whether the store may have a key of which nothing is known.
+func (b *bulk) mayBeStored(name []byte) bool {
+	if b.isRewritten(name) {
+		return b.forgot
+	}
+	return b.partial
+}
+
+// sizeOf returns what an entry takes.
+func sizeOf(key int, value []byte) int { return key + len(value) + bulkEntry }
 
 func (b *bulk) get(key []byte) ([]byte, bool, error) {
-	a := b.area(key)
-	if e, ok := a.changed[string(key)]; ok {
-		if !e.read && !e.deleted {
-			b.count(string(key), e.value, false, -1)
-			b.count(string(key), e.value, true, 1)
-			e.read = true
-		}
-		return bytes.Clone(e.value), !e.deleted, nil
+	value, ok, err := b.find(key)
+	return bytes.Clone(value), ok, err
+}
+
+// find is get of a value that is not changed: the bulk has it, too.
+func (b *bulk) find(key []byte) ([]byte, bool, error) {
+	name := key[len(b.area):]
+	if v := b.kept[string(name)]; v != nil {
+		return v.value, !v.absent, nil
 	}
-	if c, ok := a.cached[string(key)]; ok {
-		return bytes.Clone(c.value), !c.absent, nil
+	if v, ok := b.fresh[string(name)]; ok {
+		delete(b.fresh, string(name))
+		b.size -= sizeOf(len(name), v.value)
+		b.noteChange(b.keep(name, v))
+		return v.value, !v.absent, nil
 	}
-	var value []byte
-	var ok bool
-	if b.partial {
+	v := bulkValue{absent: true}
+	if b.mayBeStored(name) {
 		txn := b.db.NewTransaction(false)
 		defer txn.Discard()
-		var err error
-		if value, ok, err = (txnKeys{txn: txn}).get(key); err != nil {
+		value, ok, err := get(txn, key)
+		if err != nil {
 			return nil, false, err
 		}
+		v = bulkValue{value: value, absent: !ok, stored: ok}
+	} else if b.isRewritten(name) {
+		return nil, false, nil // that is known without keeping it
 	}
-	a.cached[string(key)] = cachedValue{bytes.Clone(value), !ok}
-	b.count(string(key), value, true, 1)
-	return value, ok, nil
+	b.keep(name, v)
+	return v.value, !v.absent, nil
+}
+
+// keep keeps the value of a key that is not kept yet.
+func (b *bulk) keep(name []byte, v bulkValue) *keptValue {
+	kept := &keptValue{bulkValue: v, key: string(name)}
+	b.kept[kept.key] = kept
+	b.keptSize += sizeOf(len(name), v.value)
+	return kept
+}
+
+// noteChange notes that a value that is kept must be written.
+func (b *bulk) noteChange(v *keptValue) {
+	if v.changed == 0 {
+		b.changed = append(b.changed, v)
+		v.changed = len(b.changed)
+	}
+}
+
+// forget drops a key that the store does not have.
+func (b *bulk) forget(v *keptValue) {
+	delete(b.kept, v.key)
+	b.keptSize -= sizeOf(len(v.key), v.value)
+	if v.changed > 0 {
+		last := b.changed[len(b.changed)-1]
+		b.changed[v.changed-1], last.changed = last, v.changed
+		b.changed = b.changed[:len(b.changed)-1]
+	}
 }
 
 func (b *bulk) set(key, value []byte) error {
-	b.put(key, value, false)
+	name := key[len(b.area):]
+	if v := b.kept[string(name)]; v != nil {
+		b.keptSize += len(value) - len(v.value)
+		v.value, v.absent = value, false
+		b.noteChange(v)
+		return nil
+	}
+	if b.isRewritten(name) {
+		b.noteChange(b.keep(name, bulkValue{value: value, stored: b.forgot}))
+		return nil
+	}
+	b.setFresh(name, bulkValue{value: value, stored: b.partial})
 	return nil
+}
+
+// setFresh changes a key that is not kept.
+func (b *bulk) setFresh(name []byte, v bulkValue) {
+	if old, ok := b.fresh[string(name)]; ok {
+		v.stored = old.stored
+		b.size -= sizeOf(len(name), old.value)
+	}
+	b.fresh[string(name)] = v
+	b.size += sizeOf(len(name), v.value)
 }
 
 func (b *bulk) delete(key []byte) error {
-	a := b.area(key)
-	if e, ok := a.changed[string(key)]; ok && e.only {
-		delete(a.changed, string(key))
-		b.count(string(key), e.value, e.read, -1)
+	name := key[len(b.area):]
+	v := b.kept[string(name)]
+	if v == nil && b.isRewritten(name) && b.forgot {
+		v = b.keep(name, bulkValue{stored: true})
+	}
+	if v != nil && v.stored {
+		b.keptSize -= len(v.value)
+		v.value, v.absent = nil, true
+		b.noteChange(v)
 		return nil
 	}
-	if b.partial {
-		b.put(key, nil, true)
+	if v != nil {
+		b.forget(v)
+		return nil
+	}
+	old, ok := b.fresh[string(name)]
+	switch {
+	case ok && !old.stored:
+		delete(b.fresh, string(name))
+		b.size -= sizeOf(len(name), old.value)
+	case ok || b.mayBeStored(name):
+		b.setFresh(name, bulkValue{absent: true, stored: true})
 	}
 	return nil
 }
 
-func (b *bulk) put(key, value []byte, deleted bool) {
-	a := b.area(key)
-	e, ok := a.changed[string(key)]
-	if ok {
-		b.count(string(key), e.value, e.read, -1)
-	} else {
-		e = &bulkValue{only: !b.partial}
-		if old, cached := a.cached[string(key)]; cached {
-			delete(a.cached, string(key))
-			b.count(string(key), old.value, true, -1)
-			e.read = true
-		}
-		a.changed[string(key)] = e
-	}
-	e.value, e.deleted = value, deleted
-	b.count(string(key), value, e.read, 1)
-}
-
-// iterate writes the changes of the area first: the store has the order of keys.
+// iterate writes the changes first: the store has the order of keys.
 func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
-	if err := b.write(area, false); err != nil {
+	if err := b.flush(); err != nil {
 		return err
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return txnKeys{txn: txn}.iterate(area, s, visit)
+	return iterate(txn, area, s, visit)
 }
 
-// makeRoom writes the changes that nobody has read, and everything when too much is kept.
+// makeRoom writes the changes of what is not kept, and everything when too much is kept.
 func (b *bulk) makeRoom(keptTooMuch bool) error {
 	if !keptTooMuch {
-		return b.write(nil, true)
+		return b.write(false)
 	}
 	err := b.flush()
-	for _, a := range b.areas {
-		clear(a.cached)
-	}
-	b.kept = 0
+	clear(b.kept)
+	b.keptSize, b.forgot = 0, true
 	return err
 }
 
 // flush writes all changes.
-func (b *bulk) flush() error { return b.write(nil, false) }
+func (b *bulk) flush() error { return b.write(true) }
 
-// write writes changes in the order of their keys: those of an area, or of all when it is nil. With unread, the
-// changes that were read stay in memory only.
-func (b *bulk) write(area []byte, unread bool) error {
-	var all []bulkChange
-	for name, a := range b.areas {
-		if area != nil && name != string(area) {
-			continue
-		}
-		for key, e := range a.changed {
-			if !unread || !e.read {
-				all = append(all, bulkChange{key, e, a})
-			}
+// write writes changes in the order of their keys: of what is not kept, or all of them.
+func (b *bulk) write(all bool) error {
+	changes := make([]bulkChange, 0, len(b.fresh)+len(b.changed))
+	for name, v := range b.fresh {
+		changes = append(changes, bulkChange{name, v})
+	}
+	if all {
+		for _, v := range b.changed {
+			changes = append(changes, bulkChange{v.key, v.bulkValue})
 		}
 	}
-	if len(all) == 0 {
+	if len(changes) == 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(x, y bulkChange) int { return strings.Compare(x.key, y.key) })
+	slices.SortFunc(changes, func(x, y bulkChange) int { return strings.Compare(x.name, y.name) })
 	b.partial = true
-	txn := b.db.NewTransaction(true)
-	defer func() { txn.Discard() }()
-	defer b.room.reset()
-	for _, c := range all {
-		err := c.write(txn, &b.room)
-		if errors.Is(err, badger.ErrTxnTooBig) {
-			if err = b.db.commit(txn); err == nil {
-				b.room.reset()
-				txn = b.db.NewTransaction(true)
-				err = c.write(txn, &b.room)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("write %q: %w", c.key, err)
-		}
-	}
-	if err := b.db.commit(txn); err != nil {
+	if err := b.store(changes); err != nil {
 		return err
 	}
-	for _, c := range all {
-		delete(c.area.changed, c.key)
-		if c.read && !c.deleted {
-			c.area.cached[c.key] = cachedValue{value: c.value}
-		} else {
-			b.count(c.key, c.value, c.read, -1)
+	clear(b.fresh)
+	b.size = 0
+	if all {
+		for _, v := range b.changed {
+			v.changed, v.stored = 0, !v.absent
 		}
+		clear(b.changed)
+		b.changed = b.changed[:0]
 	}
 	return nil
 }
 
-// bulkChange is a change that is written.
+// bulkChange is a change that is written. The name of a key is what comes after the area.
 type bulkChange struct {
-	key string
-	*bulkValue
-	area *bulkArea
+	name string
+	bulkValue
 }
 
-func (c bulkChange) write(txn *badger.Txn, room *txnRoom) error {
-	to, key := txnKeys{txn, room}, room.join(nil, []byte(c.key))
-	if c.deleted {
+// store writes changes to the store, in as few transactions as can have them.
+func (b *bulk) store(changes []bulkChange) error {
+	txn := b.db.NewTransaction(true)
+	defer func() { txn.Discard() }()
+	defer b.room.reset()
+	for _, c := range changes {
+		key := b.room.join(b.area, []byte(c.name))
+		err := c.write(txnKeys{txn, &b.room}, key)
+		if errors.Is(err, badger.ErrTxnTooBig) {
+			if err = b.db.commit(txn); err == nil {
+				b.room.reset()
+				txn, key = b.db.NewTransaction(true), b.room.join(b.area, []byte(c.name))
+				err = c.write(txnKeys{txn, &b.room}, key)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("write %q: %w", key, err)
+		}
+	}
+	return b.db.commit(txn)
+}
+
+func (v bulkValue) write(to txnKeys, key []byte) error {
+	if v.absent {
 		return to.delete(key)
 	}
-	return to.set(key, c.value)
+	return to.set(key, v.value)
 }
 
 // newBuilders returns a builder for each log.
@@ -740,7 +797,7 @@ func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *wri
 	w := m.newWriter(gen, log, at)
 	w.bulks, w.recent = make([]*bulk, len(w.scopes)), nil
 	for i := range w.scopes {
-		w.scopes[i].watched, w.bulks[i] = nil, newBulk(m.db)
+		w.scopes[i].watched, w.bulks[i] = nil, newBulk(m.db, w.scopes[i].Projection, w.scopes[i].area)
 	}
 	return w
 }
@@ -752,11 +809,12 @@ func (w *writer) collect(events []domain.Recorded) error {
 	var shares [][]shared // of the events of each group
 	var begins []bool     // whether each group begins a message
 	var refused error     // the fault of an earlier event, if there is one, is told instead
+	free := make([]shared, len(events))
 	for len(events) > 0 && refused == nil {
 		group, next := events[:groupLength(events)], at
 		counted, n, err := w.countGroup(&next, group)
 		if refused = err; err == nil {
-			groups, shares = append(groups, counted), append(shares, make([]shared, len(counted)))
+			groups, shares, free = append(groups, counted), append(shares, free[:len(counted)]), free[len(counted):]
 			begins = append(begins, beginsMessage(at.Seq, group))
 			at, events, count = next, events[len(group):], count+n
 		}
@@ -783,7 +841,7 @@ func (w *writer) collect(events []domain.Recorded) error {
 func (w *writer) makeRoom() error {
 	size, kept := 0, 0
 	for _, b := range w.bulks {
-		size, kept = size+b.size, kept+b.kept
+		size, kept = size+b.size, kept+b.keptSize
 	}
 	if size <= bulkBytes && kept <= keptBytes {
 		return nil

@@ -97,7 +97,10 @@ func Plain(v any) any {
 
 // JSON returns v as JSON on one line, the keys in their order. It fails when v is
 // no value of this package.
-func JSON(v any) ([]byte, error) { return value.AppendJSON(nil, v) }
+func JSON(v any) ([]byte, error) { return value.AppendJSON(make([]byte, 0, usualLength), v) }
+
+// usualLength is how long the JSON of most documents is at least.
+const usualLength = 128
 
 // SafeJSON returns what encoding/json makes of a document: JSON that may stand in HTML.
 func SafeJSON(m *Map) ([]byte, error) {

@@ -8,6 +8,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // Snapshot is a workspace as its events carry it.
@@ -18,9 +19,11 @@ type Snapshot struct {
 
 // Document returns the workspace as the API shows it, without secrets.
 func (s Snapshot) Document() *document.Map {
-	doc := document.MapOf(document.Pair{Key: "id", Value: s.ID})
 	s.Settings.Config = HideSecrets(s.Settings.Config)
-	for key, v := range s.Settings.Document().All() {
+	settings := s.Settings.Document()
+	doc := value.NewObjectSize(settings.Len() + 3) // what is shown besides is added
+	doc.Set("id", s.ID)
+	for key, v := range settings.All() {
 		doc.Set(key, v)
 	}
 	return doc

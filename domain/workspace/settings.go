@@ -8,6 +8,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/value"
 )
 
 // Settings are what an owner may set of a workspace: its index document, and what
@@ -63,9 +64,12 @@ var fields = []field{
 	{"repositories", func(s *Settings) any { return mapping(s.Repositories) }, func(s *Settings, v any) bool { return setMapping(&s.Repositories, v) }},
 }
 
+// usualFields is how many settings most workspaces have at most.
+const usualFields = 8
+
 // Document returns the settings as the API shows them.
 func (a Settings) Document() *document.Map {
-	doc := document.MapOf()
+	doc := value.NewObjectSize(usualFields)
 	for _, f := range fields {
 		if v := f.get(&a); v != nil {
 			doc.Set(f.name, v)
