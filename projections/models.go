@@ -369,7 +369,8 @@ type Repeatable interface {
 // later events. A build keeps them in memory, and writes the last value only.
 type Rewriting interface {
 	Projection
-	// Rewritten returns the first byte of the keys of each such space.
+	// Rewritten returns the first byte of the keys of each such space. All keys with that byte are kept: a build does not
+	// ask the store for one that it does not have.
 	Rewritten() string
 }
 
