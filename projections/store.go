@@ -383,9 +383,6 @@ func generationPrefix(num uint32) []byte {
 
 func dataPrefix(num uint32) []byte { return append(generationPrefix(num), dataSpace) }
 
-// beforeName is how much of a key there is before the name of its projection.
-const beforeName = 1 + 4 + 1
-
 func numberKey(num uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{numberSpace}, num)
 }
