@@ -155,7 +155,7 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 
 // countChange returns the number of changes of documents, this one included.
 func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
-	value, _, err := tx.look(scopedKey('k', id, nil))
+	value, _, err := tx.getShared(scopedKey('k', id, nil))
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +176,7 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 		from = e.From
 	}
 	if !isNew {
-		before, ok, err := tx.look(scopedKey('c', id, []byte(from)))
+		before, ok, err := tx.getShared(scopedKey('c', id, []byte(from)))
 		if err != nil {
 			return err
 		}

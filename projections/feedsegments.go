@@ -126,7 +126,7 @@ func (s segments) key(of rank, group uint64) []byte {
 }
 
 func (s segments) get(of rank, group uint64) (segment, error) {
-	value, _, err := s.tx.look(s.key(of, group))
+	value, _, err := s.tx.getShared(s.key(of, group))
 	if err != nil {
 		return segment{}, err
 	}

@@ -289,7 +289,7 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 		ok := false
 		if !isNew {
 			var err error
-			if value, ok, err = tx.look(key); err != nil {
+			if value, ok, err = tx.getShared(key); err != nil {
 				return err
 			}
 		}
@@ -319,7 +319,7 @@ func (h History) addBefore(tx Tx, id string, seq uint64, refs manifestChange, is
 // updateIndex returns what a new index document touches.
 func (History) updateIndex(tx Tx, id string, roots roots) ([]string, error) {
 	key := scopedKey('i', id, nil)
-	value, ok, err := tx.look(key)
+	value, ok, err := tx.getShared(key)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func unequalMembers(object, other []byte) (rest []byte, same []string, err error
 // putManifest stores the whole manifest now and then.
 func (h History) putManifest(tx Tx, id string, seq uint64, refs manifestChange) error {
 	left, key := int64(fullManifestEvery), scopedKey('n', id, nil)
-	value, ok, err := tx.look(key)
+	value, ok, err := tx.getShared(key)
 	if err == nil && ok {
 		err = domain.DecodeInt(&left, value)
 	}
@@ -428,7 +428,7 @@ func (History) unstage(tx Tx, id string) ([]workspace.Entry, error) {
 }
 
 func getJSON(tx Tx, key []byte, v any) error {
-	value, ok, err := tx.look(key)
+	value, ok, err := tx.getShared(key)
 	if err != nil || !ok {
 		return err
 	}
@@ -464,7 +464,7 @@ type manifestSource interface {
 type txSource struct{ tx Tx }
 
 // Get implements getter.
-func (s txSource) Get(key []byte) ([]byte, bool, error) { return s.tx.look(key) }
+func (s txSource) Get(key []byte) ([]byte, bool, error) { return s.tx.getShared(key) }
 
 func (s txSource) iterate(span Span, visit func(key, value []byte) (bool, error)) error {
 	return s.tx.Iterate(span, visit)

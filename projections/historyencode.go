@@ -3,6 +3,7 @@ package projections
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"svc/domain"
@@ -73,7 +74,7 @@ func (r *Ref) decode(body []byte) error {
 // encode returns what encoding/json makes of c.
 func (c manifestChange) encode() ([]byte, error) {
 	b := append(make([]byte, 0, 256*len(c)+2), '{')
-	for i, path := range sortedKeys(c) {
+	for i, path := range slices.Sorted(maps.Keys(c)) {
 		if i > 0 {
 			b = append(b, ',')
 		}

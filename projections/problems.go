@@ -179,7 +179,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 	var index listChanges
 	var appeared, gone []string // names
 	olds := map[string]*documentFacts{}
-	paths := sortedKeys(changes)
+	paths := slices.Sorted(maps.Keys(changes))
 	for _, path := range paths {
 		var old *documentFacts
 		if !areNew {
@@ -229,16 +229,6 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		}
 	}
 	return w.review(touched, changes)
-}
-
-// sortedKeys returns the keys of a map in order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // putFacts stores the facts of a document.
@@ -575,7 +565,7 @@ var comma = []byte{','}
 
 // review finds the problems of documents again. changed has what is known of some of them already.
 func (w problemsTx) review(touched map[string]bool, changed map[string]*documentFacts) error {
-	for _, path := range sortedKeys(touched) {
+	for _, path := range slices.Sorted(maps.Keys(touched)) {
 		facts, known := changed[path]
 		if !known {
 			var err error

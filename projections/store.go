@@ -37,8 +37,8 @@ func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 	return tx.keys.get(tx.room.lookupKey(tx.area, key))
 }
 
-// look is Get of a value that is not changed: it may belong to others, too.
-func (tx Tx) look(key []byte) (value []byte, ok bool, err error) {
+// getShared is Get for a caller that does not change the value: it may be shared with others.
+func (tx Tx) getShared(key []byte) (value []byte, ok bool, err error) {
 	if b, isBulk := tx.keys.(*bulk); isBulk {
 		return b.find(tx.room.lookupKey(tx.area, key))
 	}

@@ -209,7 +209,7 @@ func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 
 func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, content bool, do func(*Record)) error {
 	id := ev.Stream.ID
-	value, ok, err := tx.look(recordKey(id))
+	value, ok, err := tx.getShared(recordKey(id))
 	if err != nil {
 		return err
 	}

@@ -183,11 +183,18 @@ type keySpec struct {
 	make          func(raw []byte) string
 }
 
+const internalKeyName = "internal-api-key"
+
+// InternalKeyFile returns where a node stores the internal API key that it generates.
+func InternalKeyFile(dataDir string) string { return filepath.Join(keysDir(dataDir), internalKeyName) }
+
+func keysDir(dataDir string) string { return filepath.Join(dataDir, "keys") }
+
 // generatedKeys lists the keys that a single node generates.
 func generatedKeys() []keySpec {
 	return []keySpec{
 		{"SECRETS_MASTER_KEYS", "master-keys.json", newMasterKeys},
-		{"INTERNAL_API_KEY", "internal-api-key", base64.RawURLEncoding.EncodeToString},
+		{"INTERNAL_API_KEY", internalKeyName, base64.RawURLEncoding.EncodeToString},
 	}
 }
 
@@ -197,7 +204,7 @@ func generatedKeys() []keySpec {
 //
 // It changes loaded, and so must run before loaded is shared.
 func EnsureKeys(loaded *Loaded, random io.Reader) ([]KeyFile, error) {
-	store := keyStore{dir: filepath.Join(loaded.Config.Core.DataDir, "keys"), uid: os.Geteuid()}
+	store := keyStore{dir: keysDir(loaded.Config.Core.DataDir), uid: os.Geteuid()}
 	return store.ensure(loaded, random)
 }
 

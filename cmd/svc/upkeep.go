@@ -212,7 +212,7 @@ func healthcheckCommand(w environment) *cobra.Command {
 func whyNotReady(ctx context.Context, loaded *settings.Loaded) (why string) {
 	key := loaded.Config.Core.InternalAPIKey.Reveal()
 	if key == "" {
-		text, _ := os.ReadFile(filepath.Join(loaded.Config.Core.DataDir, "keys", "internal-api-key")) // without it, the report is refused
+		text, _ := os.ReadFile(settings.InternalKeyFile(loaded.Config.Core.DataDir)) // without it, the report is refused
 		key = string(bytes.TrimSpace(text))
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)

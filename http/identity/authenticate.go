@@ -216,7 +216,7 @@ func authData(b projections.UserBrief) map[string]map[string]any {
 type apiKey struct {
 	projections.APIKey
 	ready *access.Key
-	used  atomic.Int64 // the second in which its use was told last
+	used  atomic.Int64 // Unix time at which its use was last reported to Options.Used
 }
 
 func newAPIKey(stored []byte) (*apiKey, error) {

@@ -168,7 +168,7 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 
 // RightsOf is Rights for another principal.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
-	now := i.access.Now()
+	now := i.accessMoments.Now()
 	have, known := i.workspaces.Get(workspaceID)
 	if !known || !have.isAt(now) {
 		r := i.o.ReadModel.Reader()
@@ -327,7 +327,7 @@ type membership struct {
 // joinedTopics returns which topics of a workspace a user has joined, as it is now. What
 // cannot be read is none.
 func (i *Identity) joinedTopics(who member) []string {
-	now := i.topics.Now()
+	now := i.topicMoments.Now()
 	have, known := i.members.Get(who)
 	if known && have.isAt(now) {
 		return have.topics

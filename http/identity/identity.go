@@ -61,8 +61,9 @@ type Identity struct {
 	users      *decodedCache[person]
 	members    *cache.Cache[member, *membership]
 	rights     *cache.Cache[rightsKey, *knownRights]
-	access     projections.Moments // of the rules of workspaces
-	topics     projections.Moments // of what users have joined
+
+	accessMoments projections.Moments // of the rules of workspaces
+	topicMoments  projections.Moments // of the topics that users have joined
 }
 
 // Sizes of the caches.
@@ -89,7 +90,7 @@ func New(o Options) (*Identity, error) {
 		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
 		keys: newDecodedCache(o.ReadModel, projections.APIKeys{}, cachedKeys, newAPIKey), users: newDecodedCache(o.ReadModel, projections.Users{}, cachedUsers, newPerson),
 		members: cache.New[member, *membership](cachedMembers), rights: cache.New[rightsKey, *knownRights](cachedRights),
-		access: o.ReadModel.MomentsOf(projections.Access{}), topics: o.ReadModel.MomentsOf(projections.Topics{}),
+		accessMoments: o.ReadModel.MomentsOf(projections.Access{}), topicMoments: o.ReadModel.MomentsOf(projections.Topics{}),
 	}, nil
 }
 
